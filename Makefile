@@ -1,0 +1,87 @@
+# Everything a developer or CI does. A machine needs Python 3.11+ and make; the rest is installed into .hatch/.
+PYTHON ?= python3
+BOOT := .hatch/boot
+HATCH := HATCH_DATA_DIR=$(CURDIR)/.hatch/data $(BOOT)/bin/hatch
+RUN := $(HATCH) run
+DISTRIBUTIONS := pydantic_ai_slim tool_approval
+ANSWERS ?=
+MODEL ?=
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-system demo test test-slow test-hosts cover format format-check lint typecheck imports \
+	examples docs docs-serve build recordings bench-loop all clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(BOOT)/bin/hatch:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'Python 3.11 or newer is needed; say which: make PYTHON=python3.12 ...'; exit 1; }
+	@$(PYTHON) -m venv $(BOOT) || \
+		{ echo 'Python lacks its venv module; on Debian: apt-get install python3-venv'; rm -rf $(BOOT); exit 1; }
+	@$(BOOT)/bin/python -m pip install --quiet 'hatch>=1.16'
+
+.hatch/.installed: pyproject.toml pydantic_ai_slim/pyproject.toml tool_approval/pyproject.toml | $(BOOT)/bin/hatch
+	@$(HATCH) env create default
+	@touch $@
+
+install: .hatch/.installed ## Create the development environment
+
+install-system: ## Install what needs the system's package manager (Debian), as root
+	apt-get update
+	apt-get install --yes --no-install-recommends iproute2
+
+demo: install ## Play the demo; ANSWERS=yn answers for you, MODEL=openai:... takes a real model
+	@$(RUN) python examples/port_story.py $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
+
+test: install ## Run the tests
+	@$(RUN) pytest -m 'not slow' $(PYTEST_ARGS)
+
+test-slow: install ## Run the tests that take minutes
+	@$(RUN) pytest -m slow $(PYTEST_ARGS)
+
+test-hosts: install ## Run the loop's tests on other releases of pydantic-ai-slim
+	@$(HATCH) run host:pytest tests/loop -m 'not slow' $(PYTEST_ARGS)
+
+cover: install ## Run the tests and require complete branch coverage of the loop
+	@$(RUN) pytest -m 'not slow' --cov --cov-report=term $(PYTEST_ARGS)
+
+format: install ## Format the code
+	@$(RUN) ruff check --fix --quiet --select I . && $(RUN) ruff format .
+
+format-check: install ## Check the format
+	@$(RUN) ruff format --check .
+
+lint: install ## Lint the code
+	@$(RUN) ruff check .
+
+typecheck: install ## Check the types, strictly
+	@$(RUN) pyright
+	@$(RUN) mypy
+
+imports: install ## Check who imports whom
+	@$(RUN) lint-imports
+
+examples: install ## Run every example
+	@$(RUN) pytest tests/examples $(PYTEST_ARGS)
+
+docs: install ## Build the documentation, strictly
+	@$(RUN) mkdocs build --strict --quiet
+
+docs-serve: install ## Serve the documentation
+	@$(RUN) mkdocs serve
+
+build: install ## Build wheel and sdist of both distributions and import them from clean environments
+	@$(RUN) python tests/release/build_and_install.py $(DISTRIBUTIONS)
+
+recordings: install ## Record the demo for README and docs
+	@$(RUN) python docs/recordings/record.py
+
+bench-loop: install ## Measure the loop against the host's own ways
+	@$(RUN) python -m benchmarks.loop
+
+all: format-check lint typecheck imports cover test-hosts docs build ## Everything CI requires
+
+clean: ## Remove what the other targets made
+	rm -rf .hatch build dist site .coverage .hypothesis .mypy_cache .ruff_cache

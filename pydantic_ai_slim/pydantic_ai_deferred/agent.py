@@ -1,0 +1,178 @@
+"""`Agent`: Pydantic AI's agent with the keyword `deferred_tool_handler`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+
+import pydantic_ai
+from pydantic_ai.output import OutputDataT, OutputSpec
+from pydantic_ai.tools import AgentDepsT
+from typing_extensions import Unpack
+
+from .capability import DeferredHandlerCapability
+from .handler import DeferredToolHandler, check_handler
+from .keywords import AgentKeywords, FileKeywords, SpecKeywords
+from .variants import RunVariants
+
+if TYPE_CHECKING:
+    from pydantic_ai.agent.spec import AgentSpec
+    from pydantic_ai.capabilities import AgentCapability
+    from pydantic_ai.models import KnownModelName, Model
+    from typing_extensions import TypeForm
+
+DepsT = TypeVar('DepsT')
+RunOutputDataT = TypeVar('RunOutputDataT')
+
+
+# `override` differs from the host's in its private marker for "not given" alone; see `RunVariants.override`.
+class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
+    RunVariants[AgentDepsT, OutputDataT], pydantic_ai.Agent[AgentDepsT, OutputDataT]
+):
+    """A Pydantic AI agent that resolves deferred tool calls inside its runs.
+
+    It is a `pydantic_ai.Agent`; the constructor and every run variant take `deferred_tool_handler` besides.
+    """
+
+    def __init__(
+        self,
+        model: Model | KnownModelName | str | None = None,
+        *,
+        output_type: OutputSpec[OutputDataT] = str,
+        deps_type: type[AgentDepsT] | TypeForm[AgentDepsT] = object,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        inherit_handler: bool = True,
+        capabilities: Sequence[AgentCapability[AgentDepsT]] | None = None,
+        **keywords: Unpack[AgentKeywords[AgentDepsT]],
+    ) -> None:
+        """Create an agent.
+
+        Args:
+            model: As `pydantic_ai.Agent`.
+            output_type: As `pydantic_ai.Agent`.
+            deps_type: As `pydantic_ai.Agent`.
+            deferred_tool_handler: Resolves the deferred calls of every run that is given no other.
+            inherit_handler: Whether a run of this agent inside a tool of another one may ask that run's handler
+                where it has none of its own.
+            capabilities: As `pydantic_ai.Agent`. Those that handle deferred calls themselves are asked first, and
+                the handler gets what they left.
+            keywords: Everything else `pydantic_ai.Agent` takes.
+
+        Raises:
+            UserError: The handler cannot be called.
+        """
+        check_handler(deferred_tool_handler)
+        self._slot = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
+        self._is_bound = True
+        super().__init__(
+            model,
+            output_type=output_type,
+            deps_type=deps_type,
+            capabilities=[*(capabilities or ()), self._slot],
+            **keywords,
+        )
+
+    @overload
+    @classmethod
+    def from_spec(
+        cls,
+        spec: dict[str, Any] | AgentSpec,
+        *,
+        output_type: OutputSpec[RunOutputDataT] = str,
+        deferred_tool_handler: DeferredToolHandler[object] | None = None,
+        inherit_handler: bool = True,
+        capabilities: Sequence[AgentCapability[Any]] | None = None,
+        **keywords: Unpack[SpecKeywords],
+    ) -> Agent[object, RunOutputDataT]: ...
+
+    @overload
+    @classmethod
+    def from_spec(
+        cls,
+        spec: dict[str, Any] | AgentSpec,
+        *,
+        deps_type: type[DepsT],
+        output_type: OutputSpec[RunOutputDataT] = str,
+        deferred_tool_handler: DeferredToolHandler[DepsT] | None = None,
+        inherit_handler: bool = True,
+        capabilities: Sequence[AgentCapability[Any]] | None = None,
+        **keywords: Unpack[SpecKeywords],
+    ) -> Agent[DepsT, RunOutputDataT]: ...
+
+    @classmethod
+    def from_spec(
+        cls,
+        spec: dict[str, Any] | AgentSpec,
+        *,
+        deferred_tool_handler: DeferredToolHandler[Any] | None = None,
+        inherit_handler: bool = True,
+        capabilities: Sequence[AgentCapability[Any]] | None = None,
+        **keywords: Any,
+    ) -> Agent[Any, Any]:
+        """Construct an agent of this class from a spec. See `pydantic_ai.Agent.from_spec`.
+
+        Raises:
+            UserError: The handler cannot be called.
+        """
+        check_handler(deferred_tool_handler)
+        slot = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
+        agent = super().from_spec(spec, capabilities=[*(capabilities or ()), slot], **keywords)
+        return cls._adopt(agent, slot)
+
+    @overload
+    @classmethod
+    def from_file(
+        cls,
+        path: Path | str,
+        *,
+        output_type: OutputSpec[RunOutputDataT] = str,
+        deferred_tool_handler: DeferredToolHandler[object] | None = None,
+        inherit_handler: bool = True,
+        capabilities: Sequence[AgentCapability[Any]] | None = None,
+        **keywords: Unpack[FileKeywords],
+    ) -> Agent[object, RunOutputDataT]: ...
+
+    @overload
+    @classmethod
+    def from_file(
+        cls,
+        path: Path | str,
+        *,
+        deps_type: type[DepsT],
+        output_type: OutputSpec[RunOutputDataT] = str,
+        deferred_tool_handler: DeferredToolHandler[DepsT] | None = None,
+        inherit_handler: bool = True,
+        capabilities: Sequence[AgentCapability[Any]] | None = None,
+        **keywords: Unpack[FileKeywords],
+    ) -> Agent[DepsT, RunOutputDataT]: ...
+
+    @classmethod
+    def from_file(
+        cls,
+        path: Path | str,
+        *,
+        deferred_tool_handler: DeferredToolHandler[Any] | None = None,
+        inherit_handler: bool = True,
+        capabilities: Sequence[AgentCapability[Any]] | None = None,
+        **keywords: Any,
+    ) -> Agent[Any, Any]:
+        """Construct an agent of this class from a YAML or JSON file. See `pydantic_ai.Agent.from_file`.
+
+        Raises:
+            UserError: The handler cannot be called.
+        """
+        check_handler(deferred_tool_handler)
+        slot = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
+        agent = super().from_file(path, capabilities=[*(capabilities or ()), slot], **keywords)
+        return cls._adopt(agent, slot)
+
+    @classmethod
+    def _adopt(cls, agent: pydantic_ai.Agent[Any, Any], slot: DeferredHandlerCapability) -> Self:
+        # The host's class methods build a `pydantic_ai.Agent` whatever class they are called on. It already has the
+        # capability, so what it lacks is the class.
+        agent.__class__ = cls
+        adopted = cast('Self', agent)
+        adopted._slot = slot
+        adopted._is_bound = True
+        return adopted

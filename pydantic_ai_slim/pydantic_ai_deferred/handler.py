@@ -1,0 +1,193 @@
+"""The handler: what it may be, how it is recognised, and how it is called without stopping the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import functools
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import ToolCallPart
+from typing_extensions import TypeIs
+
+DepsT = TypeVar('DepsT')
+
+DeferredToolHandler: TypeAlias = Callable[
+    [RunContext[DepsT], DeferredToolRequests], DeferredToolResults | Awaitable[DeferredToolResults]
+]
+"""Resolves all deferred tool calls of one model response, inside the run.
+
+It is called once per response that has deferred calls, before any of them executes, with the run's context and a
+snapshot of the calls. It must answer every one of them: each `tool_call_id` of `requests.approvals` in
+`results.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), each of `requests.calls` in `results.calls`
+(a value, `ModelRetry`, or on newer hosts `ToolFailed`). An exception it raises ends the run as it is.
+
+A plain function is called in a thread of its own, so it may block. A coroutine function runs on the event loop of the
+outermost run.
+"""
+
+AnyHandler: TypeAlias = DeferredToolHandler[Any]
+"""A handler whose deps are no longer known: inside the loop layer it is only stored and called."""
+
+Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
+"""Executes a tool with the arguments it is given and returns its result."""
+
+
+@runtime_checkable
+class ExecutionWrapper(Protocol):
+    """A handler that also stands around the execution of the tools it was asked about."""
+
+    async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
+        """Execute an approved call, or refuse to.
+
+        Called once for each execution of an approval this handler was asked for, concurrently for calls that run in
+        parallel, after the hooks of every capability and innermost of them.
+
+        Args:
+            ctx: The context of the tool call; `ctx.tool_call_metadata` is what the handler's results gave.
+            call: The call, with the arguments as approved (`ToolApproved.override_args` where they were given).
+            args: The validated arguments by parameter name, defaults filled in.
+            run: `await run(args)` executes the tool and returns its result. Not calling it refuses the call.
+
+        Returns:
+            What the model is given as the tool's result.
+
+        Raises:
+            ModelRetry: The model is asked to try again; any other exception ends the run as if the tool raised it.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
+
+class Declined(DeferredToolResults):
+    """The answer of `bubble_up`: nothing is resolved here."""
+
+
+def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
+    """A handler that declines everything: the calls leave the run as `DeferredToolRequests`.
+
+    Give it to one run of an agent that has a handler, to stop and resume instead: the run's output type must then
+    contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx, requests)` to decline a
+    whole response. Nested runs are not offered a handler by a run that bubbles up.
+    """
+    return Declined()
+
+
+def check_handler(handler: object) -> None:
+    """Refuse what cannot be called, where it is given and not in the middle of a run.
+
+    Raises:
+        UserError: `handler` is neither `None` nor callable.
+    """
+    if handler is not None and not callable(handler):
+        raise UserError(
+            f'`deferred_tool_handler` must be callable as `handler(ctx, requests)`, not {type(handler).__name__}. '
+            'Leave it out, or pass `None`, to use the default.'
+        )
+
+
+def is_async(handler: AnyHandler) -> bool:
+    """Whether calling `handler` only makes a coroutine, so that it is safe to call on the event loop."""
+    target: Any = handler
+    while isinstance(target, functools.partial):
+        target = cast('functools.partial[Any]', target).func
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)
+
+
+def wraps_execution(handler: object) -> TypeIs[ExecutionWrapper]:
+    """Whether `handler` is an object that also has `around_execute`."""
+    return isinstance(handler, ExecutionWrapper)
+
+
+async def call_handler(
+    handler: AnyHandler,
+    ctx: RunContext[Any],
+    requests: DeferredToolRequests,
+    *,
+    loop: asyncio.AbstractEventLoop,
+) -> object:
+    """Ask `handler` and wait for its answer, whatever it is: `results.py` judges it.
+
+    Args:
+        handler: What to ask.
+        ctx: The context of the run that has the deferred calls.
+        requests: The snapshot it is shown.
+        loop: The event loop of the outermost run, on which awaitables are awaited.
+
+    Raises:
+        UserError: `loop` ended while the answer was awaited there.
+        BaseException: Whatever the handler raises.
+    """
+    if is_async(handler):
+        return await _await_on(loop, functools.partial(handler, ctx, requests))
+    answer = await _call_in_thread(functools.partial(handler, ctx, requests))
+    if inspect.isawaitable(answer):
+        return await _await_on(loop, lambda: answer)
+    return answer
+
+
+async def _await_on(loop: asyncio.AbstractEventLoop, ask: Callable[[], Any]) -> object:
+    if loop is asyncio.get_running_loop():
+        return await ask()
+    if not loop.is_running():
+        raise UserError(
+            'A deferred tool call of a nested run has no one to ask: the event loop of the outermost run has ended.'
+        )
+
+    async def on_loop() -> object:
+        return await ask()
+
+    # The task on the other loop gets a copy of this context: `call_soon_threadsafe` takes it where it is called.
+    answer = asyncio.run_coroutine_threadsafe(on_loop(), loop)
+    try:
+        return await asyncio.wrap_future(answer)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise UserError(
+            'A deferred tool call of a nested run was not answered: the event loop of the outermost run ended first.'
+        ) from None
+
+
+async def _call_in_thread(call: Callable[[], object]) -> object:
+    """Call in a daemon thread of its own.
+
+    Not in a shared pool: people take minutes, so waiting handlers would use up the pool that sync tools need, and the
+    threads of a pool are joined when the process exits. Cancelling abandons the thread.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[object] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: object, error: BaseException | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(result)
+        elif isinstance(error, StopIteration):
+            # A future cannot carry it, and a coroutine that raises it turns it into this as well.
+            wrapped = RuntimeError('the deferred tool handler raised StopIteration')
+            wrapped.__cause__ = error
+            answer.set_exception(wrapped)
+        else:
+            answer.set_exception(error)
+
+    def work() -> None:
+        result: object = None
+        error: BaseException | None = None
+        try:
+            result = context.run(call)
+        except BaseException as e:  # noqa: BLE001 - every way a handler can end must reach the run that waits for it
+            error = e
+        # The loop may have been closed while the handler was busy: its run is gone, and nobody waits for the answer.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, name='deferred-tool-handler', daemon=True).start()
+    return await answer

@@ -1,0 +1,130 @@
+"""The host's own keywords, as types: what is passed on unchanged beside `deferred_tool_handler`.
+
+At runtime any keyword is passed on, so one that the host adds works at once; type checkers learn it here. The test
+`test_typed_keywords.py` compares these lists with the newest host and names what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal
+
+from typing_extensions import TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic_ai import (
+        AgentRetries,
+        CancellationToken,
+        DeferredToolResults,
+        ModelSettings,
+        RunUsage,
+        UsageLimits,
+    )
+    from pydantic_ai.agent import AgentModelSettings, EndStrategy, EventStreamHandler
+    from pydantic_ai.agent.abstract import AgentInstructions, AgentMetadata
+    from pydantic_ai.agent.spec import AgentSpec
+    from pydantic_ai.capabilities import AbstractCapability, AgentCapability
+    from pydantic_ai.concurrency import AnyConcurrencyLimit
+    from pydantic_ai.conversation import Conversation
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import KnownModelName, Model
+    from pydantic_ai.template import TemplateStr
+    from pydantic_ai.tools import AgentNativeTool, Tool, ToolFuncEither
+    from pydantic_ai.toolsets import AbstractToolset, AgentToolset
+    from pydantic_ai.workspaces import Workspace, WorkspaceBackend, WorkspaceRef
+
+DepsT = TypeVar('DepsT', default=object)
+
+
+class _AnyRunKeywords(TypedDict, Generic[DepsT], total=False):
+    conversation: Conversation | None
+    message_history: Sequence[ModelMessage] | None
+    deferred_tool_results: DeferredToolResults | None
+    conversation_id: str | None
+    run_id: str | None
+    model: Model | KnownModelName | str | None
+    deps: DepsT
+    model_settings: AgentModelSettings[DepsT] | None
+    usage_limits: UsageLimits | None
+    cancellation_token: CancellationToken | None
+    timeout: float | None
+    usage: RunUsage | None
+    metadata: AgentMetadata[DepsT] | None
+    retries: int | AgentRetries | None
+    infer_name: bool
+    toolsets: Sequence[AbstractToolset[DepsT]] | None
+    capabilities: Sequence[AgentCapability[DepsT]] | None
+    workspace: WorkspaceBackend | WorkspaceRef | Literal['new'] | None
+    spec: dict[str, Any] | AgentSpec | None
+
+
+class IterKeywords(_AnyRunKeywords[DepsT], total=False):
+    """Of `iter` and `run_stream_events`."""
+
+    instructions: AgentInstructions[DepsT]
+
+
+class RunKeywords(IterKeywords[DepsT], total=False):
+    """Of `run`, `run_sync` and `run_stream`."""
+
+    event_stream_handler: EventStreamHandler[DepsT] | None
+
+
+class StreamSyncKeywords(_AnyRunKeywords[DepsT], total=False):
+    """Of `run_stream_sync`, which takes no instructions."""
+
+    event_stream_handler: EventStreamHandler[DepsT] | None
+
+
+class OverrideKeywords(TypedDict, Generic[DepsT], total=False):
+    """Of `override`."""
+
+    name: str
+    deps: DepsT
+    model: Model | KnownModelName | str
+    toolsets: Sequence[AbstractToolset[DepsT]]
+    tools: Sequence[Tool[DepsT] | ToolFuncEither[DepsT, ...]]
+    native_tools: Sequence[AgentNativeTool[DepsT]]
+    instructions: AgentInstructions[DepsT]
+    metadata: AgentMetadata[DepsT]
+    model_settings: AgentModelSettings[DepsT]
+    retries: int | AgentRetries
+    spec: dict[str, Any] | AgentSpec | None
+    workspace: WorkspaceBackend | Workspace | WorkspaceRef | Literal['new']
+
+
+class _AnyAgentKeywords(TypedDict, Generic[DepsT], total=False):
+    instructions: AgentInstructions[DepsT]
+    system_prompt: str | Sequence[str]
+    name: str | None
+    description: TemplateStr[DepsT] | str | None
+    retries: int | AgentRetries | None
+    validation_context: Any
+    tools: Sequence[Tool[DepsT] | ToolFuncEither[DepsT, ...]]
+    toolsets: Sequence[AgentToolset[DepsT]] | None
+    defer_model_check: bool
+    metadata: AgentMetadata[DepsT] | None
+    tool_timeout: float | None
+    max_concurrency: AnyConcurrencyLimit
+
+
+class AgentKeywords(_AnyAgentKeywords[DepsT], total=False):
+    """Of the constructor."""
+
+    model_settings: AgentModelSettings[DepsT] | None
+    end_strategy: EndStrategy
+
+
+class SpecKeywords(_AnyAgentKeywords[Any], total=False):
+    """Of `from_spec` and, with `fmt`, of `from_file`."""
+
+    custom_capability_types: Sequence[type[AbstractCapability[Any]]]
+    model: Model | KnownModelName | str | None
+    model_settings: ModelSettings | None
+    end_strategy: EndStrategy | None
+
+
+class FileKeywords(SpecKeywords, total=False):
+    """Of `from_file`."""
+
+    fmt: Literal['yaml', 'json'] | None

@@ -1,0 +1,201 @@
+"""The keyword on Pydantic AI's own classes, in place, for code that builds stock agents elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self, cast
+
+from pydantic_ai import Agent
+from pydantic_ai.agent import AbstractAgent, WrapperAgent
+
+from .capability import DeferredHandlerCapability
+from .handler import check_handler
+from .nesting import is_nested
+from .precedence import overridden, overriding
+from .starting import open_run
+from .variants import RunVariants, carry
+from .wrapper import HandlerAgent
+
+_VARIANTS = ('run_sync', 'run_stream', 'run_stream_sync', 'run_stream_events')
+"""The run variants that end in `iter` and are plain functions; `run` is a coroutine function, and stays one."""
+
+
+class Installation:
+    """What `install` did, as a context manager that undoes it."""
+
+    def __init__(self, patches: list[tuple[type, str, Any]]) -> None:
+        """Keep the originals, as `(class, attribute, value)`."""
+        self._patches = patches
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        uninstall()
+
+    def undo(self) -> None:
+        """Put the originals back."""
+        for owner, name, original in self._patches:
+            setattr(owner, name, original)
+
+
+def install(*, nesting: bool = False) -> Installation:
+    """Add `deferred_tool_handler` to `pydantic_ai.Agent`, `AbstractAgent` and `WrapperAgent` themselves.
+
+    Opt-in, idempotent and reversible; importing this package never does it. Agents built before take the keyword on
+    their runs too.
+
+    Args:
+        nesting: Let stock agents that run inside a tool inherit the handler of the run above them.
+
+    Returns:
+        A context manager that calls `uninstall` when it is left.
+    """
+    uninstall()
+    patches: list[tuple[type, str, Any]] = []
+
+    def patch(owner: type, name: str, make: Callable[[Any], Any]) -> None:
+        original = owner.__dict__[name]
+        patches.append((owner, name, original))
+        setattr(owner, name, make(original))
+
+    patch(Agent, '__init__', _with_slot)
+    patch(Agent, 'from_spec', _constructing)
+    patch(Agent, 'from_file', _constructing)
+    patch(AbstractAgent, 'run', _carrying_coroutine)
+    for name in _VARIANTS:
+        patch(AbstractAgent, name, _carrying)
+    patch(AbstractAgent, 'to_cli', _in_terminal_coroutine)
+    patch(AbstractAgent, 'to_cli_sync', _in_terminal)
+    for owner in (Agent, WrapperAgent):
+        patch(owner, 'iter', functools.partial(_starting, nesting=nesting))
+        patch(owner, 'override', _overriding)
+    _installed.append(Installation(patches))
+    return _installed[-1]
+
+
+def uninstall() -> None:
+    """Undo `install`; without one, do nothing. Agents keep the handler they were built with."""
+    while _installed:
+        _installed.pop().undo()
+
+
+# The patched classes are state of the process; this is what has been done to them.
+_installed: list[Installation] = []
+
+
+def _with_slot(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def construct(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
+        check_handler(deferred_tool_handler)
+        if deferred_tool_handler is not None:
+            self._slot = DeferredHandlerCapability(handler=deferred_tool_handler)
+            keywords['capabilities'] = [*(keywords.get('capabilities') or ()), self._slot]
+        original(self, *args, **keywords)
+
+    return construct
+
+
+def _constructing(original: Any) -> Any:
+    function: Callable[..., Any] = original.__func__
+
+    @functools.wraps(function)
+    def construct(cls: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
+        check_handler(deferred_tool_handler)
+        if deferred_tool_handler is None:
+            return function(cls, *args, **keywords)
+        slot = DeferredHandlerCapability(handler=deferred_tool_handler)
+        agent = function(cls, *args, **{**keywords, 'capabilities': [*(keywords.get('capabilities') or ()), slot]})
+        agent._slot = slot
+        return agent
+
+    return cast('Any', classmethod)(construct)
+
+
+def _carrying(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
+        return original(self, *args, **carry(self, deferred_tool_handler, keywords, inspect.currentframe()))
+
+    return variant
+
+
+def _carrying_coroutine(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
+        return await original(self, *args, **carry(self, deferred_tool_handler, keywords, inspect.currentframe()))
+
+    return variant
+
+
+def _in_terminal(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
+        return original(_handled(self, deferred_tool_handler), *args, **keywords)
+
+    return variant
+
+
+def _in_terminal_coroutine(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
+        await original(_handled(self, deferred_tool_handler), *args, **keywords)
+
+    return variant
+
+
+def _handled(agent: Any, handler: Any) -> Any:
+    return agent if handler is None else HandlerAgent(agent, deferred_tool_handler=handler)
+
+
+def _starting(original: Callable[..., Any], *, nesting: bool) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
+        if isinstance(self, RunVariants):  # settled already, in its own `iter`
+            return original(self, *args, **keywords)
+        keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
+        slot = getattr(self, '_slot', None)
+        given = any(isinstance(each, DeferredHandlerCapability) for each in keywords.get('capabilities') or ())
+        if isinstance(self, WrapperAgent):
+            # The wrapped agent settles it; a wrapper only passes on what it was given.
+            return original(self, *args, **keywords)
+        if slot is None and not given and overridden(self) is None and not (nesting and is_nested()):
+            return original(self, *args, **keywords)
+        if args:
+            keywords['user_prompt'], *_ = args
+        return open_run(
+            self,
+            functools.partial(original, self),
+            keywords,
+            slot=slot if slot is not None else DeferredHandlerCapability(inherits=nesting),
+            is_bound=slot is not None,
+        )
+
+    return variant
+
+
+def _overriding(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    @contextmanager
+    def override(self: Any, *, deferred_tool_handler: Any = None, **keywords: Any) -> Generator[None]:
+        check_handler(deferred_tool_handler)
+        if isinstance(self, RunVariants):
+            with original(self, **keywords):
+                yield
+            return
+        target: Any = self
+        while isinstance(target, WrapperAgent) and not isinstance(target, RunVariants):
+            target = cast('Any', target).wrapped
+        with (
+            original(self, **keywords),
+            overriding(target, deferred_tool_handler, drops_slot=keywords.get('spec') is not None),
+        ):
+            yield
+
+    return override

@@ -1,0 +1,151 @@
+"""The check on a handler's answer: every call answered, with the right kind of answer, before anything executes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import ToolCallPart
+
+from .snapshot import copy_containers
+
+
+def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToolResults:
+    """Accept an answer that resolves exactly `requests`, and detach it from the handler's hands.
+
+    Args:
+        requests: What the handler was asked, in the host's own objects.
+        answer: What it returned.
+
+    Returns:
+        A copy with the same decisions: a handler that keeps the object and changes it later changes nothing.
+
+    Raises:
+        UserError: The answer is of the wrong type, incomplete, or about other calls. It names each tool and
+            `tool_call_id`; no deferred call has executed.
+    """
+    if not isinstance(answer, DeferredToolResults):
+        raise UserError(
+            f'The deferred tool handler returned {_kind(answer)} instead of `DeferredToolResults`, for '
+            f'{_names([*requests.approvals, *requests.calls])}. Nothing was executed. Return one result for every '
+            'call, or `bubble_up(ctx, requests)` to let all of them leave the run.'
+        )
+    problems = [*_approval_problems(requests, answer), *_call_problems(requests, answer), *_extras(requests, answer)]
+    if problems:
+        raise UserError(
+            'The deferred tool handler did not resolve the deferred tool calls of this response. Nothing was '
+            'executed.\n' + '\n'.join(f'- {problem}' for problem in problems)
+        )
+    return replace(
+        answer,
+        approvals={tool_call_id: _detach(approval) for tool_call_id, approval in answer.approvals.items()},
+        calls=dict(answer.calls),
+        metadata=cast('dict[str, dict[str, Any]]', copy_containers(answer.metadata)),
+    )
+
+
+def carry_metadata(requests: DeferredToolRequests, results: DeferredToolResults) -> DeferredToolResults:
+    """Let tools see the metadata of their deferral as `ctx.tool_call_metadata` when they execute.
+
+    By itself a tool sees only what the handler puts into `results.metadata`. This adds, for every answered call, the
+    keys of `requests.metadata` that the results do not set themselves.
+
+    Args:
+        requests: What the handler was given.
+        results: Its answer; its `metadata` is changed in place.
+
+    Returns:
+        `results` itself, so that a handler can end with `return carry_metadata(requests, results)`.
+    """
+    for tool_call_id, metadata in requests.metadata.items():
+        if tool_call_id in results.approvals or tool_call_id in results.calls:
+            results.metadata[tool_call_id] = {**metadata, **results.metadata.get(tool_call_id, {})}
+    return results
+
+
+def _approval_problems(requests: DeferredToolRequests, results: DeferredToolResults) -> Iterator[str]:
+    calls_waiting = {call.tool_call_id: call for call in requests.calls}
+    approvals: Mapping[object, object] = _mapping(results.approvals)
+    for call in requests.approvals:
+        if call.tool_call_id not in approvals:
+            yield f'{_name(call)} awaits approval and has no result: add `results.approvals[{call.tool_call_id!r}]`.'
+        elif problem := _approval_problem(approvals[call.tool_call_id]):
+            yield f'{_name(call)} {problem}'
+    for tool_call_id in approvals:
+        if call := calls_waiting.get(cast(str, tool_call_id)):
+            yield f'{_name(call)} is no approval: give its result in `results.calls`, not in `results.approvals`.'
+
+
+def _approval_problem(approval: object) -> str | None:
+    match approval:
+        case bool() | ToolApproved(override_args=None):
+            return None
+        case ToolApproved(override_args=override_args):
+            if isinstance(override_args, dict):
+                return None
+            return f'was approved with `override_args` of {_kind(override_args)}: give a dictionary, or `None`.'
+        case ToolDenied(message=message):
+            if isinstance(cast(object, message), str):
+                return None
+            return f'was denied with a message of {_kind(message)}: give a string.'
+        case _:
+            return f'was answered with {_kind(approval)}: give `True`, `False`, `ToolApproved` or `ToolDenied`.'
+
+
+def _call_problems(requests: DeferredToolRequests, results: DeferredToolResults) -> Iterator[str]:
+    approvals_waiting = {call.tool_call_id: call for call in requests.approvals}
+    calls: Mapping[object, object] = _mapping(results.calls)
+    for call in requests.calls:
+        if call.tool_call_id not in calls:
+            yield f'{_name(call)} is carried out elsewhere and has no result: add `results.calls[{call.tool_call_id!r}]`.'
+        elif isinstance(calls[call.tool_call_id], ToolApproved | ToolDenied):
+            yield (
+                f'{_name(call)} is carried out elsewhere and cannot be approved or denied: give its result, or a '
+                '`ModelRetry` that says why there is none.'
+            )
+    for tool_call_id in calls:
+        if call := approvals_waiting.get(cast(str, tool_call_id)):
+            yield f'{_name(call)} awaits approval: answer it in `results.approvals`, not in `results.calls`.'
+
+
+def _extras(requests: DeferredToolRequests, results: DeferredToolResults) -> Iterator[str]:
+    known = {call.tool_call_id for call in (*requests.approvals, *requests.calls)}
+    fields = ('approvals', 'calls', 'metadata', 'answered_by')
+    for name in fields:
+        # `answered_by` exists since pydantic-ai-slim 2.x only.
+        entries = getattr(results, name, {})
+        if not isinstance(entries, Mapping):
+            yield f'`results.{name}` is {_kind(entries)}: give a dictionary by `tool_call_id`.'
+            continue
+        for tool_call_id in cast('Mapping[object, object]', entries):
+            if tool_call_id not in known:
+                yield f'`results.{name}` names {tool_call_id!r}, which is no deferred call of this response: remove it.'
+    metadata: Mapping[object, object] = _mapping(results.metadata)
+    for tool_call_id, value in metadata.items():
+        if not isinstance(value, dict):
+            yield f'`results.metadata[{tool_call_id!r}]` is {_kind(value)}: give a dictionary.'
+
+
+def _detach(approval: Any) -> Any:
+    if isinstance(approval, ToolApproved) and approval.override_args is not None:
+        return replace(approval, override_args=copy_containers(approval.override_args))
+    return approval
+
+
+def _mapping(entries: object) -> Mapping[object, object]:
+    return cast('Mapping[object, object]', entries) if isinstance(entries, Mapping) else {}
+
+
+def _name(call: ToolCallPart) -> str:
+    return f'{call.tool_name!r} (tool_call_id {call.tool_call_id!r})'
+
+
+def _names(calls: list[ToolCallPart]) -> str:
+    return ', '.join(_name(call) for call in calls)
+
+
+def _kind(value: object) -> str:
+    return 'nothing (`None`)' if value is None else f'a value of type `{type(value).__name__}`'

@@ -1,0 +1,100 @@
+"""What a handler is shown: a copy of the requests, in the model's order, with the arguments the tools would get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from pydantic_ai import DeferredToolRequests
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+
+def take_snapshot(
+    requests: DeferredToolRequests,
+    *,
+    messages: Sequence[ModelMessage],
+    validated: Mapping[str, ValidatedArgs],
+) -> DeferredToolRequests:
+    """Copy `requests` so that nothing a handler does to them changes what executes.
+
+    Args:
+        requests: The host's own objects; left alone.
+        messages: The history of the run, which ends with the response that made the calls.
+        validated: The validated arguments by `tool_call_id`, for the calls the host has validated.
+
+    Returns:
+        The same calls and metadata. Each list is in the order of the model's response (the host lists raised
+        deferrals before declared ones). Arguments are a dictionary in JSON form where the host has validated them,
+        and the model's own otherwise.
+    """
+    positions = _positions(messages)
+
+    def copied(calls: Iterable[ToolCallPart]) -> list[ToolCallPart]:
+        ordered = sorted(calls, key=lambda call: positions.get(call.tool_call_id, len(positions)))
+        return [_copy_call(call, validated.get(call.tool_call_id)) for call in ordered]
+
+    # `replace`, not a new object: a rebuild would lose the host's private record of which calls are questions.
+    return replace(
+        requests,
+        calls=copied(requests.calls),
+        approvals=copied(requests.approvals),
+        metadata=cast('dict[str, dict[str, Any]]', copy_containers(requests.metadata)),
+    )
+
+
+class ValidatedArgs:
+    """The arguments of one call after validation, kept until a handler has to be shown them."""
+
+    def __init__(self, args: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+        """Keep `args` (by parameter name, defaults filled in) and the JSON schema they were validated against."""
+        self._args = args
+        self._schema = schema
+
+    def as_json(self) -> dict[str, Any] | None:
+        """The arguments in the shape of the tool's JSON schema, or `None` where they have no JSON form."""
+        try:
+            args = to_jsonable_python(self._args, fallback=repr)
+        except (PydanticSerializationError, ValueError, RecursionError):
+            return None
+        # A function with a single model as its parameter is called with that model's fields; the host nests them
+        # under the parameter's name after validation.
+        properties = self._schema.get('properties', {})
+        if len(args) == 1 and not args.keys() & properties.keys():
+            (inner,) = args.values()
+            if isinstance(inner, dict):
+                return cast('dict[str, Any]', inner)
+        return args
+
+
+def copy_containers(value: object) -> object:
+    """Copy nested dictionaries, lists, tuples and sets; keep everything else as it is.
+
+    Unlike `copy.deepcopy` this cannot fail on what a tool may put into metadata (locks, connections, clients).
+    """
+    match value:
+        case dict():
+            return {key: copy_containers(item) for key, item in cast('dict[object, object]', value).items()}
+        case list():
+            return [copy_containers(item) for item in cast('list[object]', value)]
+        case tuple() if type(cast(object, value)) is tuple:
+            return tuple(copy_containers(item) for item in cast('tuple[object, ...]', value))
+        case set():
+            return set(cast('set[object]', value))
+        case _:
+            return value
+
+
+def _copy_call(call: ToolCallPart, validated: ValidatedArgs | None) -> ToolCallPart:
+    args = validated.as_json() if validated is not None else None
+    if args is None:
+        args = cast('str | dict[str, Any] | None', copy_containers(call.args))
+    details = cast('dict[str, Any] | None', copy_containers(call.provider_details))
+    return replace(call, args=args, provider_details=details)
+
+
+def _positions(messages: Sequence[ModelMessage]) -> dict[str, int]:
+    response = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
+    calls = response.tool_calls if response is not None else []
+    return {call.tool_call_id: position for position, call in enumerate(calls)}

@@ -1,0 +1,71 @@
+"""The start of a run: its handler is settled, and handed to the capability that the host binds to the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+from pydantic_ai.agent import AgentRun
+
+from .capability import DeferredHandlerCapability
+from .precedence import Choice, allows_deferred, delivering, has_lost_slot, overridden
+
+HostIter = Callable[..., AbstractAsyncContextManager[AgentRun[Any, Any]]]
+
+
+def open_run(
+    agent: Any,
+    host_iter: HostIter,
+    keywords: dict[str, Any],
+    *,
+    slot: DeferredHandlerCapability,
+    is_bound: bool,
+) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
+    """Start a run of `agent` with the handler that precedence settles on.
+
+    Args:
+        agent: The agent.
+        host_iter: The host's `iter` for it.
+        keywords: The keywords of that `iter`; a handler given to the run travels among `capabilities`.
+        slot: The agent's own capability, which has the constructor's handler.
+        is_bound: Whether the host has `slot` among the agent's capabilities. Where not, the run is given one.
+    """
+    given = [each for each in keywords.get('capabilities') or () if isinstance(each, DeferredHandlerCapability)]
+    others = [each for each in keywords.get('capabilities') or () if not isinstance(each, DeferredHandlerCapability)]
+    handlers = [overridden(agent), *(each.handler for each in reversed(given)), slot.handler]
+    output_type = keywords.get('output_type')
+    choice = Choice(
+        handler=next((handler for handler in handlers if handler is not None), None),
+        inherits=slot.inherits and all(each.inherits for each in given),
+        stops=allows_deferred(agent.output_type if output_type is None else output_type),
+    )
+    if is_bound and not has_lost_slot(agent):
+        return _Delivered(host_iter(**{**keywords, 'capabilities': others or None}), slot, choice)
+    own = replace(slot, handler=choice.handler, inherits=choice.inherits, stops=choice.stops)
+    return host_iter(**{**keywords, 'capabilities': [*others, own]})
+
+
+class _Delivered(AbstractAsyncContextManager[AgentRun[Any, Any]]):
+    """A run that hands its choice over while it is entered, and only then: what it contains is none of its business."""
+
+    def __init__(
+        self,
+        run: AbstractAsyncContextManager[AgentRun[Any, Any]],
+        slot: DeferredHandlerCapability,
+        choice: Choice,
+    ) -> None:
+        self._run = run
+        self._slot = slot
+        self._choice = choice
+
+    async def __aenter__(self) -> AgentRun[Any, Any]:
+        with delivering(self._slot, self._choice):
+            return await self._run.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._run.__aexit__(kind, error, traceback)

@@ -1,0 +1,377 @@
+"""The keyword `deferred_tool_handler` on every run variant, written once for `Agent` and `HandlerAgent`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from pydantic_ai.agent import AbstractAgent, AgentRun, AgentRunResult, WrapperAgent
+from pydantic_ai.output import OutputDataT, OutputSpec
+from pydantic_ai.result import StreamedRunResult, StreamedRunResultSync
+from pydantic_ai.tools import AgentDepsT
+from typing_extensions import Unpack
+
+from .capability import DeferredHandlerCapability
+from .handler import DeferredToolHandler, check_handler
+from .keywords import IterKeywords, OverrideKeywords, RunKeywords, StreamSyncKeywords
+from .precedence import overriding
+from .starting import open_run
+
+if TYPE_CHECKING:
+    from pydantic_ai import ModelSettings, UsageLimits
+    from pydantic_ai.agent import AgentRunEvents
+    from pydantic_ai.messages import ModelMessage, UserContent
+    from pydantic_ai.models import KnownModelName, Model
+
+RunOutputDataT = TypeVar('RunOutputDataT')
+
+
+class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
+    """Every way to run an agent, each with the keyword `deferred_tool_handler`.
+
+    All of them end in `iter`, so a handler travels there as a capability of the run, and is settled there.
+    """
+
+    _slot: DeferredHandlerCapability
+    _is_bound: bool
+
+    @overload
+    async def run(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[RunKeywords[AgentDepsT]],
+    ) -> AgentRunResult[OutputDataT]: ...
+
+    @overload
+    async def run(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[RunOutputDataT],
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[RunKeywords[AgentDepsT]],
+    ) -> AgentRunResult[RunOutputDataT]: ...
+
+    async def run(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[Any] | None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Any,
+    ) -> AgentRunResult[Any]:
+        """Run the agent; deferred tool calls are resolved by the handler and the same run goes on.
+
+        Args:
+            user_prompt: As the host's `run`.
+            output_type: As the host's `run`. It needs `DeferredToolRequests` only if calls can leave the run.
+            deferred_tool_handler: Asked in this run instead of the agent's own; `None` leaves the choice as it is.
+            keywords: Everything else the host's `run` takes.
+
+        Raises:
+            UserError: The handler cannot be called (nothing has run), did not answer every call with the right kind
+                of answer (no deferred call of that response has executed), or had been inherited from a run that
+                has ended.
+        """
+        keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
+        return await super().run(user_prompt, output_type=output_type, **keywords)
+
+    @overload
+    def run_sync(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[RunKeywords[AgentDepsT]],
+    ) -> AgentRunResult[OutputDataT]: ...
+
+    @overload
+    def run_sync(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[RunOutputDataT],
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[RunKeywords[AgentDepsT]],
+    ) -> AgentRunResult[RunOutputDataT]: ...
+
+    def run_sync(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[Any] | None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Any,
+    ) -> AgentRunResult[Any]:
+        """Run the agent without an event loop of one's own; sync and async handlers both work. See `run`."""
+        keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
+        return super().run_sync(user_prompt, output_type=output_type, **keywords)
+
+    @overload
+    def run_stream(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[RunKeywords[AgentDepsT]],
+    ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, OutputDataT]]: ...
+
+    @overload
+    def run_stream(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[RunOutputDataT],
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[RunKeywords[AgentDepsT]],
+    ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, RunOutputDataT]]: ...
+
+    def run_stream(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[Any] | None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Any,
+    ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, Any]]:
+        """Stream the first final output; deferred calls before it are resolved by the handler. See `run`.
+
+        The stream ends the run with the first part that can be an output. Deferred calls that follow such a part in
+        the same response are skipped, and the handler is not asked.
+        """
+        keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
+        return super().run_stream(user_prompt, output_type=output_type, **keywords)
+
+    @overload
+    def run_stream_sync(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[StreamSyncKeywords[AgentDepsT]],
+    ) -> StreamedRunResultSync[AgentDepsT, OutputDataT]: ...
+
+    @overload
+    def run_stream_sync(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[RunOutputDataT],
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[StreamSyncKeywords[AgentDepsT]],
+    ) -> StreamedRunResultSync[AgentDepsT, RunOutputDataT]: ...
+
+    def run_stream_sync(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[Any] | None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Any,
+    ) -> StreamedRunResultSync[AgentDepsT, Any]:
+        """Stream without an event loop of one's own. See `run_stream`."""
+        keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
+        return super().run_stream_sync(user_prompt, output_type=output_type, **keywords)
+
+    @overload
+    def run_stream_events(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[IterKeywords[AgentDepsT]],
+    ) -> AbstractAsyncContextManager[AgentRunEvents[OutputDataT]]: ...
+
+    @overload
+    def run_stream_events(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[RunOutputDataT],
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[IterKeywords[AgentDepsT]],
+    ) -> AbstractAsyncContextManager[AgentRunEvents[RunOutputDataT]]: ...
+
+    def run_stream_events(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[Any] | None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Any,
+    ) -> AbstractAsyncContextManager[AgentRunEvents[Any]]:
+        """Run the agent and stream its events, the questions to the handler and its answers among them. See `run`."""
+        keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
+        return super().run_stream_events(user_prompt, output_type=output_type, **keywords)
+
+    @overload
+    def iter(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[IterKeywords[AgentDepsT]],
+    ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, OutputDataT]]: ...
+
+    @overload
+    def iter(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[RunOutputDataT],
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[IterKeywords[AgentDepsT]],
+    ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, RunOutputDataT]]: ...
+
+    def iter(
+        self,
+        user_prompt: str | Sequence[UserContent] | None = None,
+        *,
+        output_type: OutputSpec[Any] | None = None,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Any,
+    ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, Any]]:
+        """Step through the run node by node; the handler is asked inside the call-tools node. See `run`."""
+        keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
+        return open_run(
+            self,
+            super().iter,
+            {'user_prompt': user_prompt, 'output_type': output_type, **keywords},
+            slot=self._slot,
+            is_bound=self._is_bound,
+        )
+
+    # The host's keywords also take its private marker for "not given", which leaving them out says as well.
+    @contextmanager
+    def override(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        *,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        **keywords: Unpack[OverrideKeywords[AgentDepsT]],
+    ) -> Generator[None]:
+        """Override the agent's settings, its handler among them, for the runs started inside the context.
+
+        Args:
+            deferred_tool_handler: Asked whatever the runs are given; `None` leaves the choice as it is.
+            keywords: Everything else the host's `override` takes.
+
+        Raises:
+            UserError: The handler cannot be called.
+        """
+        check_handler(deferred_tool_handler)
+        drops_slot = keywords.get('spec') is not None
+        with (
+            super().override(**cast('dict[str, Any]', keywords)),
+            overriding(self, deferred_tool_handler, drops_slot=drops_slot),
+        ):
+            yield
+
+    async def to_cli(
+        self,
+        deps: AgentDepsT = None,
+        prog_name: str = 'pydantic-ai',
+        message_history: Sequence[ModelMessage] | None = None,
+        model_settings: ModelSettings | None = None,
+        usage_limits: UsageLimits | None = None,
+        model: Model | KnownModelName | str | None = None,
+        *,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+    ) -> None:
+        """Chat with the agent in the terminal; the handler is asked in the middle of the model's work.
+
+        Args:
+            deps: As the host's `to_cli`, like all that follow but the handler.
+            prog_name: The name in the prompt.
+            message_history: The conversation so far.
+            model_settings: Settings for every request.
+            usage_limits: Limits on every turn.
+            model: The model; hosts before 2.x take it from the agent alone.
+            deferred_tool_handler: Asked in this chat instead of the agent's own.
+        """
+        chat = self._cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
+        if deferred_tool_handler is None:
+            return await super().to_cli(**chat)
+        return await _Handled(self, deferred_tool_handler).to_cli(**chat)
+
+    def to_cli_sync(
+        self,
+        deps: AgentDepsT = None,
+        prog_name: str = 'pydantic-ai',
+        message_history: Sequence[ModelMessage] | None = None,
+        model_settings: ModelSettings | None = None,
+        usage_limits: UsageLimits | None = None,
+        model: Model | KnownModelName | str | None = None,
+        *,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+    ) -> None:
+        """Chat with the agent in the terminal, without an event loop of one's own. See `to_cli`."""
+        chat = self._cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
+        if deferred_tool_handler is None:
+            return super().to_cli_sync(**chat)
+        return _Handled(self, deferred_tool_handler).to_cli_sync(**chat)
+
+    @staticmethod
+    def _cli_keywords(
+        deps: object, prog_name: str, history: object, settings: object, limits: object, model: object
+    ) -> dict[str, Any]:
+        chat = {
+            'deps': deps,
+            'prog_name': prog_name,
+            'message_history': history,
+            'model_settings': settings,
+            'usage_limits': limits,
+        }
+        return chat if model is None else {**chat, 'model': model}
+
+
+class _Handled(WrapperAgent[AgentDepsT, OutputDataT]):
+    """An agent whose runs are all given one handler: the host's chat knows nothing of the keyword."""
+
+    def __init__(self, wrapped: RunVariants[AgentDepsT, OutputDataT], handler: DeferredToolHandler[AgentDepsT]) -> None:
+        check_handler(handler)
+        super().__init__(wrapped)
+        self._handler = handler
+
+    def iter(self, *args: Any, **keywords: Any) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, Any]]:
+        return self.wrapped.iter(*args, **carry(self, self._handler, keywords, None))
+
+
+def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
+    """The host's keywords for a run that was given `handler`.
+
+    Args:
+        agent: The agent whose run variant was called.
+        handler: What was given as `deferred_tool_handler`.
+        keywords: The other keywords of the call.
+        frame: The frame of the run variant. The host infers an agent's name from the frame above its own method,
+            which would find `self` in ours, so it is inferred here.
+
+    Raises:
+        UserError: The handler cannot be called.
+    """
+    check_handler(handler)
+    if keywords.get('infer_name', True) and agent.name is None and frame is not None and frame.f_back is not None:
+        _infer_name(agent, frame.f_back)
+    keywords = {**keywords, 'infer_name': False}
+    if handler is not None:
+        keywords['capabilities'] = [*(keywords.get('capabilities') or ()), DeferredHandlerCapability(handler=handler)]
+    return keywords
+
+
+def _infer_name(agent: Any, frame: FrameType) -> None:
+    for variables in (frame.f_locals, frame.f_globals):
+        for name, value in variables.items():
+            if value is agent:
+                agent.name = name
+                return
