@@ -67,7 +67,7 @@ examples: install ## Run every example
 	@$(RUN) pytest tests/examples $(PYTEST_ARGS)
 
 docs: install ## Build the documentation, strictly
-	@$(RUN) mkdocs build --strict --quiet
+	@$(RUN) env NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
 docs-serve: install ## Serve the documentation
 	@$(RUN) mkdocs serve

@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
@@ -39,7 +39,6 @@ Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 """Executes a tool with the arguments it is given and returns its result."""
 
 
-@runtime_checkable
 class ExecutionWrapper(Protocol):
     """A handler that also stands around the execution of the tools it was asked about."""
 
@@ -47,7 +46,8 @@ class ExecutionWrapper(Protocol):
         """Execute an approved call, or refuse to.
 
         Called once for each execution of an approval this handler was asked for, concurrently for calls that run in
-        parallel, after the hooks of every capability and innermost of them.
+        parallel, inside of every capability's hooks and on the event loop of the outermost run. `lineage()` ends
+        with the call being executed; an agent that runs here inherits nothing, one inside the tool does.
 
         Args:
             ctx: The context of the tool call; `ctx.tool_call_metadata` is what the handler's results gave.
@@ -82,12 +82,17 @@ def check_handler(handler: object) -> None:
     """Refuse what cannot be called, where it is given and not in the middle of a run.
 
     Raises:
-        UserError: `handler` is neither `None` nor callable.
+        UserError: `handler` is neither `None` nor callable, or its `around_execute` is no coroutine function.
     """
     if handler is not None and not callable(handler):
         raise UserError(
             f'`deferred_tool_handler` must be callable as `handler(ctx, requests)`, not {type(handler).__name__}. '
             'Leave it out, or pass `None`, to use the default.'
+        )
+    around_execute = getattr(type(handler), 'around_execute', None)
+    if around_execute is not None and not inspect.iscoroutinefunction(around_execute):
+        raise UserError(
+            f'`{type(handler).__name__}.around_execute` must be `async def around_execute(self, ctx, call, args, run)`.'
         )
 
 
@@ -100,8 +105,8 @@ def is_async(handler: AnyHandler) -> bool:
 
 
 def wraps_execution(handler: object) -> TypeIs[ExecutionWrapper]:
-    """Whether `handler` is an object that also has `around_execute`."""
-    return isinstance(handler, ExecutionWrapper)
+    """Whether `handler` is an object whose class also has `around_execute`. A mock that has any attribute has not."""
+    return inspect.iscoroutinefunction(getattr(type(handler), 'around_execute', None))
 
 
 async def call_handler(
@@ -124,14 +129,20 @@ async def call_handler(
         BaseException: Whatever the handler raises.
     """
     if is_async(handler):
-        return await _await_on(loop, functools.partial(handler, ctx, requests))
+        return await on_loop(loop, functools.partial(handler, ctx, requests))
     answer = await _call_in_thread(functools.partial(handler, ctx, requests))
     if inspect.isawaitable(answer):
-        return await _await_on(loop, lambda: answer)
+        return await on_loop(loop, lambda: answer)
     return answer
 
 
-async def _await_on(loop: asyncio.AbstractEventLoop, ask: Callable[[], Any]) -> object:
+async def on_loop(loop: asyncio.AbstractEventLoop, ask: Callable[[], Any]) -> object:
+    """Await what `ask` makes, on `loop`, whichever loop this is.
+
+    Raises:
+        UserError: `loop` is not running, or ended before the answer came.
+        BaseException: Whatever is raised there.
+    """
     if loop is asyncio.get_running_loop():
         return await ask()
     if not loop.is_running():
@@ -139,11 +150,11 @@ async def _await_on(loop: asyncio.AbstractEventLoop, ask: Callable[[], Any]) -> 
             'A deferred tool call of a nested run has no one to ask: the event loop of the outermost run has ended.'
         )
 
-    async def on_loop() -> object:
+    async def there() -> object:
         return await ask()
 
     # The task on the other loop gets a copy of this context: `call_soon_threadsafe` takes it where it is called.
-    answer = asyncio.run_coroutine_threadsafe(on_loop(), loop)
+    answer = asyncio.run_coroutine_threadsafe(there(), loop)
     try:
         return await asyncio.wrap_future(answer)
     except asyncio.CancelledError:

@@ -1,18 +1,22 @@
-"""Runs inside tools: which handler they inherit, and the lineage that a handler is told."""
+"""Runs inside tools: which handler they inherit, the lineage a handler is told, and how long it may be asked."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from pydantic_ai import RunContext
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
 
 from .handler import AnyHandler
+from .lifetime import Lifetime
+
+T = TypeVar('T')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +36,9 @@ class LineageLevel:
 def lineage() -> tuple[LineageLevel, ...]:
     """The chain of agents and tool calls above the current one, from the outermost run inwards.
 
-    In a handler: what is above the run it is asked for, empty for the outermost run. In a tool: the same, ending with
-    that tool call. Outside of any run: empty. It reaches sync tools and handlers in their threads.
+    In a handler: what is above the run it is asked for, empty for the outermost run. In a tool, and in a handler's
+    `around_execute`: the same, ending with that tool call. Outside of any run: empty. It reaches sync tools and
+    handlers in their threads.
     """
     place = _place.get()
     return place.levels if place is not None else ()
@@ -53,13 +58,47 @@ class RunScope:
     """The event loop of the outermost run."""
     levels: tuple[LineageLevel, ...]
     """What is above this run."""
-    is_live: bool = True
-    """Whether the run has not ended yet."""
+    ties: tuple[Lifetime, ...]
+    """What has to last for this run's handler to be asked."""
+    lifetime: Lifetime = field(default_factory=Lifetime)
+    """Of the run."""
 
-    @property
-    def can_ask(self) -> bool:
-        """Whether the run that gave the handler has not ended yet."""
-        return (self.giver or self).is_live
+    async def ask(self, question: Callable[[], Awaitable[T]], *, about: str) -> T:
+        """Put a question to the handler, for as long as this run may ask it.
+
+        Args:
+            question: Asks, and waits for the answer.
+            about: The calls in question, for the error.
+
+        Raises:
+            UserError: The run that gave the handler, or the tool call this run works for, is over: before the
+                question, while it waits (it is cancelled then), or when the answer arrives.
+        """
+        if not self.ties:
+            return await question()
+        self._check_ties(about)
+        asking: asyncio.Future[T] = asyncio.ensure_future(question())
+        unwatch = [tie.watch(asking) for tie in self.ties]
+        try:
+            answer = await asking
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                self._check_ties(about)
+            raise
+        finally:
+            for stop_watching in unwatch:
+                stop_watching()
+        self._check_ties(about)
+        return answer
+
+    def _check_ties(self, about: str) -> None:
+        if any(tie.is_over for tie in self.ties):
+            raise UserError(
+                f'Nobody can be asked about {about}: the handler was inherited from a run that has ended, or the tool '
+                'call that started this nested run has. Nothing was executed. Wait for nested runs inside the tool '
+                'that starts them, or give them a `deferred_tool_handler` of their own.'
+            )
 
     @contextmanager
     def inside_tool(self, ctx: RunContext[Any], call: ToolCallPart) -> Generator[None]:
@@ -70,13 +109,19 @@ class RunScope:
             tool_name=call.tool_name,
             tool_call_id=call.tool_call_id,
         )
-        with _at(_Place(levels=(*self._levels_here(), level), scope=self, is_asking=False, loop=self.loop)):
-            yield
+        place = _Place(levels=(*self._levels_here(), level), scope=self, loop=self.loop)
+        try:
+            with _at(place):
+                yield
+        except BaseException:
+            # It was cancelled or timed out: a sync tool's thread goes on, and must not act on a late answer.
+            place.call.end()
+            raise
 
     @contextmanager
     def inside_handler(self) -> Generator[None]:
-        """While the handler runs: nothing is inherited, so that an agent it consults does not ask itself."""
-        with _at(_Place(levels=self._levels_here(), scope=self, is_asking=True, loop=self.loop)):
+        """While the handler is asked: nothing is inherited, so that an agent it consults does not ask itself."""
+        with _at(_Place(levels=self._levels_here(), scope=self, loop=self.loop, is_asking=True)):
             yield
 
     def _levels_here(self) -> tuple[LineageLevel, ...]:
@@ -96,21 +141,26 @@ def open_scope(*, given: AnyHandler | None, declines: bool, inherits: bool, stop
             not ask an inherited handler itself, but still offers it to the runs nested in it.
     """
     place = _place.get()
+    here = asyncio.get_running_loop()
     # A task can outlive the run it was started in, and the loop of that run too.
-    loop = place.loop if place is not None and place.loop.is_running() else asyncio.get_running_loop()
+    loop = place.loop if place is not None and place.loop.is_running() else here
     levels = place.levels if place is not None else ()
+    # A run on a loop of its own is a sync tool's: nobody but that tool call waits for it.
+    ties = (place.scope.lifetime, place.call) if place is not None and loop is not here else ()
     if given is not None:
         own = None if declines else given
-        return RunScope(handler=own, offered=own, giver=None, loop=loop, levels=levels)
+        return RunScope(handler=own, offered=own, giver=None, loop=loop, levels=levels, ties=ties)
     above = place.scope if place is not None and inherits and not place.is_asking else None
     if above is None:
-        return RunScope(handler=None, offered=None, giver=None, loop=loop, levels=levels)
+        return RunScope(handler=None, offered=None, giver=None, loop=loop, levels=levels, ties=ties)
+    giver = above.giver or above
     return RunScope(
         handler=None if stops else above.offered,
         offered=above.offered,
-        giver=above.giver or above,
+        giver=giver,
         loop=loop,
         levels=levels,
+        ties=(giver.lifetime, *ties),
     )
 
 
@@ -120,14 +170,28 @@ def is_nested() -> bool:
     return place is not None and not place.is_asking
 
 
+@contextmanager
+def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
+    """In a tool call, while the handler stands around it: nothing is inherited, but in the tool itself.
+
+    Yields:
+        What to enter for the tool, where it is executed.
+    """
+    place = _place.get()
+    assert place is not None, 'only entered inside of `RunScope.inside_tool`'
+    with _at(replace(place, is_asking=True)):
+        yield lambda: _at(place)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Place:
     """Where code runs: below which tool calls, and in the tool or in the handler of which run."""
 
     levels: tuple[LineageLevel, ...]
     scope: RunScope
-    is_asking: bool
     loop: asyncio.AbstractEventLoop
+    is_asking: bool = False
+    call: Lifetime = field(default_factory=Lifetime)
 
 
 _place: ContextVar[_Place | None] = ContextVar('pydantic_ai_deferred_place', default=None)

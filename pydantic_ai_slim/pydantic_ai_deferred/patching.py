@@ -13,23 +13,24 @@ from pydantic_ai import Agent
 from pydantic_ai.agent import AbstractAgent, WrapperAgent
 
 from .capability import DeferredHandlerCapability
+from .chat import chatting
 from .handler import check_handler
 from .nesting import is_nested
 from .precedence import overridden, overriding
 from .starting import open_run
-from .variants import RunVariants, carry
-from .wrapper import HandlerAgent
+from .variants import RunVariants, carry, given_handler
 
 _VARIANTS = ('run_sync', 'run_stream', 'run_stream_sync', 'run_stream_events')
 """The run variants that end in `iter` and are plain functions; `run` is a coroutine function, and stays one."""
 
 
 class Installation:
-    """What `install` did, as a context manager that undoes it."""
+    """One `install`, as a context manager that undoes it and leaves what was installed before."""
 
-    def __init__(self, patches: list[tuple[type, str, Any]]) -> None:
-        """Keep the originals, as `(class, attribute, value)`."""
-        self._patches = patches
+    def __init__(self, *, nesting: bool) -> None:
+        """Remember how to patch; `apply` does it."""
+        self._nesting = nesting
+        self._originals: list[tuple[type, str, Any]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -37,12 +38,38 @@ class Installation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        uninstall()
+        if self not in _installed:  # `uninstall` was called inside
+            return
+        _installed[-1].undo()
+        _installed.remove(self)
+        if _installed:
+            _installed[-1].apply()
+
+    def apply(self) -> None:
+        """Patch the host's classes, which must be as the host made them."""
+        self._patch(Agent, '__init__', _with_slot)
+        self._patch(Agent, 'from_spec', _constructing)
+        self._patch(Agent, 'from_file', _constructing)
+        self._patch(AbstractAgent, 'run', _carrying_coroutine)
+        for name in _VARIANTS:
+            self._patch(AbstractAgent, name, _carrying)
+        self._patch(AbstractAgent, 'to_cli', _in_terminal_coroutine)
+        self._patch(AbstractAgent, 'to_cli_sync', _in_terminal)
+        self._patch(Agent, 'iter', functools.partial(_starting, nesting=self._nesting))
+        self._patch(WrapperAgent, 'iter', _passing_on)
+        for owner in (Agent, WrapperAgent):
+            self._patch(owner, 'override', _overriding)
 
     def undo(self) -> None:
         """Put the originals back."""
-        for owner, name, original in self._patches:
+        while self._originals:
+            owner, name, original = self._originals.pop()
             setattr(owner, name, original)
+
+    def _patch(self, owner: type, name: str, make: Callable[[Any], Any]) -> None:
+        original = owner.__dict__[name]
+        self._originals.append((owner, name, original))
+        setattr(owner, name, make(original))
 
 
 def install(*, nesting: bool = False) -> Installation:
@@ -55,38 +82,24 @@ def install(*, nesting: bool = False) -> Installation:
         nesting: Let stock agents that run inside a tool inherit the handler of the run above them.
 
     Returns:
-        A context manager that calls `uninstall` when it is left.
+        A context manager that undoes this when it is left; what was installed before is in force again then.
     """
-    uninstall()
-    patches: list[tuple[type, str, Any]] = []
-
-    def patch(owner: type, name: str, make: Callable[[Any], Any]) -> None:
-        original = owner.__dict__[name]
-        patches.append((owner, name, original))
-        setattr(owner, name, make(original))
-
-    patch(Agent, '__init__', _with_slot)
-    patch(Agent, 'from_spec', _constructing)
-    patch(Agent, 'from_file', _constructing)
-    patch(AbstractAgent, 'run', _carrying_coroutine)
-    for name in _VARIANTS:
-        patch(AbstractAgent, name, _carrying)
-    patch(AbstractAgent, 'to_cli', _in_terminal_coroutine)
-    patch(AbstractAgent, 'to_cli_sync', _in_terminal)
-    for owner in (Agent, WrapperAgent):
-        patch(owner, 'iter', functools.partial(_starting, nesting=nesting))
-        patch(owner, 'override', _overriding)
-    _installed.append(Installation(patches))
-    return _installed[-1]
+    if _installed:
+        _installed[-1].undo()
+    installation = Installation(nesting=nesting)
+    installation.apply()
+    _installed.append(installation)
+    return installation
 
 
 def uninstall() -> None:
-    """Undo `install`; without one, do nothing. Agents keep the handler they were built with."""
-    while _installed:
-        _installed.pop().undo()
+    """Undo every `install`; without one, do nothing. Agents keep the handler they were built with."""
+    if _installed:
+        _installed[-1].undo()
+    _installed.clear()
 
 
-# The patched classes are state of the process; this is what has been done to them.
+# The patched classes are state of the process; this is what has been done to them. Only the last is applied.
 _installed: list[Installation] = []
 
 
@@ -137,7 +150,8 @@ def _carrying_coroutine(original: Callable[..., Any]) -> Callable[..., Any]:
 def _in_terminal(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
-        return original(_handled(self, deferred_tool_handler), *args, **keywords)
+        with chatting():
+            original(given_handler(self, deferred_tool_handler), *args, **keywords)
 
     return variant
 
@@ -145,13 +159,21 @@ def _in_terminal(original: Callable[..., None]) -> Callable[..., None]:
 def _in_terminal_coroutine(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     async def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
-        await original(_handled(self, deferred_tool_handler), *args, **keywords)
+        with chatting():
+            await original(given_handler(self, deferred_tool_handler), *args, **keywords)
 
     return variant
 
 
-def _handled(agent: Any, handler: Any) -> Any:
-    return agent if handler is None else HandlerAgent(agent, deferred_tool_handler=handler)
+def _passing_on(original: Callable[..., Any]) -> Callable[..., Any]:
+    # The wrapped agent settles who is asked; a wrapper only passes on what it was given.
+    @functools.wraps(original)
+    def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
+        if isinstance(self, RunVariants):  # settled already, in its own `iter`
+            return original(self, *args, **keywords)
+        return original(self, *args, **carry(self, deferred_tool_handler, keywords, inspect.currentframe()))
+
+    return variant
 
 
 def _starting(original: Callable[..., Any], *, nesting: bool) -> Callable[..., Any]:
@@ -161,11 +183,8 @@ def _starting(original: Callable[..., Any], *, nesting: bool) -> Callable[..., A
             return original(self, *args, **keywords)
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         slot = getattr(self, '_slot', None)
-        given = any(isinstance(each, DeferredHandlerCapability) for each in keywords.get('capabilities') or ())
-        if isinstance(self, WrapperAgent):
-            # The wrapped agent settles it; a wrapper only passes on what it was given.
-            return original(self, *args, **keywords)
-        if slot is None and not given and overridden(self) is None and not (nesting and is_nested()):
+        is_given = any(isinstance(each, DeferredHandlerCapability) for each in keywords.get('capabilities') or ())
+        if slot is None and not is_given and overridden(self) is None and not (nesting and is_nested()):
             return original(self, *args, **keywords)
         if args:
             keywords['user_prompt'], *_ = args

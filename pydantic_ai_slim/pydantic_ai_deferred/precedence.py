@@ -24,6 +24,8 @@ class Choice:
     """Whether it may inherit one instead."""
     stops: bool
     """Whether its output type allows `DeferredToolRequests`."""
+    stands_aside: bool = False
+    """Whether another capability was given to the run in place of the one this is for."""
 
 
 def allows_deferred(output_type: object) -> bool:
@@ -49,7 +51,7 @@ def overriding(agent: object, handler: AnyHandler | None, *, drops_slot: bool) -
     Args:
         agent: The agent, compared by identity: agents are not hashable.
         handler: The handler, or `None` to leave the choice as it is.
-        drops_slot: Whether the host's override in force beside it drops the agent's capabilities, ours among them.
+        drops_slot: Whether the host's override in force beside it may drop the agent's capabilities, ours among them.
     """
     token = _overrides.set((*_overrides.get(), _Override(agent, handler, drops_slot)))
     try:
@@ -64,14 +66,20 @@ def overridden(agent: object) -> AnyHandler | None:
     return next((handler for handler in handlers if handler is not None), None)
 
 
-def has_lost_slot(agent: object) -> bool:
-    """Whether an override in force has dropped the capabilities of `agent`."""
+def may_lack_slot(agent: object) -> bool:
+    """Whether an override in force may have dropped the capabilities of `agent`."""
     return any(entry.drops_slot for entry in _overrides.get() if entry.agent is agent)
 
 
 @contextmanager
 def delivering(slot: object, choice: Choice) -> Generator[None]:
-    """While a run starts: hand its `choice` to the agent's own capability, which the host binds to the run."""
+    """While a run starts: hand its `choice` to the agent's own capability, which the host binds to the run.
+
+    Args:
+        slot: The capability.
+        choice: What was settled; one that stands aside for a capability that was given to the run itself is not
+            asked.
+    """
     token = _delivery.set((slot, choice))
     try:
         yield

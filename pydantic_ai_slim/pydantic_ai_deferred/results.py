@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from .snapshot import copy_containers
 
@@ -30,7 +30,7 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
     if not isinstance(answer, DeferredToolResults):
         raise UserError(
             f'The deferred tool handler returned {_kind(answer)} instead of `DeferredToolResults`, for '
-            f'{_names([*requests.approvals, *requests.calls])}. Nothing was executed. Return one result for every '
+            f'{name_calls([*requests.approvals, *requests.calls])}. Nothing was executed. Return one result for every '
             'call, or `bubble_up(ctx, requests)` to let all of them leave the run.'
         )
     problems = [*_approval_problems(requests, answer), *_call_problems(requests, answer), *_extras(requests, answer)]
@@ -42,7 +42,7 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
     return replace(
         answer,
         approvals={tool_call_id: _detach(approval) for tool_call_id, approval in answer.approvals.items()},
-        calls=dict(answer.calls),
+        calls={tool_call_id: _detach(result) for tool_call_id, result in answer.calls.items()},
         metadata=cast('dict[str, dict[str, Any]]', copy_containers(answer.metadata)),
     )
 
@@ -129,10 +129,17 @@ def _extras(requests: DeferredToolRequests, results: DeferredToolResults) -> Ite
             yield f'`results.metadata[{tool_call_id!r}]` is {_kind(value)}: give a dictionary.'
 
 
-def _detach(approval: Any) -> Any:
-    if isinstance(approval, ToolApproved) and approval.override_args is not None:
-        return replace(approval, override_args=copy_containers(approval.override_args))
-    return approval
+def _detach(result: Any) -> Any:
+    match result:
+        case ToolApproved():
+            return replace(result, override_args=copy_containers(result.override_args))
+        case ToolDenied():
+            return replace(result)
+        case ToolReturn():
+            returned = cast('ToolReturn[Any]', result)
+            return replace(returned, return_value=copy_containers(returned.return_value))
+        case _:
+            return copy_containers(result)
 
 
 def _mapping(entries: object) -> Mapping[object, object]:
@@ -143,7 +150,8 @@ def _name(call: ToolCallPart) -> str:
     return f'{call.tool_name!r} (tool_call_id {call.tool_call_id!r})'
 
 
-def _names(calls: list[ToolCallPart]) -> str:
+def name_calls(calls: list[ToolCallPart]) -> str:
+    """The calls by tool and id, for an error."""
     return ', '.join(_name(call) for call in calls)
 
 

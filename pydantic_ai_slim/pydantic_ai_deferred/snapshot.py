@@ -47,25 +47,38 @@ def take_snapshot(
 class ValidatedArgs:
     """The arguments of one call after validation, kept until a handler has to be shown them."""
 
-    def __init__(self, args: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-        """Keep `args` (by parameter name, defaults filled in) and the JSON schema they were validated against."""
+    def __init__(self, call: ToolCallPart, args: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+        """Keep `args` (by parameter name, defaults filled in), the call, and the JSON schema of its tool."""
+        self._call = call
         self._args = args
         self._schema = schema
 
-    def as_json(self) -> dict[str, Any] | None:
-        """The arguments in the shape of the tool's JSON schema, or `None` where they have no JSON form."""
+    def as_json(self, call: ToolCallPart) -> dict[str, Any] | None:
+        """The arguments in the shape the model gives them; `None` if they have no JSON form, or are of another call.
+
+        Ids repeat, across responses and in tools that call others, so an id alone does not say whose they are.
+        """
+        if call != self._call:
+            return None
         try:
             args = to_jsonable_python(self._args, fallback=repr)
-        except (PydanticSerializationError, ValueError, RecursionError):
+            given = self._call.args_as_dict()
+        except (PydanticSerializationError, ValueError, RecursionError, AssertionError):
             return None
-        # A function with a single model as its parameter is called with that model's fields; the host nests them
-        # under the parameter's name after validation.
-        properties = self._schema.get('properties', {})
-        if len(args) == 1 and not args.keys() & properties.keys():
-            (inner,) = args.values()
-            if isinstance(inner, dict):
-                return cast('dict[str, Any]', inner)
+        if len(args) == 1:
+            [(name, value)] = args.items()
+            if isinstance(value, dict) and self._is_unpacked(name, cast('dict[str, Any]', value), given):
+                return cast('dict[str, Any]', value)
         return args
+
+    def _is_unpacked(self, name: str, fields: dict[str, Any], given: dict[str, Any]) -> bool:
+        # The model calls a function whose only parameter is a model with that model's fields; after validation they
+        # stand under the parameter's name. A parameter that is a mapping looks much the same.
+        if name in given:
+            return name in fields and fields[name] == given[name]
+        if name in self._schema.get('properties', {}) and isinstance(self._args[name], Mapping):
+            return False
+        return given.keys() <= fields.keys()
 
 
 def copy_containers(value: object) -> object:
@@ -87,7 +100,7 @@ def copy_containers(value: object) -> object:
 
 
 def _copy_call(call: ToolCallPart, validated: ValidatedArgs | None) -> ToolCallPart:
-    args = validated.as_json() if validated is not None else None
+    args = validated.as_json(call) if validated is not None else None
     if args is None:
         args = cast('str | dict[str, Any] | None', copy_containers(call.args))
     details = cast('dict[str, Any] | None', copy_containers(call.provider_details))

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
-from pydantic_ai.agent import AgentRun
+from pydantic_ai.agent import AgentRun, WrapperAgent
 
 from .capability import DeferredHandlerCapability
-from .precedence import Choice, allows_deferred, delivering, has_lost_slot, overridden
+from .precedence import Choice, allows_deferred, delivering, may_lack_slot, overridden
 
 HostIter = Callable[..., AbstractAsyncContextManager[AgentRun[Any, Any]]]
 
@@ -42,10 +42,20 @@ def open_run(
         inherits=slot.inherits and all(each.inherits for each in given),
         stops=allows_deferred(agent.output_type if output_type is None else output_type),
     )
-    if is_bound and not has_lost_slot(agent):
+    if is_bound and not may_lack_slot(agent):
         return _Delivered(host_iter(**{**keywords, 'capabilities': others or None}), slot, choice)
     own = replace(slot, handler=choice.handler, inherits=choice.inherits, stops=choice.stops)
-    return host_iter(**{**keywords, 'capabilities': [*others, own]})
+    run = host_iter(**{**keywords, 'capabilities': [*others, own]})
+    # An agent's own capability must not be asked besides: the host may still have it under an override of the spec,
+    # and a stock agent keeps the one it was built with under `install` after `uninstall`.
+    superseded = slot if is_bound else _slot_of_stock(agent)
+    return _Delivered(run, superseded, replace(choice, stands_aside=True)) if superseded is not None else run
+
+
+def _slot_of_stock(agent: Any) -> DeferredHandlerCapability | None:
+    while isinstance(agent, WrapperAgent):
+        agent = cast('Any', agent).wrapped
+    return getattr(agent, '_slot', None)
 
 
 class _Delivered(AbstractAsyncContextManager[AgentRun[Any, Any]]):

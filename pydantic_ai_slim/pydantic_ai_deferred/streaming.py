@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
@@ -24,44 +25,56 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
+ToolKind: TypeAlias = Literal['function', 'output', 'external', 'unapproved']
+"""How a tool was declared: `ToolDefinition.kind`."""
+
 SKIPPED = 'Not executed: the run had reached its final result.'
 """What the history says of a deferred call that a final output made pointless."""
 
 
 @dataclass(eq=False)
 class DeclaredTools:
-    """The declared tools of one run, and whether a model request is under way."""
+    """The declared tools of one run, and how far a streamed response has come."""
 
-    is_requesting: bool = False
-    """Whether a model request is under way. Tools that execute now do so after a streamed final output."""
-    _by_name: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
+    is_final: bool = False
+    """Whether the response that streams has given its final output. Tools that execute now do so in vain."""
+    _is_streaming: bool = False
     _definitions: list[ToolDefinition] = field(default_factory=list[ToolDefinition])
+    _disguised: list[tuple[ToolDefinition, ToolKind]] = field(default_factory=list[tuple[ToolDefinition, ToolKind]])
 
     def own(self, definitions: Sequence[ToolDefinition]) -> list[ToolDefinition]:
         """Replace declared definitions by copies that this run alone holds: toolsets share theirs between runs."""
         owned = [replace(definition) if definition.defer else definition for definition in definitions]
         self._definitions = [definition for definition in owned if definition.defer]
-        self._by_name = {definition.name: replace(definition) for definition in self._definitions}
         return owned
 
-    def deferral(self, definition: ToolDefinition) -> ApprovalRequired | CallDeferred | None:
-        """What an unapproved execution of the tool has to raise instead, by its declared kind.
+    def refuse(self, definition: ToolDefinition) -> None:
+        """Do not let a declared tool execute unapproved.
 
-        The loop itself never executes a declared tool unapproved. This stops what would: the window in which the
-        definition looks ordinary, and hosts before 2.x whose `ToolManager.handle_call` does not look at the kind.
+        The loop itself never does. This stops what would: the window in which the definition looks ordinary, and
+        hosts before 2.x, whose `ToolManager.handle_call` does not look at the kind.
+
+        Raises:
+            ApprovalRequired: The tool was declared to require approval.
+            CallDeferred: The tool was declared to be executed elsewhere.
         """
-        match self._by_name.get(definition.name, definition).kind:
+        declared = (kind for disguised, kind in self._disguised if disguised is definition)
+        match next(declared, definition.kind):
             case 'unapproved':
-                return ApprovalRequired()
+                raise ApprovalRequired
             case 'external':
-                return CallDeferred()
+                raise CallDeferred
             case _:
-                return None
+                pass
 
     @contextmanager
     def disguised(self, request: ModelRequestContext) -> Generator[None]:
-        """While the model request is under way: declared tools look like ordinary ones."""
-        for definition in self._definitions:
+        """While a response streams: declared tools look like ordinary ones to the stream, and to whoever looks now.
+
+        What was changed is remembered, and never looked up again: the tools may be prepared anew meanwhile.
+        """
+        self._disguised = [(definition, definition.kind) for definition in self._definitions]
+        for definition, _ in self._disguised:
             definition.kind = 'function'
         parameters = request.model_request_parameters
         if any(definition.defer for definition in parameters.function_tools):
@@ -73,17 +86,24 @@ class DeclaredTools:
                     for definition in parameters.function_tools
                 ],
             )
-        self.is_requesting = True
+        self._is_streaming = True
         try:
             yield
         finally:
-            self.is_requesting = False
+            self._is_streaming = self.is_final = False
             self.reveal()
+            self._disguised = []
 
     def reveal(self) -> None:
         """Make the declared tools what they were declared."""
-        for definition in self._definitions:
-            definition.kind = self._by_name[definition.name].kind
+        for definition, kind in self._disguised:
+            definition.kind = kind
+
+    def output_is_final(self) -> None:
+        """The stream has handed out its final output: the loop may see the declared tools again, and skip them."""
+        if self._is_streaming:
+            self.is_final = True
+            self.reveal()
 
 
 def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> None:
@@ -92,15 +112,16 @@ def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> 
     A deferral raised beside an output tool that succeeds is dropped without a result, and a history with an open call
     is refused by the next run. `messages` is changed in place.
     """
-    position = next((i for i in reversed(range(len(messages))) if isinstance(messages[i], ModelResponse)), None)
-    if position is None:
+    following: list[object] = []
+    for message in reversed(messages):
+        if isinstance(message, ModelResponse):
+            break
+        following.extend(message.parts)
+    else:
         return
-    response = messages[position]
-    assert isinstance(response, ModelResponse)
-    parts = [part for message in messages[position + 1 :] for part in message.parts]
     # A retry is a part of its own kind on older hosts; both name the call they answer.
-    answered = {getattr(part, 'tool_call_id', None) for part in parts}
-    open_calls = [call for call in response.tool_calls if call.tool_call_id not in answered]
+    answered = {getattr(part, 'tool_call_id', None) for part in following}
+    open_calls = [call for call in message.tool_calls if call.tool_call_id not in answered]
     if not open_calls:
         return
     stubs = [_stub(call) for call in open_calls]

@@ -15,7 +15,8 @@ from pydantic_ai.tools import AgentDepsT
 from typing_extensions import Unpack
 
 from .capability import DeferredHandlerCapability
-from .handler import DeferredToolHandler, check_handler
+from .chat import chatting
+from .handler import AnyHandler, DeferredToolHandler, check_handler
 from .keywords import IterKeywords, OverrideKeywords, RunKeywords, StreamSyncKeywords
 from .precedence import overriding
 from .starting import open_run
@@ -300,9 +301,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             deferred_tool_handler: Asked in this chat instead of the agent's own.
         """
         chat = self._cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
-        if deferred_tool_handler is None:
-            return await super().to_cli(**chat)
-        return await _Handled(self, deferred_tool_handler).to_cli(**chat)
+        with chatting():
+            await AbstractAgent.to_cli(given_handler(self, deferred_tool_handler), **chat)
 
     def to_cli_sync(
         self,
@@ -317,9 +317,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> None:
         """Chat with the agent in the terminal, without an event loop of one's own. See `to_cli`."""
         chat = self._cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
-        if deferred_tool_handler is None:
-            return super().to_cli_sync(**chat)
-        return _Handled(self, deferred_tool_handler).to_cli_sync(**chat)
+        with chatting():
+            AbstractAgent.to_cli_sync(given_handler(self, deferred_tool_handler), **chat)
 
     @staticmethod
     def _cli_keywords(
@@ -335,15 +334,22 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         return chat if model is None else {**chat, 'model': model}
 
 
-class _Handled(WrapperAgent[AgentDepsT, OutputDataT]):
-    """An agent whose runs are all given one handler: the host's chat knows nothing of the keyword."""
+def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) -> AbstractAgent[Any, Any]:
+    """The agent, with every run given `handler`: the host's chat knows nothing of the keyword.
 
-    def __init__(self, wrapped: RunVariants[AgentDepsT, OutputDataT], handler: DeferredToolHandler[AgentDepsT]) -> None:
-        check_handler(handler)
+    Raises:
+        UserError: The handler cannot be called.
+    """
+    check_handler(handler)
+    return agent if handler is None else _Given(agent, handler)
+
+
+class _Given(WrapperAgent[Any, Any]):
+    def __init__(self, wrapped: AbstractAgent[Any, Any], handler: AnyHandler) -> None:
         super().__init__(wrapped)
         self._handler = handler
 
-    def iter(self, *args: Any, **keywords: Any) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, Any]]:
+    def iter(self, *args: Any, **keywords: Any) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
         return self.wrapped.iter(*args, **carry(self, self._handler, keywords, None))
 
 
@@ -372,6 +378,7 @@ def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType |
 def _infer_name(agent: Any, frame: FrameType) -> None:
     for variables in (frame.f_locals, frame.f_globals):
         for name, value in variables.items():
-            if value is agent:
+            # `self` is the agent's own method, which called another one: the host's `run` calls `iter`.
+            if value is agent and name != 'self':
                 agent.name = name
                 return

@@ -1,0 +1,103 @@
+"""Deny whatever is not allowed in so many words: `python examples/fail_closed.py`.
+
+A handler's exception ends the run. `fail_closed` makes a handler whose doubts, omissions and mistakes are denials
+instead, so that the run goes on and nothing runs that nobody allowed.
+"""
+
+import logging
+from collections.abc import Callable
+
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied, ToolFailed
+from pydantic_ai.exceptions import CallDeferred
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai_deferred import Agent, DeferredToolHandler
+
+logger = logging.getLogger(__name__)
+
+
+def fail_closed(allows: Callable[[ToolCallPart], bool]) -> DeferredToolHandler[object]:
+    """A handler that approves a call if `allows(call)` is `True`, and denies it otherwise.
+
+    Args:
+        allows: Decides about one call. Its exceptions are logged and deny; so does every result but `True` itself.
+    """
+
+    def is_allowed(call: ToolCallPart) -> bool:
+        try:
+            # Not "if allows(call)": a coroutine that was not awaited and the string 'no' are true as well.
+            return allows(call) is True
+        except Exception:
+            # The deciding code ends here. Without an answer from it the tool does not run.
+            logger.exception('no decision about %s', call.tool_name)
+            return False
+
+    def handler(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
+        results = DeferredToolResults()
+        for call in requests.approvals:
+            results.approvals[call.tool_call_id] = is_allowed(call) or ToolDenied('Denied by policy.')
+        for call in requests.calls:
+            # `ToolFailed` is final. `ModelRetry` would invite the model to try the same again.
+            results.calls[call.tool_call_id] = ToolFailed('Not available here.')
+        return results
+
+    return handler
+
+
+LIMITS = {'EUR': 50, 'USD': 60}
+
+
+def allows_small_payments(call: ToolCallPart) -> bool:
+    """What this application allows. It fails for a currency that nobody thought of."""
+    args = call.args_as_dict()
+    return call.tool_name == 'pay' and args['amount'] <= LIMITS[args['currency']]
+
+
+def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Stand in for a language model: try five things at once, then report."""
+    returns = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
+    if not returns:
+        return ModelResponse(
+            parts=[
+                ToolCallPart('pay', {'amount': 20, 'currency': 'EUR'}),
+                ToolCallPart('pay', {'amount': 900, 'currency': 'EUR'}),
+                ToolCallPart('pay', {'amount': 1, 'currency': 'XAU'}),
+                ToolCallPart('close_account'),
+                ToolCallPart('send_fax', {'text': 'hello'}),
+            ]
+        )
+    return ModelResponse(parts=[TextPart('\n'.join(f'{part.tool_name}: {part.content}' for part in returns))])
+
+
+agent = Agent(FunctionModel(plan), deps_type=list[str], deferred_tool_handler=fail_closed(allows_small_payments))
+
+
+@agent.tool(requires_approval=True)
+def pay(ctx: RunContext[list[str]], amount: int, currency: str) -> str:
+    """Pay."""
+    ctx.deps.append(f'{amount} {currency}')
+    return f'paid {amount} {currency}'
+
+
+@agent.tool(requires_approval=True)
+def close_account(ctx: RunContext[list[str]]) -> str:
+    """Close the account."""
+    ctx.deps.append('closed')
+    return 'closed'
+
+
+@agent.tool_plain
+def send_fax(text: str) -> str:
+    """Send a fax, which somebody has to carry to the machine."""
+    raise CallDeferred
+
+
+def main() -> None:
+    done: list[str] = []
+    print(agent.run_sync('Settle everything.', deps=done).output)
+    print('Really done:', ', '.join(done))
+
+
+if __name__ == '__main__':
+    logging.basicConfig(format='log: %(message)s')
+    main()

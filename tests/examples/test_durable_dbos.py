@@ -1,0 +1,51 @@
+import shutil
+import signal
+
+
+def question(server):
+    return f"Run restart({{'server': '{server}'}})?\n"
+
+
+def kill_at(server, start, folder, answers, *options):
+    """Answer the questions before the one about `server`, and kill the program while it waits for that answer."""
+    with start('durable_dbos', str(folder), *options) as program:
+        for answer, asked in answers:
+            assert program.stdout.readline() == question(asked)
+            program.stdin.write(f'{answer}\n')
+            program.stdin.flush()
+        assert program.stdout.readline() == question(server)
+        program.send_signal(signal.SIGKILL)
+        assert program.wait() == -signal.SIGKILL
+
+
+def test_recovery_asks_the_open_question_alone_and_repeats_nothing(start, run, tmp_path):
+    kill_at('gamma', start, tmp_path, [('y', 'alpha'), ('n', 'beta')])
+    assert (tmp_path / 'done.txt').read_text() == 'alpha\n'
+
+    recovered = run('durable_dbos', str(tmp_path), given='y\n')
+
+    assert recovered.stderr == ''
+    assert recovered.returncode == 0
+    assert recovered.stdout == (question('gamma') + 'alpha restarted. The tool call was denied. gamma restarted.\n')
+    assert (tmp_path / 'done.txt').read_text() == 'alpha\ngamma\n'
+
+
+def test_recovery_without_recorded_answers_asks_again_and_still_repeats_nothing(start, run, tmp_path):
+    first, second = tmp_path / 'first', tmp_path / 'second'
+    first.mkdir()
+    kill_at('beta', start, first, [('y', 'alpha')], '--ask-everything-again')
+    shutil.copytree(first, second)
+
+    same = run('durable_dbos', str(first), '--ask-everything-again', given='y\nn\ny\n')
+    different = run('durable_dbos', str(second), '--ask-everything-again', given='n\ny\ny\n')
+
+    assert same.stdout == (
+        question('alpha')
+        + question('beta')
+        + question('gamma')
+        + 'alpha restarted. The tool call was denied. gamma restarted.\n'
+    )
+    assert (first / 'done.txt').read_text() == 'alpha\ngamma\n'
+    assert different.returncode != 0
+    assert 'DBOSUnexpectedStepError' in different.stderr
+    assert (second / 'done.txt').read_text() == 'alpha\n'

@@ -1,0 +1,176 @@
+"""`around_execute`: the handler stands around the execution of what it was asked about."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from pydantic_ai import ModelRetry, RunContext, ToolApproved, ToolDenied
+from pydantic_ai.exceptions import UserError
+from pydantic_ai_deferred import Agent, lineage
+
+from .scripted import Recorder, call, returns, scripted
+
+pytestmark = pytest.mark.layer_only
+
+
+class Around(Recorder):
+    """Notes what executes; `change` replaces the arguments, `refuse` the execution."""
+
+    def __init__(self, change: Any = None, refuse: Any = None, **results: Any) -> None:
+        super().__init__(**results)
+        self.change = change
+        self.refuse = refuse
+        self.executed: list[tuple[str, Any, dict[str, Any]]] = []
+
+    async def around_execute(self, ctx: RunContext[Any], call: Any, args: dict[str, Any], run: Any) -> Any:
+        self.executed.append((call.tool_call_id, call.args, dict(args)))
+        if self.refuse is not None:
+            raise self.refuse
+        return f'<{await run(self.change or args)}>'
+
+
+def make(*responses: Any, **keywords: Any) -> Agent[Any, Any]:
+    agent = Agent(scripted(*responses), **keywords)
+
+    @agent.tool_plain(requires_approval=True)
+    def delete(path: str, force: bool = False) -> str:
+        return f'{path} {force}'
+
+    @agent.tool_plain
+    def read() -> str:
+        return 'content'
+
+    return agent
+
+
+def test_it_gets_the_validated_arguments_with_defaults_and_sees_the_result():
+    handler = Around()
+
+    result = make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
+
+    assert handler.executed == [('1', {'path': 'a'}, {'path': 'a', 'force': False})]
+    assert returns(result.all_messages()) == {'1': ('<a False>', 'success')}
+
+
+def test_it_gets_the_overridden_arguments():
+    handler = Around(**{'1': ToolApproved(override_args={'path': 'b'})})
+
+    make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
+
+    assert handler.executed == [('1', {'path': 'b'}, {'path': 'b', 'force': False})]
+
+
+def test_it_can_run_the_tool_with_other_arguments():
+    handler = Around(change={'path': 'z', 'force': True})
+
+    result = make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
+
+    assert returns(result.all_messages()) == {'1': ('<z True>', 'success')}
+
+
+def test_it_is_not_called_for_what_was_denied_or_not_asked():
+    handler = Around(**{'1': ToolDenied('no')})
+
+    make([call('delete', '1', path='a'), call('read', '2')], 'done').run_sync('go', deferred_tool_handler=handler)
+
+    assert handler.executed == []
+
+
+def test_it_is_not_called_for_what_another_capability_approved():
+    from pydantic_ai.capabilities import HandleDeferredToolCalls
+
+    handler = Around()
+    approving = HandleDeferredToolCalls(lambda ctx, requests: requests.build_results(approve_all=True))
+
+    make([call('delete', '1', path='a')], 'done', capabilities=[approving]).run_sync(
+        'go', deferred_tool_handler=handler
+    )
+
+    assert handler.executed == []
+
+
+def test_an_id_that_a_later_response_repeats_is_not_taken_for_the_approved_call():
+    handler = Around()
+    agent = make([call('delete', '1', path='a')], [call('read', '1')], 'done')
+
+    agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert [executed[0] for executed in handler.executed] == ['1']
+
+
+def test_it_can_refuse_with_a_retry():
+    handler = Around(refuse=ModelRetry('the file has changed since'))
+
+    result = make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
+
+    content, outcome = returns(result.all_messages())['1']
+    assert outcome == 'retried'
+    assert 'the file has changed since' in str(content)
+
+
+def test_it_is_innermost_of_the_hooks():
+    from dataclasses import dataclass
+
+    from pydantic_ai.capabilities import AbstractCapability
+
+    @dataclass
+    class Changing(AbstractCapability[Any]):
+        async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+            return {**args, 'path': 'changed by a hook'}
+
+    handler = Around()
+
+    make([call('delete', '1', path='a')], 'done', capabilities=[Changing()]).run_sync(
+        'go', deferred_tool_handler=handler
+    )
+
+    assert handler.executed[0][2]['path'] == 'changed by a hook'
+
+
+def test_an_inherited_handler_stands_around_the_childs_tools():
+    handler = Around()
+    child = make([call('delete', 'c1', path='a')], 'child done')
+    parent = Agent(scripted([call('delegate', 'p1')], 'done'))
+
+    @parent.tool_plain
+    async def delegate() -> str:
+        return (await child.run('go')).output
+
+    parent.run_sync('go', deferred_tool_handler=handler)
+
+    assert [executed[0] for executed in handler.executed] == ['c1']
+
+
+def test_a_run_inside_the_tool_is_nested_in_it_and_one_inside_around_execute_inherits_nothing():
+    levels: list[Any] = []
+    handler = Around()
+    outer = Agent(scripted([call('work', '1')], 'done'))
+
+    @outer.tool_plain(requires_approval=True)
+    async def work() -> str:
+        levels.append([level.tool_call_id for level in lineage()])
+        return (await make([call('delete', 'c1', path='a')], 'child done').run('go')).output
+
+    outer.run_sync('go', deferred_tool_handler=handler)
+
+    class Reviewing(Recorder):
+        async def around_execute(self, ctx: Any, call_: Any, args: Any, run: Any) -> Any:
+            return await make([call('delete', 'r1', path='a')], 'reviewed').run('review')
+
+    with pytest.raises(UserError, match='DeferredToolRequests'):
+        outer.run_sync('go', deferred_tool_handler=Reviewing())
+    assert levels == [['1']]
+    assert [executed[0] for executed in handler.executed] == ['1', 'c1']
+
+
+def test_parallel_executions_are_wrapped_concurrently():
+    together = asyncio.Barrier(2)
+
+    class Meeting(Recorder):
+        async def around_execute(self, ctx: Any, call: Any, args: Any, run: Any) -> Any:
+            await asyncio.wait_for(together.wait(), timeout=5)
+            return await run(args)
+
+    agent = make([call('delete', '1', path='a'), call('delete', '2', path='b')], 'done')
+
+    assert asyncio.run(agent.run('go', deferred_tool_handler=Meeting())).output == 'done'

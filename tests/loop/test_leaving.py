@@ -1,0 +1,127 @@
+"""B18, B19, B22: calls that leave the run, and handlers that fail."""
+
+from typing import Any
+
+import pytest
+from pydantic_ai import ApprovalRequired, CallDeferred, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.exceptions import UserError
+from pydantic_ai_deferred import Agent
+
+from .scripted import Recorder, call, returns, scripted
+
+
+def stubborn(*, runs: list[str]) -> Agent[Any, Any]:
+    """An agent with a tool that defers however often it is approved, and one that does not."""
+    agent = Agent(scripted([call('again', '1'), call('once', '2'), call('external', '3')], 'done'))
+
+    @agent.tool_plain
+    def again() -> str:
+        raise ApprovalRequired(metadata={'still': 'no'})
+
+    @agent.tool_plain(requires_approval=True)
+    def once() -> str:
+        runs.append('once')
+        return 'did'
+
+    @agent.tool(requires_approval=True)
+    def external(ctx: RunContext[Any]) -> str:
+        raise CallDeferred
+
+    return agent
+
+
+def test_an_approved_call_that_defers_again_ends_the_run_with_just_those_calls():
+    runs: list[str] = []
+    handler = Recorder()
+
+    result = stubborn(runs=runs).run_sync('go', deferred_tool_handler=handler, output_type=[str, DeferredToolRequests])
+
+    assert isinstance(result.output, DeferredToolRequests)
+    assert [part.tool_call_id for part in result.output.approvals] == ['1']
+    assert [part.tool_call_id for part in result.output.calls] == ['3']
+    assert result.output.metadata == {'1': {'still': 'no'}}
+    assert len(handler.asked) == 1
+
+
+def test_what_ran_beside_a_call_that_defers_again_is_not_undone():
+    runs: list[str] = []
+
+    result = stubborn(runs=runs).run_sync(
+        'go', deferred_tool_handler=Recorder(), output_type=[str, DeferredToolRequests]
+    )
+
+    assert runs == ['once']
+    assert returns(result.all_messages()) == {'2': ('did', 'success')}
+
+
+def test_calls_that_deferred_again_can_be_resumed_from():
+    agent = stubborn(runs=[])
+    first = agent.run_sync('go', deferred_tool_handler=Recorder(), output_type=[str, DeferredToolRequests])
+
+    second = agent.run_sync(
+        message_history=first.all_messages(),
+        deferred_tool_results=DeferredToolResults(approvals={'1': False}, calls={'3': 'ok'}),
+    )
+
+    assert second.output == 'done'
+
+
+def test_deferring_again_without_the_output_type_says_so():
+    runs: list[str] = []
+
+    with pytest.raises(UserError, match=r"deferred again after .* had approved it: 'again' \(tool_call_id '1'\)"):
+        stubborn(runs=runs).run_sync('go', deferred_tool_handler=Recorder())
+
+    assert runs == ['once']
+
+
+def test_another_error_beside_a_call_that_defers_again_stays_what_it_is():
+    agent = Agent(scripted([call('again', '1'), call('broken', '2')], 'done'))
+
+    @agent.tool_plain(sequential=True)
+    def again() -> str:
+        raise ApprovalRequired
+
+    @agent.tool_plain(requires_approval=True, sequential=True)
+    def broken() -> str:
+        raise UserError('broken configuration')
+
+    with pytest.raises(UserError, match='broken configuration'):
+        agent.run_sync('go', deferred_tool_handler=Recorder())
+
+
+def test_a_handlers_exception_ends_the_run_as_it_is():
+    class Unreachable(Exception):
+        pass
+
+    error = Unreachable('nobody there')
+    runs: list[str] = []
+
+    def failing(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        raise error
+
+    with pytest.raises(Unreachable) as raised:
+        stubborn(runs=runs).run_sync('go', deferred_tool_handler=failing)
+
+    assert raised.value is error
+    assert runs == []
+
+
+def test_an_async_handlers_exception_ends_the_run_as_it_is():
+    error = ValueError('no answer')
+
+    async def failing(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        raise error
+
+    with pytest.raises(ValueError, match='no answer') as raised:
+        stubborn(runs=[]).run_sync('go', deferred_tool_handler=failing)
+
+    assert raised.value is error
+
+
+def test_a_sync_handler_that_raises_stop_iteration_does_not_hang_the_run():
+    def exhausted(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        return next(iter([]))
+
+    with pytest.raises(RuntimeError, match='StopIteration'):
+        stubborn(runs=[]).run_sync('go', deferred_tool_handler=exhausted)

@@ -1,0 +1,270 @@
+"""B1-B6, B24, B37: where the keyword is accepted, what it accepts, and that nothing changes without it."""
+
+import asyncio
+import inspect
+from typing import Any
+
+import pydantic_ai
+import pydantic_ai_deferred
+import pytest
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.exceptions import UserError
+from pydantic_ai_deferred import Agent, HandlerAgent, bubble_up
+
+from .scripted import Recorder, call, scripted, text
+
+
+def make(handler: Any = None, **keywords: Any) -> Agent[Any, Any]:
+    agent = Agent(scripted([call('delete', '1', path='a')], 'done'), deferred_tool_handler=handler, **keywords)
+
+    @agent.tool_plain(requires_approval=True)
+    def delete(path: str) -> str:
+        return f'deleted {path}'
+
+    return agent
+
+
+async def approve(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+    return requests.build_results(approve_all=True)
+
+
+def test_public_names_are_frozen():
+    assert pydantic_ai_deferred.__all__ == (
+        'Agent',
+        'DeferredToolHandler',
+        'HandlerAgent',
+        'LineageLevel',
+        'bubble_up',
+        'carry_metadata',
+        'install',
+        'lineage',
+        'uninstall',
+    )
+
+
+def test_constructor_takes_the_handler():
+    result = make(Recorder()).run_sync('go')
+
+    assert result.output == 'done'
+
+
+@pytest.mark.parametrize('handler', [Recorder(), approve], ids=['sync', 'async'])
+def test_every_run_variant_takes_the_handler(handler: Any):
+    async def variants() -> list[Any]:
+        agent = make()
+        outputs = [(await agent.run('go', deferred_tool_handler=handler)).output]
+        async with agent.run_stream('go', deferred_tool_handler=handler) as stream:
+            outputs.append(await stream.get_output())
+        async with agent.iter('go', deferred_tool_handler=handler) as run:
+            async for _ in run:
+                pass
+        assert run.result is not None
+        outputs.append(run.result.output)
+        events = agent.run_stream_events('go', deferred_tool_handler=handler)
+        if hasattr(events, '__aenter__'):
+            async with events as entered:
+                outputs.append([event async for event in entered][-1].result.output)
+        else:  # an iterator, on hosts before 2.x
+            outputs.append([event async for event in events][-1].result.output)
+        with agent.override(deferred_tool_handler=handler):
+            outputs.append((await agent.run('go')).output)
+        return outputs
+
+    asynchronous = asyncio.run(variants())
+    sync = make().run_sync('go', deferred_tool_handler=handler).output
+    stream_sync = make().run_stream_sync('go', deferred_tool_handler=handler).get_output()
+
+    assert [*asynchronous, sync, stream_sync] == ['done'] * 7
+
+
+@pytest.mark.parametrize('handler', ['yes', 1, DeferredToolResults()])
+def test_what_cannot_be_called_is_refused_where_it_is_given(handler: Any):
+    agent = make()
+    given = [
+        lambda: Agent(scripted('done'), deferred_tool_handler=handler),
+        lambda: HandlerAgent(agent, deferred_tool_handler=handler),
+        lambda: Agent.from_spec({'model': 'test'}, deferred_tool_handler=handler),
+        lambda: asyncio.run(agent.run('go', deferred_tool_handler=handler)),
+        lambda: agent.run_sync('go', deferred_tool_handler=handler),
+        lambda: agent.run_stream('go', deferred_tool_handler=handler),
+        lambda: agent.run_stream_sync('go', deferred_tool_handler=handler),
+        lambda: agent.run_stream_events('go', deferred_tool_handler=handler),
+        lambda: agent.iter('go', deferred_tool_handler=handler),
+        lambda: agent.override(deferred_tool_handler=handler).__enter__(),
+        lambda: asyncio.run(agent.to_cli(deferred_tool_handler=handler)),
+        lambda: agent.to_cli_sync(deferred_tool_handler=handler),
+    ]
+
+    for give in given:
+        with pytest.raises(UserError, match='must be callable'):
+            give()
+
+
+def test_without_a_handler_the_calls_leave_the_run():
+    result = make().run_sync('go', output_type=[str, DeferredToolRequests])
+
+    assert isinstance(result.output, DeferredToolRequests)
+    assert [part.tool_name for part in result.output.approvals] == ['delete']
+
+
+def test_without_a_handler_and_without_the_output_type_the_run_fails_as_before():
+    with pytest.raises(UserError, match='DeferredToolRequests'):
+        make().run_sync('go')
+
+
+def test_none_leaves_the_choice_as_it_is():
+    handler = Recorder()
+
+    make(handler).run_sync('go', deferred_tool_handler=None)
+
+    assert handler.ids == [['1']]
+
+
+def test_the_handler_sees_the_deps():
+    handler = Recorder()
+
+    make(handler, deps_type=str).run_sync('go', deps='ada')
+
+    assert handler.contexts[0].deps == 'ada'
+
+
+@pytest.mark.parametrize('handler', [Recorder(), approve], ids=['sync', 'async'])
+def test_run_sync_works_with_both_kinds_of_handler(handler: Any):
+    assert make().run_sync('go', deferred_tool_handler=handler).output == 'done'
+
+
+def test_a_run_on_a_model_that_cannot_stream_keeps_working():
+    from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+    from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+    def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        return ModelResponse([text('done')] if len(messages) > 1 else [ToolCallPart('delete', {'path': 'a'})])
+
+    result = make(Recorder()).run_sync('go', model=FunctionModel(respond))
+
+    assert result.output == 'done'
+
+
+def test_an_agent_is_a_pydantic_ai_agent_subscriptable_and_subclassable():
+    class Assistant(Agent[str, int]):
+        pass
+
+    assert issubclass(Assistant, pydantic_ai.Agent)
+    assert isinstance(make(), pydantic_ai.Agent)
+
+
+def test_specs_make_agents_of_the_class_they_are_called_on(tmp_path: Any):
+    class Assistant(Agent[Any, Any]):
+        pass
+
+    handler = Recorder()
+    file = tmp_path / 'agent.json'
+    file.write_text('{"model": "test", "name": "filed"}')
+    from_spec = Assistant.from_spec({'model': 'test', 'name': 'specified'}, deferred_tool_handler=handler)
+    from_file = Assistant.from_file(file, deferred_tool_handler=handler, inherit_handler=False)
+
+    for agent in (from_spec, from_file):
+        agent.tool_plain(requires_approval=True)(named_delete())
+        agent.run_sync('go')
+
+    assert [type(from_spec), type(from_file)] == [Assistant, Assistant]
+    assert len(handler.asked) == 2
+
+
+def named_delete() -> Any:
+    def delete(path: str) -> str:
+        return path
+
+    return delete
+
+
+def test_a_run_names_its_agent_after_the_callers_variable():
+    async def variants() -> list[str | None]:
+        first = make()
+        await first.run('go', deferred_tool_handler=approve)
+        second = make()
+        async with second.iter('go', deferred_tool_handler=approve):
+            pass
+        third = make()
+        async with third.run_stream('go', deferred_tool_handler=approve):
+            pass
+        unnamed = make()
+        await unnamed.run('go', deferred_tool_handler=approve, infer_name=False)
+        return [first.name, second.name, third.name, unnamed.name]
+
+    asynchronous = asyncio.run(variants())
+    fourth = make()
+    fourth.run_sync('go', deferred_tool_handler=approve)
+
+    assert asynchronous == ['first', 'second', 'third', None]
+    assert fourth.name == 'fourth'
+    assert module_agent_name() == 'module_agent'
+
+
+module_agent = make()
+
+
+def module_agent_name() -> str | None:
+    module_agent.run_sync('go', deferred_tool_handler=approve)
+    return module_agent.name
+
+
+def test_a_run_keyword_the_host_adds_later_is_passed_on(monkeypatch: pytest.MonkeyPatch):
+    async def run_of_a_later_host(self: Any, *args: Any, new_keyword: str, **keywords: Any) -> str:
+        return new_keyword
+
+    monkeypatch.setattr(AbstractAgent, 'run', run_of_a_later_host)
+    keywords: Any = {'new_keyword': 'passed on'}
+
+    assert asyncio.run(make().run('go', deferred_tool_handler=approve, **keywords)) == 'passed on'
+
+
+def test_a_subclass_with_its_own_signature_still_runs():
+    class Greeter(Agent[Any, Any]):
+        async def run(self, name: str) -> Any:  # type: ignore[override]
+            return await super().run(f'hello {name}', deferred_tool_handler=approve)
+
+    agent = Greeter(scripted('hi'))
+
+    assert asyncio.run(agent.run('ada')).output == 'hi'
+    assert inspect.iscoroutinefunction(Agent.run)
+
+
+def test_bubble_up_lets_the_calls_leave_whatever_the_agents_own_handler_is():
+    handler = Recorder()
+
+    result = make(handler).run_sync('go', deferred_tool_handler=bubble_up, output_type=[str, DeferredToolRequests])
+
+    assert isinstance(result.output, DeferredToolRequests)
+    assert handler.asked == []
+
+
+def test_a_handler_may_decline_a_whole_response():
+    def decline(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        return bubble_up(ctx, requests)
+
+    result = make(decline).run_sync('go', output_type=[str, DeferredToolRequests])
+
+    assert isinstance(result.output, DeferredToolRequests)
+
+
+def test_a_chat_on_a_model_of_its_own_passes_it_on(monkeypatch: pytest.MonkeyPatch):
+    given: list[dict[str, Any]] = []
+
+    def chat(self: Any, **keywords: Any) -> None:
+        given.append(keywords)
+
+    monkeypatch.setattr(AbstractAgent, 'to_cli_sync', chat)
+    model = scripted('hi')
+    make().to_cli_sync('deps', prog_name='chat')
+    make().to_cli_sync(model=model)
+
+    assert given[0] == {
+        'deps': 'deps',
+        'prog_name': 'chat',
+        'message_history': None,
+        'model_settings': None,
+        'usage_limits': None,
+    }
+    assert given[1]['model'] is model

@@ -1,0 +1,347 @@
+"""Sync handlers run in a daemon thread of their own; what that gives, and what a cancelled run leaves behind."""
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Awaitable
+from functools import partial
+from typing import Any
+
+import pytest
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.exceptions import UserError
+from pydantic_ai_deferred import Agent
+
+from .scripted import Recorder, call, returns, scripted
+
+pytestmark = pytest.mark.layer_only
+
+
+def make(*responses: Any) -> Agent[Any, Any]:
+    agent = Agent(scripted(*(responses or ([call('delete', '1')], 'done'))))
+    agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+    return agent
+
+
+async def reached(event: threading.Event) -> None:
+    """Wait for what a handler's thread does, without holding up the event loop."""
+    assert await asyncio.to_thread(event.wait, 30)
+
+
+def approve(requests: DeferredToolRequests) -> DeferredToolResults:
+    return requests.build_results(approve_all=True)
+
+
+def test_a_blocking_handler_leaves_the_event_loop_free():
+    asked, release = threading.Event(), threading.Event()
+
+    def blocking(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        asked.set()
+        assert release.wait(30)
+        return approve(requests)
+
+    async def main() -> Any:
+        run = asyncio.create_task(make().run('go', deferred_tool_handler=blocking))
+        await reached(asked)
+        release.set()  # this line is reached while the handler blocks
+        return await run
+
+    assert asyncio.run(main()).output == 'done'
+
+
+def test_two_hundred_waiting_handlers_delay_no_sync_tool():
+    all_asked, release = threading.Event(), threading.Event()
+    asked: list[None] = []
+
+    def waiting(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        asked.append(None)
+        if len(asked) == 200:
+            all_asked.set()
+        assert release.wait(60)
+        return approve(requests)
+
+    async def main() -> list[Any]:
+        runs = [asyncio.create_task(make().run('go', deferred_tool_handler=waiting)) for _ in range(200)]
+        await reached(all_asked)
+        unrelated = Agent(scripted([call('work', '1')], 'worked'))
+        unrelated.tool_plain(name='work')(lambda: 'result')
+        # Ends although all 200 still wait: they do not use the threads that sync tools need.
+        assert (await asyncio.wait_for(unrelated.run('go'), timeout=20)).output == 'worked'
+        release.set()
+        return [run.output for run in await asyncio.gather(*runs)]
+
+    assert asyncio.run(main()) == ['done'] * 200
+
+
+def test_context_variables_reach_the_handler():
+    user: contextvars.ContextVar[str] = contextvars.ContextVar('user')
+    seen: list[str] = []
+
+    def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        seen.append(user.get())
+        return approve(requests)
+
+    user.set('ada')
+    make().run_sync('go', deferred_tool_handler=handler)
+
+    assert seen == ['ada']
+
+
+def test_a_sync_handler_may_return_an_awaitable():
+    loops: list[Any] = []
+
+    def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> Awaitable[DeferredToolResults]:
+        async def answer() -> DeferredToolResults:
+            loops.append(asyncio.get_running_loop())
+            return approve(requests)
+
+        return answer()
+
+    async def main() -> Any:
+        loops.append(asyncio.get_running_loop())
+        return await make().run('go', deferred_tool_handler=handler)
+
+    assert asyncio.run(main()).output == 'done'
+    assert loops[0] is loops[1]
+
+
+async def ask_async(prefix: str, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+    assert threading.current_thread() is threading.main_thread()
+    return approve(requests)
+
+
+class Asking:
+    async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        assert threading.current_thread() is threading.main_thread()
+        return approve(requests)
+
+    async def ask(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        return await self(ctx, requests)
+
+
+@pytest.mark.parametrize(
+    'handler',
+    [partial(ask_async, 'a'), partial(partial(ask_async), 'a'), Asking(), Asking().ask, partial(Asking())],
+    ids=['partial', 'nested partial', 'object', 'bound method', 'partial of an object'],
+)
+def test_async_handlers_of_every_shape_run_on_the_loop(handler: Any):
+    assert make().run_sync('go', deferred_tool_handler=handler).output == 'done'
+
+
+@pytest.mark.parametrize('sync', [True, False])
+def test_cancelling_a_run_cancels_the_waiting_handler(sync: bool):
+    release = threading.Event()
+    asked, cancelled = threading.Event(), asyncio.Event()
+
+    def blocking(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        asked.set()
+        release.wait(30)
+        return approve(requests)
+
+    async def waiting(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        raise AssertionError
+
+    async def main() -> None:
+        run = asyncio.create_task(make().run('go', deferred_tool_handler=blocking if sync else waiting))
+        await reached(asked)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert sync or cancelled.is_set()
+        release.set()
+
+    asyncio.run(main())
+
+
+def test_an_abandoned_handlers_answer_goes_nowhere():
+    asked, release = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+    ran: list[str] = []
+
+    def late(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        threads.append(threading.current_thread())
+        asked.set()
+        release.wait(30)
+        return approve(requests)
+
+    async def main() -> None:
+        agent = Agent(scripted([call('delete', '1')], 'done'))
+        agent.tool_plain(name='delete', requires_approval=True)(lambda: ran.append('deleted'))
+        run = asyncio.create_task(agent.run('go', deferred_tool_handler=late))
+        await reached(asked)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        release.set()
+        await asyncio.to_thread(threads[0].join, 30)
+
+    asyncio.run(main())
+
+    assert not threads[0].is_alive()
+    assert threads[0].daemon
+    assert ran == []
+
+
+def test_a_run_that_times_out_cancels_the_waiting_handler():
+    from pydantic_ai import exceptions
+
+    if not hasattr(exceptions, 'RunTimedOut'):
+        pytest.skip('run timeouts came with pydantic-ai-slim 2.x')
+
+    async def waiting(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    keywords: Any = {'timeout': 0.05}
+    with pytest.raises(exceptions.RunTimedOut):
+        make().run_sync('go', deferred_tool_handler=waiting, **keywords)
+
+
+def test_a_cancellation_token_cancels_the_waiting_handler():
+    import pydantic_ai
+
+    if not hasattr(pydantic_ai, 'CancellationToken'):
+        pytest.skip('cancellation tokens came with pydantic-ai-slim 2.x')
+    token = pydantic_ai.CancellationToken()
+    release = threading.Event()
+
+    def cancelling(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        token.cancel()
+        release.wait(5)
+        return approve(requests)
+
+    keywords: Any = {'cancellation_token': token}
+    with pytest.raises(pydantic_ai.exceptions.RunCancelled):
+        make().run_sync('go', deferred_tool_handler=cancelling, **keywords)
+    release.set()
+
+
+def test_a_history_cut_short_by_cancellation_can_be_continued():
+    from pydantic_ai import capture_run_messages
+
+    handler = Recorder()
+
+    async def main() -> Any:
+        asked = asyncio.Event()
+
+        async def waiting(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+            asked.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        agent = make([call('delete', '1')], 'done')
+        with capture_run_messages() as messages:
+            run = asyncio.create_task(agent.run('go', deferred_tool_handler=waiting))
+            await asked.wait()
+            run.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await run
+        return await agent.run(
+            message_history=messages[:2],
+            deferred_tool_results=DeferredToolResults(approvals={'1': True}),
+            deferred_tool_handler=handler,
+        )
+
+    result = asyncio.run(main())
+
+    assert returns(result.all_messages()) == {'1': ('deleted', 'success')}
+
+
+PROGRAM = """
+    import asyncio, os, threading, time
+    from pydantic_ai_deferred import Agent
+    from tests.loop.scripted import call, scripted
+
+    agent = Agent(scripted([call('delete', '1')], 'done'))
+    agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+    asked = threading.Event()
+
+    def from_keyboard(ctx, requests):
+        asked.set()
+        {read}
+
+    async def cancelled():
+        run = asyncio.create_task(agent.run('go', deferred_tool_handler=from_keyboard))
+        await asyncio.to_thread(asked.wait)
+        run.cancel()
+        try:
+            await run
+        except asyncio.CancelledError:
+            pass
+
+    def never_closed():
+        def approve(ctx, requests):
+            return requests.build_results(approve_all=True)
+
+        globals()['kept'] = agent.run_stream_sync('go', deferred_tool_handler=approve)
+
+    {main}
+    print('\\nleft', time.time(), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ('main', 'read'), [('asyncio.run(cancelled())', 'os.read(0, 1)'), ('never_closed()', 'raise AssertionError')]
+)
+def test_the_process_exits_within_a_second(main: str, read: str):
+    """Its standard input stays open and silent: the abandoned thread goes on waiting for a key."""
+    program = textwrap.dedent(PROGRAM).replace('{main}', main).replace('{read}', read)
+    with subprocess.Popen(
+        [sys.executable, '-c', program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            exit_code = process.wait(timeout=60)
+            exited = time.time()
+        finally:
+            process.kill()
+        output = process.stdout.read()
+
+    assert exit_code == 0, output
+    assert exited - float(output.split('left ')[1]) < 1
+
+
+def test_the_process_exits_within_a_second_of_a_cancel_with_a_question_in_the_terminal():
+    pexpect = pytest.importorskip('pexpect')
+    program = textwrap.dedent(PROGRAM).replace('{main}', 'asyncio.run(cancelled())')
+    terminal = pexpect.spawn(
+        sys.executable, ['-c', program.replace('{read}', "input('Allow it? ')")], encoding='utf-8', timeout=60
+    )
+
+    terminal.expect_exact('Allow it?')
+    terminal.expect(r'left ([\d.]+)')
+    left = float(terminal.match[1])
+    terminal.expect(pexpect.EOF)
+    exited = time.time()
+    terminal.close()
+
+    assert terminal.exitstatus == 0
+    assert exited - left < 1
+
+
+def test_what_a_handler_raises_to_end_the_process_reaches_the_run():
+    def leaving(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        asyncio.run(make().run('go', deferred_tool_handler=leaving))
+
+
+def test_an_answer_of_the_wrong_kind_from_a_thread_is_checked_too():
+    with pytest.raises(UserError, match='instead of `DeferredToolResults`'):
+        make().run_sync('go', deferred_tool_handler=lambda ctx, requests: 'y')
