@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,21 +29,9 @@ class BoundRun:
     asked: set[str] = field(default_factory=set[str])
     """The approvals the handler was asked for."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
-    """The calls that execute now: those not yet approved, and those the handler was asked about."""
+    """The calls that execute now, unless somebody else than our handler approved them."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
     """The calls that deferred again after they were approved."""
-
-    @contextmanager
-    def executes(self, call: ToolCallPart, *, is_approved: bool) -> Generator[None]:
-        """While `call` executes: `executing` has it, unless somebody else than our handler approved it."""
-        if is_approved and call.tool_call_id not in self.asked:
-            yield
-            return
-        self.executing[call.tool_call_id] = call
-        try:
-            yield
-        finally:
-            self.executing.pop(call.tool_call_id, None)
 
     def forget_response(self) -> None:
         """Before the model is asked for the next response: ids may repeat in it."""

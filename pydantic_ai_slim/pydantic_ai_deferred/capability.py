@@ -28,7 +28,7 @@ from . import precedence
 from .bound import BoundRun
 from .chat import terminal_to_handler
 from .execution import ToolGate
-from .handler import AnyHandler, Declined, bubble_up, call_handler
+from .handler import AnyHandler, Declined, bubble_up, call_handler, wraps_execution
 from .nesting import open_scope
 from .results import check_results, name_calls
 from .snapshot import take_snapshot
@@ -55,11 +55,13 @@ class DeferredHandlerCapability(AbstractCapability[Any]):
     """Whether a nested run of the agent may inherit the handler of the run above it."""
     stops: bool = False
     """Whether the run's output type allows `DeferredToolRequests`."""
+    has_company: bool = True
+    """Whether other capabilities of the run may rewrite the arguments of a call."""
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         """Settle whom this run asks."""
         choice = precedence.delivered_to(self) or precedence.Choice(
-            handler=self.handler, inherits=self.inherits, stops=self.stops
+            handler=self.handler, inherits=self.inherits, stops=self.stops, has_company=self.has_company
         )
         if choice.stands_aside:
             return self
@@ -72,7 +74,9 @@ class DeferredHandlerCapability(AbstractCapability[Any]):
         run = BoundRun(scope=scope, stops=choice.stops)
         if scope.handler is None:
             return RunPlace(run)
-        return CombinedCapability([RunArguments(run), RunHandler(run)])
+        if choice.has_company:
+            return CombinedCapability([RunArguments(run), RunHandler(run, has_gate=True)])
+        return LoneRunHandler(run, has_gate=wraps_execution(scope.handler))
 
 
 @dataclass(eq=False)
@@ -105,8 +109,7 @@ class RunPlace(AbstractCapability[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         """Mark the place for runs that the tool starts."""
-        with self.run.scope.inside_tool(ctx, call):
-            return await handler(args)
+        return await self.run.scope.inside_tool(ctx, call, handler(args))
 
 
 @dataclass(eq=False)
@@ -147,6 +150,9 @@ class RunArguments(AbstractCapability[Any]):
 class RunHandler(RunPlace):
     """Asks the handler of one run, and keeps to its answers."""
 
+    has_gate: bool = False
+    """Whether it stands right at the tools, too."""
+
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
@@ -182,8 +188,15 @@ class RunHandler(RunPlace):
         try:
             if not ctx.tool_call_approved:
                 run.declared.refuse(tool_def)
-            with run.executes(call, is_approved=ctx.tool_call_approved), run.scope.inside_tool(ctx, call):
-                return await handler(args)
+            elif call.tool_call_id not in run.asked:
+                return await run.scope.inside_tool(ctx, call, handler(args))
+            if not self.has_gate:
+                return await run.scope.inside_tool(ctx, call, handler(args))
+            run.executing[call.tool_call_id] = call
+            try:
+                return await run.scope.inside_tool(ctx, call, handler(args))
+            finally:
+                run.executing.pop(call.tool_call_id, None)
         except (ApprovalRequired, CallDeferred):
             if run.declared.is_final:
                 return SKIPPED
@@ -191,9 +204,9 @@ class RunHandler(RunPlace):
                 run.deferred_again.append(call)
             raise
 
-    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         """Stand right at the tools."""
-        return ToolGate(toolset, run=self.run)
+        return ToolGate(toolset, run=self.run) if self.has_gate else None
 
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         """Take copies of the declared tools' definitions, which `wrap_model_request` may change."""
@@ -242,6 +255,19 @@ class RunHandler(RunPlace):
                 '`DeferredToolRequests` to the output types so that the run can end with these calls.'
             ) from error
         raise error
+
+
+@dataclass(eq=False)
+class LoneRunHandler(RunHandler):
+    """The handler of a run in which nobody else touches arguments: what it sees first is what is last."""
+
+    async def after_tool_validate(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Keep the validated arguments, for the snapshot."""
+        if not ctx.tool_call_approved:
+            self.run.note_arguments(call, args, tool_def)
+        return args
 
 
 def _refuse_repeated_ids(calls: list[ToolCallPart]) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic_ai import RunContext
@@ -100,34 +100,29 @@ class RunScope:
                 'that starts them, or give them a `deferred_tool_handler` of their own.'
             )
 
-    @contextmanager
-    def inside_tool(self, ctx: RunContext[Any], call: ToolCallPart) -> Generator[None]:
-        """While the tool of `call` executes: runs started in it are nested in this one."""
-        level = LineageLevel(
-            agent_name=ctx.agent.name if ctx.agent is not None else None,
-            run_id=ctx.run_id or '',
-            tool_name=call.tool_name,
-            tool_call_id=call.tool_call_id,
-        )
-        place = _Place(levels=(*self._levels_here(), level), scope=self, loop=self.loop)
+    async def inside_tool(self, ctx: RunContext[Any], call: ToolCallPart, execution: Awaitable[T]) -> T:
+        """Execute the tool of `call`: runs started in it are nested in this one."""
+        place = _Place(self, self._above(), ctx, call)
+        token = _place.set(place)
         try:
-            with _at(place):
-                yield
+            return await execution
         except BaseException:
             # It was cancelled or timed out: a sync tool's thread goes on, and must not act on a late answer.
-            place.call.end()
+            place.call_lifetime.end()
             raise
+        finally:
+            _place.reset(token)
 
     @contextmanager
     def inside_handler(self) -> Generator[None]:
         """While the handler is asked: nothing is inherited, so that an agent it consults does not ask itself."""
-        with _at(_Place(levels=self._levels_here(), scope=self, loop=self.loop, is_asking=True)):
+        with _at(_Place(self, self._above(), is_asking=True)):
             yield
 
-    def _levels_here(self) -> tuple[LineageLevel, ...]:
+    def _above(self) -> _Place | None:
         # A tool that calls other tools of its own run (code mode) is above them.
         place = _place.get()
-        return place.levels if place is not None and place.scope is self else self.levels
+        return place if place is not None and place.scope is self else None
 
 
 def open_scope(*, given: AnyHandler | None, declines: bool, inherits: bool, stops: bool) -> RunScope:
@@ -143,10 +138,10 @@ def open_scope(*, given: AnyHandler | None, declines: bool, inherits: bool, stop
     place = _place.get()
     here = asyncio.get_running_loop()
     # A task can outlive the run it was started in, and the loop of that run too.
-    loop = place.loop if place is not None and place.loop.is_running() else here
+    loop = place.scope.loop if place is not None and place.scope.loop.is_running() else here
     levels = place.levels if place is not None else ()
     # A run on a loop of its own is a sync tool's: nobody but that tool call waits for it.
-    ties = (place.scope.lifetime, place.call) if place is not None and loop is not here else ()
+    ties = (place.scope.lifetime, place.call_lifetime) if place is not None and loop is not here else ()
     if given is not None:
         own = None if declines else given
         return RunScope(handler=own, offered=own, giver=None, loop=loop, levels=levels, ties=ties)
@@ -179,19 +174,57 @@ def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
     """
     place = _place.get()
     assert place is not None, 'only entered inside of `RunScope.inside_tool`'
-    with _at(replace(place, is_asking=True)):
+    with _at(_Place(place.scope, place, is_asking=True)):
         yield lambda: _at(place)
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Where code runs: below which tool calls, and in the tool or in the handler of which run."""
+    """Where code runs: below which tool calls, and in the tool or in the handler of which run.
 
-    levels: tuple[LineageLevel, ...]
-    scope: RunScope
-    loop: asyncio.AbstractEventLoop
-    is_asking: bool = False
-    call: Lifetime = field(default_factory=Lifetime)
+    One is made for every tool call, so what few ask for is made when it is asked for.
+    """
+
+    __slots__ = ('_above', '_call', '_ctx', '_levels', '_lifetime', 'is_asking', 'scope')
+
+    def __init__(
+        self,
+        scope: RunScope,
+        above: _Place | None,
+        ctx: RunContext[Any] | None = None,
+        call: ToolCallPart | None = None,
+        *,
+        is_asking: bool = False,
+    ) -> None:
+        self.scope = scope
+        self.is_asking = is_asking
+        self._above = above
+        self._ctx = ctx
+        self._call = call
+        self._levels: tuple[LineageLevel, ...] | None = None
+        self._lifetime: Lifetime | None = None
+
+    @property
+    def levels(self) -> tuple[LineageLevel, ...]:
+        if self._levels is None:
+            levels = self._above.levels if self._above is not None else self.scope.levels
+            if self._ctx is not None and self._call is not None:
+                agent, run_id = self._ctx.agent, self._ctx.run_id
+                level = LineageLevel(
+                    agent_name=agent.name if agent is not None else None,
+                    run_id=run_id or '',
+                    tool_name=self._call.tool_name,
+                    tool_call_id=self._call.tool_call_id,
+                )
+                levels = (*levels, level)
+            self._levels = levels
+        return self._levels
+
+    @property
+    def call_lifetime(self) -> Lifetime:
+        """Of the tool call."""
+        if self._lifetime is None:
+            self._lifetime = Lifetime()
+        return self._lifetime
 
 
 _place: ContextVar[_Place | None] = ContextVar('pydantic_ai_deferred_place', default=None)

@@ -24,6 +24,8 @@ class Choice:
     """Whether it may inherit one instead."""
     stops: bool
     """Whether its output type allows `DeferredToolRequests`."""
+    has_company: bool = True
+    """Whether other capabilities of the run may rewrite the arguments of a call."""
     stands_aside: bool = False
     """Whether another capability was given to the run in place of the one this is for."""
 

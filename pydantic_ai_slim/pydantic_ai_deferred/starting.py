@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from pydantic_ai.agent import AgentRun, WrapperAgent
+from pydantic_ai.capabilities import AbstractCapability
 
 from .capability import DeferredHandlerCapability
 from .precedence import Choice, allows_deferred, delivering, may_lack_slot, overridden
@@ -41,15 +42,37 @@ def open_run(
         handler=next((handler for handler in handlers if handler is not None), None),
         inherits=slot.inherits and all(each.inherits for each in given),
         stops=allows_deferred(agent.output_type if output_type is None else output_type),
+        has_company=bool(others) or _may_rewrite(agent.root_capability),
     )
     if is_bound and not may_lack_slot(agent):
         return _Delivered(host_iter(**{**keywords, 'capabilities': others or None}), slot, choice)
-    own = replace(slot, handler=choice.handler, inherits=choice.inherits, stops=choice.stops)
+    own = replace(
+        slot,
+        handler=choice.handler,
+        inherits=choice.inherits,
+        stops=choice.stops,
+        has_company=choice.has_company,
+    )
     run = host_iter(**{**keywords, 'capabilities': [*others, own]})
     # An agent's own capability must not be asked besides: the host may still have it under an override of the spec,
     # and a stock agent keeps the one it was built with under `install` after `uninstall`.
     superseded = slot if is_bound else _slot_of_stock(agent)
     return _Delivered(run, superseded, replace(choice, stands_aside=True)) if superseded is not None else run
+
+
+def _may_rewrite(root: AbstractCapability[Any]) -> bool:
+    found: list[AbstractCapability[Any]] = []
+    root.apply(found.append)
+    return any(
+        # One that makes another for the run may make anything.
+        type(capability).for_run is not AbstractCapability.for_run
+        or any(getattr(type(capability), hook) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS)
+        for capability in found
+        if not isinstance(capability, DeferredHandlerCapability)
+    )
+
+
+_REWRITING_HOOKS = ('after_tool_validate', 'wrap_tool_validate', 'before_tool_execute', 'wrap_tool_execute')
 
 
 def _slot_of_stock(agent: Any) -> DeferredHandlerCapability | None:
