@@ -9,7 +9,7 @@ MODEL ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-system demo test test-slow test-hosts cover format format-check lint typecheck imports \
+.PHONY: help install install-system demo test test-slow test-hosts format format-check lint typecheck imports \
 	examples docs docs-serve build recordings bench-loop all clean
 
 help: ## Show this list
@@ -35,17 +35,14 @@ install-system: ## Install what needs the system's package manager (Debian), as 
 demo: install ## Play the demo; ANSWERS=yn answers for you, MODEL=openai:... takes a real model
 	@$(RUN) python examples/port_story.py $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
 
-test: install ## Run the tests
-	@$(RUN) pytest -m 'not slow' $(PYTEST_ARGS)
+test: install ## Run the tests, with complete branch coverage of the loop
+	@$(RUN) pytest -m 'not slow' --cov --cov-report=term $(PYTEST_ARGS)
 
 test-slow: install ## Run the tests that take minutes
 	@$(RUN) pytest -m slow $(PYTEST_ARGS)
 
 test-hosts: install ## Run the loop's tests on other releases of pydantic-ai-slim
 	@$(HATCH) run host:pytest tests/loop -m 'not slow' $(PYTEST_ARGS)
-
-cover: install ## Run the tests and require complete branch coverage of the loop
-	@$(RUN) pytest -m 'not slow' --cov --cov-report=term $(PYTEST_ARGS)
 
 format: install ## Format the code
 	@$(RUN) ruff check --fix --quiet --select I . && $(RUN) ruff format .
@@ -81,7 +78,7 @@ recordings: install ## Record the demo for README and docs
 bench-loop: install ## Measure the loop against the host's own ways
 	@$(RUN) python -m benchmarks.loop
 
-all: format-check lint typecheck imports cover test-hosts docs build ## Everything CI requires
+all: format-check lint typecheck imports docs build test-hosts test ## Everything CI requires
 
 clean: ## Remove what the other targets made
 	rm -rf .hatch build dist site .coverage .hypothesis .mypy_cache .ruff_cache

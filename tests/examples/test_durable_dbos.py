@@ -1,5 +1,6 @@
 import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 
 def question(server):
@@ -36,8 +37,12 @@ def test_recovery_without_recorded_answers_asks_again_and_still_repeats_nothing(
     kill_at('beta', start, first, [('y', 'alpha')], '--ask-everything-again')
     shutil.copytree(first, second)
 
-    same = run('durable_dbos', str(first), '--ask-everything-again', given='y\nn\ny\n')
-    different = run('durable_dbos', str(second), '--ask-everything-again', given='n\ny\ny\n')
+    with ThreadPoolExecutor() as threads:  # both at once, for they take their time to start
+        recovering = [
+            threads.submit(run, 'durable_dbos', str(folder), '--ask-everything-again', given=answers)
+            for folder, answers in ((first, 'y\nn\ny\n'), (second, 'n\ny\ny\n'))
+        ]
+        same, different = [each.result() for each in recovering]
 
     assert same.stdout == (
         question('alpha')

@@ -334,11 +334,14 @@ def test_the_process_exits_within_a_second_of_a_cancel_with_a_question_in_the_te
     assert exited - left < 1
 
 
-def test_what_a_handler_raises_to_end_the_process_reaches_the_run():
-    def leaving(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        raise SystemExit(3)
+def test_even_what_is_no_ordinary_exception_reaches_the_run():
+    class Leaving(BaseException):
+        pass
 
-    with pytest.raises(SystemExit):
+    def leaving(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        raise Leaving
+
+    with pytest.raises(Leaving):
         asyncio.run(make().run('go', deferred_tool_handler=leaving))
 
 

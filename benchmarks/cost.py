@@ -1,0 +1,120 @@
+"""What a run costs, by its number of rounds (N) and by the calls of one response (K)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .pairing import Checkpoint, Job, Pair, paired_round
+from .spread import Spread, ratios, spread
+from .variants import Script, Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One size of work, and how often it is measured."""
+
+    label: str
+    """As the tables call it."""
+    script: Script
+    """What the model says."""
+    repeats: int
+    """Runs on each side of a race: enough for some hundredths of a second."""
+    rounds: int
+    """Pairs of two races."""
+
+
+CASES = (
+    Case(label='N = 1', script=Script(rounds=1, calls=1), repeats=10, rounds=20),
+    Case(label='N = 10', script=Script(rounds=10, calls=1), repeats=2, rounds=16),
+    Case(label='N = 50', script=Script(rounds=50, calls=1), repeats=1, rounds=10),
+    Case(label='N = 200', script=Script(rounds=200, calls=1), repeats=1, rounds=4),
+    Case(label='K = 10', script=Script(rounds=1, calls=10), repeats=5, rounds=16),
+    Case(label='K = 100', script=Script(rounds=1, calls=100), repeats=1, rounds=16),
+    Case(label='K = 1000', script=Script(rounds=1, calls=1000), repeats=1, rounds=12),
+)
+"""N = 1 is K = 1."""
+
+QUICK_CASES = (
+    Case(label='N = 1', script=Script(rounds=1, calls=1), repeats=5, rounds=5),
+    Case(label='N = 10', script=Script(rounds=10, calls=1), repeats=1, rounds=5),
+    Case(label='N = 50', script=Script(rounds=50, calls=1), repeats=1, rounds=2),
+    Case(label='K = 100', script=Script(rounds=1, calls=100), repeats=1, rounds=4),
+)
+"""To see whether anything is wildly off, in about a minute."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One variant against another, at one size."""
+
+    case: str
+    """The label of the case."""
+    variant: str
+    """What was measured."""
+    reference: str
+    """What it was compared with."""
+    cpu: Spread
+    """Ratios of computing time."""
+    wall: Spread
+    """Ratios of elapsed time."""
+    cpu_ms: Spread
+    """Computing time of one run of the variant."""
+
+
+def job(variant: Variant, script: Script, repeats: int) -> Job:
+    """Some runs of a variant, one after the other; the other side gets its turn at each model request."""
+
+    async def run(checkpoint: Checkpoint) -> None:
+        model = script.model(checkpoint)
+        for _ in range(repeats):
+            await variant.run(model)
+
+    return run
+
+
+async def compare(
+    case: Case, contests: Sequence[tuple[Variant, Variant]], *, note: Callable[[str], None]
+) -> list[Comparison]:
+    """Measure variants against others. Every round measures each contest once, starting with another one.
+
+    Args:
+        case: The size of the work.
+        contests: What is measured, and what it is compared with.
+        note: Told how far it has come.
+    """
+    for variant in {id(each): each for contest in contests for each in contest}.values():
+        await variant.run(case.script.model())
+    pairs: list[list[Pair]] = [[] for _ in contests]
+    for number in range(case.rounds):
+        note(f'{case.label}: round {number + 1} of {case.rounds}')
+        for turn in range(len(contests)):
+            index = (turn + number) % len(contests)
+            mine, theirs = (job(variant, case.script, case.repeats) for variant in contests[index])
+            pairs[index].append(await paired_round(mine, theirs))
+    return [
+        Comparison(
+            case=case.label,
+            variant=variant.name,
+            reference=reference.name,
+            cpu=ratios((mine.cpu_s, theirs.cpu_s) for mine, theirs in measured),
+            wall=ratios((mine.wall_s, theirs.wall_s) for mine, theirs in measured),
+            cpu_ms=spread(mine.cpu_s / (2 * case.repeats) * 1000 for mine, _ in measured),
+        )
+        for (variant, reference), measured in zip(contests, pairs, strict=True)
+    ]
+
+
+async def growth(variant: Variant, *, rounds: int, note: Callable[[str], None]) -> Spread:
+    """How one response with 1000 calls compares with ten runs of one response with 100.
+
+    Returns:
+        Ratios of computing time. What grows linearly with the calls gives 1, or less for what each run costs once.
+    """
+    large, small = Script(rounds=1, calls=1000), Script(rounds=1, calls=100)
+    await variant.run(large.model())
+    pairs: list[Pair] = []
+    for number in range(rounds):
+        note(f'growth of {variant.name}: round {number + 1} of {rounds}')
+        pairs.append(await paired_round(job(variant, large, 1), job(variant, small, 10)))
+    return ratios((mine.cpu_s, theirs.cpu_s) for mine, theirs in pairs)

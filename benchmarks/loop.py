@@ -1,0 +1,101 @@
+"""Measure the loop layer against the host's own ways: `python -m benchmarks.loop`, `make bench-loop`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import sys
+from pathlib import Path
+
+from . import cost, memory, stall, waiting
+from .page import page
+from .results import Release, Results, Stall
+from .spread import ratios, spread
+from .targets import CONTROL, OURS, OURS_SYNC, STOP_RESUME, UPSTREAM
+from .variants import approve, approve_async, check_same_work, ours, plain, stop_resume, upstream
+
+WHAT = ('cost', 'growth', 'waiting', 'stall')
+
+
+def main() -> None:
+    """Measure, print the page, and write it where that was asked for. A missed target is printed, and no failure."""
+    parser = argparse.ArgumentParser(prog='python -m benchmarks.loop', description=__doc__)
+    parser.add_argument('--quick', action='store_true', help='measure little, in a minute or two')
+    parser.add_argument('--only', choices=WHAT, action='append', help='measure just this; may be repeated')
+    parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')
+    options = parser.parse_args()
+    load_before = os.getloadavg()[0]
+    results = asyncio.run(_measure(set(options.only or WHAT), is_quick=options.quick))
+    text = page(results, load_before=load_before, load_after=os.getloadavg()[0])
+    print(text, end='')
+    if options.write is not None:
+        options.write.write_text(text, encoding='utf-8')
+
+
+async def _measure(what: set[str], *, is_quick: bool) -> Results:
+    results = Results()
+    reference = upstream(approve_async, UPSTREAM)
+    again = upstream(approve_async, CONTROL)
+    mine, mine_sync = ours(approve_async, OURS), ours(approve, OURS_SYNC)
+    blocking, resumed, unasked = upstream(approve, 'upstream, sync'), stop_resume(approve_async), plain()
+    await check_same_work([reference, again, mine, mine_sync, blocking, resumed, unasked])
+    # What the imports made would otherwise be looked through by every full collection.
+    gc.collect()
+    gc.freeze()
+    if 'cost' in what:
+        against_reference = [again, unasked, blocking, resumed, mine, mine_sync]
+        contests = [*((each, reference) for each in against_reference), (resumed, mine)]
+        for case in cost.QUICK_CASES if is_quick else cost.CASES:
+            results.comparisons += await cost.compare(case, contests, note=_note)
+    if 'growth' in what:
+        for variant in (reference, mine):
+            results.growth[variant.name] = await cost.growth(variant, rounds=2 if is_quick else 8, note=_note)
+    if 'waiting' in what:
+        for runs, rounds in ((1, 5), (20, 2)) if is_quick else ((1, 40), (100, 10), (1000, 3)):
+            results.releases += await _releases(runs, rounds)
+    if 'stall' in what:
+        results.stalls += await _stalls(rounds=3 if is_quick else 16)
+    return results
+
+
+async def _releases(runs: int, rounds: int) -> list[Release]:
+    contests = [(name, UPSTREAM) for name in waiting.WAITING if name != UPSTREAM]
+    measured = await waiting.releases(contests, runs=runs, rounds=rounds, note=_note)
+    releases: list[Release] = []
+    for (name, reference), pairs in zip(contests, measured, strict=True):
+        _note(f'M = {runs}: memory of {name}')
+        releases.append(
+            Release(
+                runs=runs,
+                variant=name,
+                reference=reference,
+                cpu=ratios((mine.cpu_s, theirs.cpu_s) for mine, theirs in pairs),
+                wall_ms=spread(mine.wall_s * 1000 for mine, _ in pairs),
+                memory=memory.measure(name, runs),
+            )
+        )
+    return releases
+
+
+async def _stalls(rounds: int) -> list[Stall]:
+    measured = await stall.gaps(runs=50, rounds=rounds, note=_note)
+    return [
+        Stall(
+            variant=name,
+            longest_ms=spread(gap.longest_s * 1000 for gap in gaps),
+            idle_ms=spread(gap.idle_s * 1000 for gap in gaps),
+            ratio=ratios((mine.longest_s, theirs.longest_s) for mine, theirs in zip(gaps, measured[OURS], strict=True)),
+        )
+        for name, gaps in measured.items()
+    ]
+
+
+def _note(progress: str) -> None:
+    if sys.stderr.isatty():
+        print(f'\r\033[K{progress}', end='', file=sys.stderr, flush=True)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,157 @@
+"""The results as a Markdown page."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+
+from .cost import Comparison
+from .results import Release, Results, Stall
+from .spread import Spread
+from .targets import CONTROL, judge
+
+
+def page(results: Results, *, load_before: float, load_after: float) -> str:
+    """Everything that was measured, with what it was measured on.
+
+    Args:
+        results: The measurements.
+        load_before: Load average of the last minute before they began.
+        load_after: The same when they were done.
+    """
+    verdicts = judge(results)
+    missed = sum(not verdict.holds for verdict in verdicts)
+    lines = [
+        '# Benchmarks of the loop',
+        '',
+        'Written by `python -m benchmarks.loop --write PATH`; `make bench-loop` prints the same.',
+        f'pydantic-ai-slim {version("pydantic-ai-slim")}, {platform.python_implementation()} '
+        f'{platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} processors, '
+        f'load {load_before:.1f} before and {load_after:.1f} after.',
+        '',
+        '## Targets',
+        '',
+        f'{len(verdicts) - missed} of {len(verdicts)} hold.',
+        '',
+        *_table(
+            ('target', 'measured', ''),
+            ((verdict.target, verdict.measured, 'holds' if verdict.holds else '**MISSED**') for verdict in verdicts),
+        ),
+        *_cost(results.comparisons),
+        *_waiting(results.releases),
+        *_standing(results.stalls),
+    ]
+    return '\n'.join(lines).rstrip() + '\n'
+
+
+def _cost(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    if not comparisons:
+        return
+    yield from (
+        '## Rounds and calls',
+        '',
+        'N is the number of model responses in one run, each with one call to approve; K is the number of calls in '
+        'one response.',
+        'A fake model answers at once, the tool does nothing, and the handler approves at once: this is what the ways '
+        'themselves cost, and far less than any real model takes.',
+        'Ratios are medians of pairs, with quartiles in brackets and the extremes behind them.',
+        'The two sides of a pair hand over to each other at every model request; targets are judged by computing '
+        'time, which other processes disturb least.',
+        '',
+        _noise(comparisons),
+        '',
+    )
+    yield from _table(
+        ('size', 'variant', 'compared with', 'computing time', 'elapsed time', 'ms a run', 'pairs'),
+        (
+            (
+                each.case,
+                each.variant,
+                each.reference,
+                _full(each.cpu),
+                _full(each.wall),
+                f'{each.cpu_ms.median:.2f}',
+                str(each.cpu.count),
+            )
+            for each in comparisons
+        ),
+    )
+
+
+def _noise(comparisons: Iterable[Comparison]) -> str:
+    controls = [each for each in comparisons if each.variant == CONTROL]
+    cpu, wall = (
+        max(abs(quartile - 1) for ratio in kind for quartile in (ratio.lower, ratio.upper))
+        for kind in ([each.cpu for each in controls], [each.wall for each in controls])
+    )
+    return (
+        f'How noisy the machine was: the same variant against itself ("{CONTROL}") should give 1; its quartiles were '
+        f'off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
+    )
+
+
+def _waiting(releases: Sequence[Release]) -> Iterator[str]:
+    if not releases:
+        return
+    yield from (
+        '## Waiting runs',
+        '',
+        'M runs wait for their answer at once, then all are answered.',
+        'Memory is that of one waiting run: what Python has allocated (`tracemalloc`), and what the process has grown '
+        'by in main memory, the stacks of threads included; each in a fresh process.',
+        "The host's capability with a sync handler cannot be here: its first run would stop the others.",
+        '',
+    )
+    yield from _table(
+        ('M', 'variant', 'compared with', 'computing time', 'ms until all are done', 'kB traced', 'kB resident'),
+        (
+            (
+                str(each.runs),
+                each.variant,
+                each.reference,
+                _full(each.cpu),
+                f'{each.wall_ms.median:.1f}',
+                f'{each.memory.traced / 1000:.1f}',
+                # A single run is smaller than what the process grows by at a time.
+                '' if each.memory.resident is None or each.runs == 1 else f'{each.memory.resident / 1000:.1f}',
+            )
+            for each in releases
+        ),
+    )
+
+
+def _standing(stalls: Sequence[Stall]) -> Iterator[str]:
+    if not stalls:
+        return
+    yield from (
+        '## The event loop',
+        '',
+        '50 concurrent runs, whose handlers take 20 ms each: the longest time in which a task beside them did not get '
+        "its turn. The runs' own work is part of it; the next column leaves out what the event loop's thread computed.",
+        '',
+    )
+    yield from _table(
+        ('variant', 'longest gap, ms', 'not computing, ms', 'to ours, async'),
+        ((each.variant, _tenths(each.longest_ms), _tenths(each.idle_ms), _full(each.ratio)) for each in stalls),
+    )
+
+
+def _full(ratio: Spread) -> str:
+    return f'{ratio.median:.3f} [{ratio.lower:.3f}–{ratio.upper:.3f}] {ratio.lowest:.2f}–{ratio.highest:.2f}'
+
+
+def _tenths(value: Spread) -> str:
+    return f'{value.median:.1f} [{value.lower:.1f}–{value.upper:.1f}]'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield _row(head)
+    yield _row(['---'] * len(head))
+    yield from map(_row, rows)
+    yield ''
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f'| {" | ".join(cells)} |'

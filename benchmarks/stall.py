@@ -1,0 +1,92 @@
+"""How long the event loop stands still while many runs ask a handler that takes its time."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+
+from .variants import Script, Variant, approve, approve_async, ours, upstream
+
+HANDLER_S = 0.02
+"""How long a handler takes."""
+
+_SCRIPT = Script(rounds=1, calls=1)
+
+
+async def _sleeping(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
+    await asyncio.sleep(HANDLER_S)
+    return approve(ctx, requests)
+
+
+def _blocking(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
+    time.sleep(HANDLER_S)
+    return approve(ctx, requests)
+
+
+STALLING: Mapping[str, Callable[[], Variant]] = MappingProxyType(
+    {
+        'upstream, async, answering at once': lambda: upstream(approve_async, 'upstream, async, answering at once'),
+        'upstream, async': lambda: upstream(_sleeping, 'upstream, async'),
+        'upstream, sync': lambda: upstream(_blocking, 'upstream, sync'),
+        'ours, async': lambda: ours(_sleeping, 'ours, async'),
+        'ours, async (again)': lambda: ours(_sleeping, 'ours, async (again)'),
+        'ours, sync': lambda: ours(_blocking, 'ours, sync'),
+    }
+)
+"""Variants by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """Between two ticks of a task, the longest of its kind."""
+
+    longest_s: float
+    """Elapsed."""
+    idle_s: float
+    """Elapsed while the thread of the event loop did not compute: it was blocked, or other threads had its place."""
+
+
+async def longest_gap(variant: Variant, *, runs: int) -> Gap:
+    """How long a task beside `runs` concurrent runs does not get its turn.
+
+    The runs' own work is part of it: what they compute between two awaits, one run after the other.
+    """
+    longest = idle = 0.0
+
+    async def tick() -> None:
+        nonlocal longest, idle
+        wall_s, cpu_s = time.perf_counter(), time.thread_time()
+        while True:
+            await asyncio.sleep(0.001)
+            gap_s, computed_s = time.perf_counter() - wall_s, time.thread_time() - cpu_s
+            longest, idle = max(longest, gap_s), max(idle, gap_s - computed_s)
+            wall_s, cpu_s = wall_s + gap_s, cpu_s + computed_s
+
+    model = _SCRIPT.model()
+    ticking = asyncio.ensure_future(tick())
+    await asyncio.sleep(0.005)
+    await asyncio.gather(*(variant.run(model) for _ in range(runs)))
+    await asyncio.sleep(0.005)
+    ticking.cancel()
+    return Gap(longest_s=longest, idle_s=idle)
+
+
+async def gaps(*, runs: int, rounds: int, note: Callable[[str], None]) -> dict[str, list[Gap]]:
+    """The gaps of each variant in each round; every round starts with another variant."""
+    variants = [make() for make in STALLING.values()]
+    for variant in variants:
+        await longest_gap(variant, runs=2)
+    measured: dict[str, list[Gap]] = {name: [] for name in STALLING}
+    for number in range(rounds):
+        note(f'event loop: round {number + 1} of {rounds}')
+        for turn in range(len(variants)):
+            variant = variants[(turn + number) % len(variants)]
+            gc.collect()
+            measured[variant.name].append(await longest_gap(variant, runs=runs))
+    return measured

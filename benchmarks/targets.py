@@ -1,0 +1,99 @@
+"""What the loop layer promises, and whether the measurements keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .cost import Comparison
+from .results import Results
+from .spread import Spread
+
+UPSTREAM = 'upstream, async'
+"""What the others are compared with."""
+CONTROL = 'upstream, async (again)'
+"""The same again, built a second time: shows what a ratio of 1 looks like on this machine."""
+OURS = 'ours, async'
+"""Ours, with an async handler."""
+OURS_SYNC = 'ours, sync'
+"""Ours, with a sync handler."""
+OURS_CONTROL = 'ours, async (again)'
+"""Ours with an async handler, built a second time."""
+STOP_RESUME = 'stop/resume'
+"""The host's way without any handler."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """One promise."""
+
+    target: str
+    """What is promised."""
+    measured: str
+    """What was found."""
+    holds: bool
+    """Whether the promise is kept."""
+
+
+def judge(results: Results) -> list[Verdict]:
+    """Judge what was measured; a promise about what was not is left out. Ratios are of computing time."""
+    return [*_costs(results.comparisons), *_growth(results), *_stalls(results)]
+
+
+def shown(ratio: Spread) -> str:
+    """A ratio with its quartiles, for people."""
+    return f'{ratio.median:.3f} [{ratio.lower:.3f}–{ratio.upper:.3f}]'
+
+
+def _costs(comparisons: list[Comparison]) -> Iterator[Verdict]:
+    for each in comparisons:
+        kind, size = each.case.split(' = ')
+        if (each.variant, each.reference) == (OURS, UPSTREAM):
+            if kind == 'N':
+                yield _at_most(1.10 if int(size) <= 10 else 1.05, each)
+            elif int(size) == 1000:
+                yield _at_most(1.15, each)
+        elif (each.variant, each.reference) == (OURS_SYNC, UPSTREAM):
+            yield _at_most(1.15, each)
+        elif (each.variant, each.reference) == (STOP_RESUME, OURS) and kind == 'N' and int(size) >= 10:
+            yield Verdict(
+                target=f'{each.case}: {STOP_RESUME} takes at least 1.30 of {OURS}',
+                measured=shown(each.cpu),
+                holds=each.cpu.median >= 1.3,
+            )
+
+
+def _at_most(limit: float, measured: Comparison) -> Verdict:
+    return Verdict(
+        target=f'{measured.case}: {measured.variant} takes at most {limit:.2f} of {measured.reference}',
+        measured=shown(measured.cpu),
+        holds=measured.cpu.median <= limit,
+    )
+
+
+def _growth(results: Results) -> Iterator[Verdict]:
+    if OURS not in results.growth:
+        return
+    ours, host = results.growth[OURS], results.growth[UPSTREAM]
+    # What the host itself does beyond linear is not ours to mend; nor may ours hide behind it.
+    limit = max(1.0, host.upper)
+    yield Verdict(
+        target=f'no growth beyond linear in K: 1000 calls at once take at most {limit:.2f} of ten times 100 '
+        f'(1, or the upper quartile of {UPSTREAM})',
+        measured=f'{shown(ours)}; {UPSTREAM} {shown(host)}',
+        holds=ours.median <= limit,
+    )
+
+
+def _stalls(results: Results) -> Iterator[Verdict]:
+    ratios = {stall.variant: stall.ratio for stall in results.stalls}
+    if OURS_SYNC not in ratios:
+        return
+    control = ratios[OURS_CONTROL]
+    limit = max(1.0, control.upper)
+    yield Verdict(
+        target=f'a blocking sync handler stalls the event loop at most {limit:.2f} times as long as an async one '
+        '(1, or the upper quartile of the async one against itself)',
+        measured=f'{shown(ratios[OURS_SYNC])}; the async one against itself {shown(control)}',
+        holds=ratios[OURS_SYNC].median <= limit,
+    )
