@@ -13,7 +13,7 @@ from . import cost, memory, stall, waiting
 from .page import page
 from .results import Release, Results, Stall
 from .spread import ratios, spread
-from .targets import CONTROL, OURS, OURS_SYNC, STOP_RESUME, UPSTREAM
+from .targets import CONTROL, OURS, OURS_SYNC, UPSTREAM
 from .variants import approve, approve_async, check_same_work, ours, plain, stop_resume, upstream
 
 WHAT = ('cost', 'growth', 'waiting', 'stall')

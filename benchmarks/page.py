@@ -12,6 +12,38 @@ from .results import Release, Results, Stall
 from .spread import Spread
 from .targets import CONTROL, judge
 
+_COST = """\
+## Rounds and calls
+
+N is the number of model responses in one run, each with one call to approve.
+K is the number of calls in one response; K = 1 is N = 1.
+A fake model answers at once, the tool does nothing, and the handler approves at once.
+So this is what the ways themselves cost, far less than any real model takes.
+Ratios are medians of pairs, with quartiles in brackets and the extremes behind them.
+The two sides of a pair hand over to each other at every model request, and each takes the first turn once.
+Targets are judged by computing time, of all threads, which other processes disturb least.
+"""
+
+_WAITING = """\
+## Waiting runs
+
+M runs wait for their answer at once, then all are answered.
+Memory is that of one waiting run, measured in a fresh process.
+Traced is what Python has allocated (`tracemalloc`).
+Resident is what the process has grown by in main memory, the stacks of threads included.
+The host's capability with a sync handler cannot be here: its first run would stop the others.
+
+"""
+
+_STANDING = """\
+## The event loop
+
+50 runs at once have handlers that take 20 ms each, and a task beside them wants its turn every millisecond.
+The longest time it had to wait includes the runs' own work.
+The next column leaves out what the event loop's thread computed meanwhile.
+
+"""
+
 
 def page(results: Results, *, load_before: float, load_after: float) -> str:
     """Everything that was measured, with what it was measured on.
@@ -27,9 +59,8 @@ def page(results: Results, *, load_before: float, load_after: float) -> str:
         '# Benchmarks of the loop',
         '',
         'Written by `python -m benchmarks.loop --write PATH`; `make bench-loop` prints the same.',
-        f'pydantic-ai-slim {version("pydantic-ai-slim")}, {platform.python_implementation()} '
-        f'{platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} processors, '
-        f'load {load_before:.1f} before and {load_after:.1f} after.',
+        f'Measured with pydantic-ai-slim {version("pydantic-ai-slim")} on {_machine()}.',
+        f'The load average was {load_before:.1f} before and {load_after:.1f} after.',
         '',
         '## Targets',
         '',
@@ -49,20 +80,7 @@ def page(results: Results, *, load_before: float, load_after: float) -> str:
 def _cost(comparisons: Sequence[Comparison]) -> Iterator[str]:
     if not comparisons:
         return
-    yield from (
-        '## Rounds and calls',
-        '',
-        'N is the number of model responses in one run, each with one call to approve; K is the number of calls in '
-        'one response.',
-        'A fake model answers at once, the tool does nothing, and the handler approves at once: this is what the ways '
-        'themselves cost, and far less than any real model takes.',
-        'Ratios are medians of pairs, with quartiles in brackets and the extremes behind them.',
-        'The two sides of a pair hand over to each other at every model request; targets are judged by computing '
-        'time, which other processes disturb least.',
-        '',
-        _noise(comparisons),
-        '',
-    )
+    yield from (*_COST.splitlines(), _noise(comparisons), '')
     yield from _table(
         ('size', 'variant', 'compared with', 'computing time', 'elapsed time', 'ms a run', 'pairs'),
         (
@@ -95,15 +113,7 @@ def _noise(comparisons: Iterable[Comparison]) -> str:
 def _waiting(releases: Sequence[Release]) -> Iterator[str]:
     if not releases:
         return
-    yield from (
-        '## Waiting runs',
-        '',
-        'M runs wait for their answer at once, then all are answered.',
-        'Memory is that of one waiting run: what Python has allocated (`tracemalloc`), and what the process has grown '
-        'by in main memory, the stacks of threads included; each in a fresh process.',
-        "The host's capability with a sync handler cannot be here: its first run would stop the others.",
-        '',
-    )
+    yield from _WAITING.splitlines()
     yield from _table(
         ('M', 'variant', 'compared with', 'computing time', 'ms until all are done', 'kB traced', 'kB resident'),
         (
@@ -125,13 +135,7 @@ def _waiting(releases: Sequence[Release]) -> Iterator[str]:
 def _standing(stalls: Sequence[Stall]) -> Iterator[str]:
     if not stalls:
         return
-    yield from (
-        '## The event loop',
-        '',
-        '50 concurrent runs, whose handlers take 20 ms each: the longest time in which a task beside them did not get '
-        "its turn. The runs' own work is part of it; the next column leaves out what the event loop's thread computed.",
-        '',
-    )
+    yield from _STANDING.splitlines()
     yield from _table(
         ('variant', 'longest gap, ms', 'not computing, ms', 'to ours, async'),
         ((each.variant, _tenths(each.longest_ms), _tenths(each.idle_ms), _full(each.ratio)) for each in stalls),
@@ -155,3 +159,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 def _row(cells: Sequence[str]) -> str:
     return f'| {" | ".join(cells)} |'
+
+
+def _machine() -> str:
+    return (
+        f'{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}, '
+        f'{os.cpu_count()} processors'
+    )

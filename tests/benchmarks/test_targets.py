@@ -1,0 +1,83 @@
+import pytest
+
+from benchmarks.cost import Comparison
+from benchmarks.results import Results, Stall
+from benchmarks.spread import Spread, spread
+from benchmarks.targets import CONTROL, OURS, OURS_CONTROL, OURS_SYNC, STOP_RESUME, UPSTREAM, judge
+
+
+def around(median: float) -> Spread:
+    return spread([median - 0.02, median, median + 0.02])
+
+
+def comparison(case: str, variant: str, reference: str, cpu: float, wall: float = 9) -> Comparison:
+    return Comparison(
+        case=case, variant=variant, reference=reference, cpu=around(cpu), wall=around(wall), cpu_ms=around(1)
+    )
+
+
+@pytest.mark.parametrize(
+    ('case', 'variant', 'reference', 'kept', 'missed'),
+    [
+        ('N = 1', OURS, UPSTREAM, 1.1, 1.101),
+        ('N = 10', OURS, UPSTREAM, 1.1, 1.101),
+        ('N = 50', OURS, UPSTREAM, 1.05, 1.051),
+        ('N = 200', OURS, UPSTREAM, 1.05, 1.051),
+        ('K = 1000', OURS, UPSTREAM, 1.15, 1.151),
+        ('N = 1', OURS_SYNC, UPSTREAM, 1.15, 1.151),
+        ('K = 100', OURS_SYNC, UPSTREAM, 1.15, 1.151),
+        ('N = 10', STOP_RESUME, OURS, 1.3, 1.299),
+        ('N = 200', STOP_RESUME, OURS, 1.3, 1.299),
+    ],
+)
+def test_median_of_computing_time_decides(case: str, variant: str, reference: str, kept: float, missed: float):
+    results = Results(
+        comparisons=[comparison(case, variant, reference, kept), comparison(case, variant, reference, missed)]
+    )
+
+    verdicts = judge(results)
+
+    assert [verdict.holds for verdict in verdicts] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ('case', 'variant', 'reference'),
+    [
+        ('N = 1', CONTROL, UPSTREAM),
+        ('K = 10', OURS, UPSTREAM),
+        ('N = 1', STOP_RESUME, OURS),
+        ('K = 100', STOP_RESUME, OURS),
+        ('N = 50', STOP_RESUME, UPSTREAM),
+    ],
+)
+def test_nothing_is_promised_of_the_rest(case: str, variant: str, reference: str):
+    assert judge(Results(comparisons=[comparison(case, variant, reference, 99)])) == []
+
+
+@pytest.mark.parametrize(('ours', 'holds'), [(0.9, True), (1, True), (1.01, False)])
+def test_linear_growth_is_required_where_the_host_grows_linearly(ours: float, holds: bool):
+    results = Results(growth={OURS: around(ours), UPSTREAM: around(0.9)})
+
+    [verdict] = judge(results)
+
+    assert verdict.holds is holds
+
+
+def test_growth_beyond_linear_is_allowed_as_far_as_the_host_has_it():
+    results = Results(growth={OURS: around(1.1), UPSTREAM: around(1.1)})
+
+    [verdict] = judge(results)
+
+    assert verdict.holds
+
+
+@pytest.mark.parametrize(('sync', 'holds'), [(0.8, True), (1.005, True), (1.02, False)])
+def test_sync_handler_may_stall_the_loop_as_an_async_one_does(sync: float, holds: bool):
+    stalls = [
+        Stall(variant=name, longest_ms=around(1), idle_ms=around(1), ratio=around(ratio))
+        for name, ratio in ((OURS_CONTROL, 1.0), (OURS_SYNC, sync))
+    ]
+
+    [verdict] = judge(Results(stalls=stalls))
+
+    assert verdict.holds is holds
