@@ -2,6 +2,7 @@
 
 import sys
 import textwrap
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -63,6 +64,9 @@ class Terminal:
                 self.child.send(f'\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R')
 
 
+@pytest.mark.skipif(
+    version('pydantic-ai-slim') != '2.68.0', reason='the lines the chat itself shows are those of 2.68.0'
+)
 @pytest.mark.parametrize('start', STARTS)
 def test_the_whole_question_is_on_the_screen(start: str):
     pytest.importorskip('prompt_toolkit')
