@@ -12,6 +12,7 @@ from pydantic_ai.tools import ToolDefinition
 from .nesting import RunScope
 from .snapshot import ValidatedArgs
 from .streaming import DeclaredTools
+from .threads import HandlerThreads
 
 
 @dataclass(eq=False)
@@ -30,6 +31,8 @@ class BoundRun:
     """The approvals the handler was asked for."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """The calls that execute now, unless somebody else than our handler approved them."""
+    threads: HandlerThreads = field(default_factory=HandlerThreads)
+    """Where a handler is called that may block."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
     """The calls that deferred again after they were approved."""
 

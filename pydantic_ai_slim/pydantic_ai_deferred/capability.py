@@ -98,6 +98,7 @@ class RunPlace(AbstractCapability[Any]):
             return await handler()
         finally:
             self.run.scope.lifetime.end()
+            self.run.threads.end()
 
     async def wrap_tool_execute(
         self,
@@ -165,7 +166,7 @@ class RunHandler(RunPlace):
 
         async def question() -> object:
             with self.run.scope.inside_handler(), terminal_to_handler():
-                return await call_handler(handler, ctx, snapshot, loop=self.run.scope.loop)
+                return await call_handler(handler, ctx, snapshot, loop=self.run.scope.loop, threads=self.run.threads)
 
         answer = await self.run.scope.ask(question, about=name_calls(calls))
         if isinstance(answer, Declined):

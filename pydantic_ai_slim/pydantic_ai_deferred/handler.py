@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import contextvars
 import functools
 import inspect
-import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
@@ -15,6 +12,8 @@ from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
 from typing_extensions import TypeIs
+
+from .threads import HandlerThreads
 
 DepsT = TypeVar('DepsT')
 
@@ -28,7 +27,7 @@ snapshot of the calls. It must answer every one of them: each `tool_call_id` of 
 `results.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), each of `requests.calls` in `results.calls`
 (a value, `ModelRetry`, or on newer hosts `ToolFailed`). An exception it raises ends the run as it is.
 
-A plain function is called in a thread of its own, so it may block. A coroutine function runs on the event loop of the
+A plain function is called in a thread of the run's own, so it may block. A coroutine function runs on the event loop of the
 outermost run.
 """
 
@@ -115,6 +114,7 @@ async def call_handler(
     requests: DeferredToolRequests,
     *,
     loop: asyncio.AbstractEventLoop,
+    threads: HandlerThreads,
 ) -> object:
     """Ask `handler` and wait for its answer, whatever it is: `results.py` judges it.
 
@@ -123,6 +123,7 @@ async def call_handler(
         ctx: The context of the run that has the deferred calls.
         requests: The snapshot it is shown.
         loop: The event loop of the outermost run, on which awaitables are awaited.
+        threads: Where a handler is called that may block.
 
     Raises:
         UserError: `loop` ended while the answer was awaited there.
@@ -130,7 +131,7 @@ async def call_handler(
     """
     if is_async(handler):
         return await on_loop(loop, functools.partial(handler, ctx, requests))
-    answer = await _call_in_thread(functools.partial(handler, ctx, requests))
+    answer = await threads.call(functools.partial(handler, ctx, requests))
     if inspect.isawaitable(answer):
         return await on_loop(loop, lambda: answer)
     return answer
@@ -164,41 +165,3 @@ async def on_loop(loop: asyncio.AbstractEventLoop, ask: Callable[[], Any]) -> ob
         raise UserError(
             'A deferred tool call of a nested run was not answered: the event loop of the outermost run ended first.'
         ) from None
-
-
-async def _call_in_thread(call: Callable[[], object]) -> object:
-    """Call in a daemon thread of its own.
-
-    Not in a shared pool: people take minutes, so waiting handlers would use up the pool that sync tools need, and the
-    threads of a pool are joined when the process exits. Cancelling abandons the thread.
-    """
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[object] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(result: object, error: BaseException | None) -> None:
-        if answer.done():
-            return
-        if error is None:
-            answer.set_result(result)
-        elif isinstance(error, StopIteration):
-            # A future cannot carry it, and a coroutine that raises it turns it into this as well.
-            wrapped = RuntimeError('the deferred tool handler raised StopIteration')
-            wrapped.__cause__ = error
-            answer.set_exception(wrapped)
-        else:
-            answer.set_exception(error)
-
-    def work() -> None:
-        result: object = None
-        error: BaseException | None = None
-        try:
-            result = context.run(call)
-        except BaseException as e:  # noqa: BLE001 - every way a handler can end must reach the run that waits for it
-            error = e
-        # The loop may have been closed while the handler was busy: its run is gone, and nobody waits for the answer.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, result, error)
-
-    threading.Thread(target=work, name='deferred-tool-handler', daemon=True).start()
-    return await answer

@@ -1,4 +1,4 @@
-"""Sync handlers run in a daemon thread of their own; what that gives, and what a cancelled run leaves behind."""
+"""Sync handlers run in a daemon thread of their own run; what that gives, and what a cancelled run leaves behind."""
 
 import asyncio
 import contextvars
@@ -9,12 +9,14 @@ import threading
 import time
 from collections.abc import Awaitable
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai_deferred import Agent
+from pydantic_ai_deferred.threads import HandlerThreads
 
 from .scripted import Recorder, call, returns, scripted
 
@@ -348,3 +350,100 @@ def test_even_what_is_no_ordinary_exception_reaches_the_run():
 def test_an_answer_of_the_wrong_kind_from_a_thread_is_checked_too():
     with pytest.raises(UserError, match='instead of `DeferredToolResults`'):
         make().run_sync('go', deferred_tool_handler=lambda ctx, requests: 'y')
+
+
+def handler_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == 'deferred-tool-handler'}
+
+
+def gone(threads: set[threading.Thread]) -> bool:
+    for thread in threads:
+        thread.join(30)
+    return not any(thread.is_alive() for thread in threads)
+
+
+def test_a_run_keeps_its_thread_from_question_to_question_and_gives_it_up_at_its_end():
+    seen: list[threading.Thread] = []
+
+    def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        seen.append(threading.current_thread())
+        return approve(requests)
+
+    make([call('delete', '1')], [call('delete', '2')], [call('delete', '3')], 'done').run_sync(
+        'go', deferred_tool_handler=handler
+    )
+
+    assert len(set(seen)) == 1
+    assert gone(set(seen))
+
+
+def test_what_one_question_leaves_in_its_context_does_not_reach_the_next():
+    mark: contextvars.ContextVar[str] = contextvars.ContextVar('mark', default='clean')
+    seen: list[str] = []
+
+    def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        seen.append(mark.get())
+        mark.set('left behind')
+        return approve(requests)
+
+    make([call('delete', '1')], [call('delete', '2')], 'done').run_sync('go', deferred_tool_handler=handler)
+
+    assert seen == ['clean', 'clean']
+
+
+def test_an_idle_thread_of_a_run_that_never_ends_ends_by_itself(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr('pydantic_ai_deferred.threads.IDLE_LIMIT_S', 0.05)
+    before = handler_threads()
+
+    async def main() -> None:
+        threads = HandlerThreads()
+        assert await threads.call(lambda: 'answer') == 'answer'
+        assert gone(handler_threads() - before)
+        assert await threads.call(lambda: 'from a new thread') == 'from a new thread'
+        threads.end()
+        assert gone(handler_threads() - before)
+
+    asyncio.run(main())
+
+
+def test_questions_that_overlap_get_a_thread_each():
+    async def main() -> None:
+        threads = HandlerThreads()
+        both = threading.Barrier(2, timeout=30)
+        answers = await asyncio.gather(*(threads.call(both.wait) for _ in range(2)))
+        assert sorted(map(str, answers)) == ['0', '1']
+        threads.end()
+
+    before = handler_threads()
+    asyncio.run(main())
+    assert gone(handler_threads() - before)
+
+
+def test_a_thread_that_was_given_a_question_at_its_idle_limit_answers_it():
+    """Its wait is over just as the question comes: it must look again before it goes."""
+    queue: Any = HurriedQueue()
+
+    async def main() -> object:
+        threads = HandlerThreads()
+        threads._idle.append(queue)  # pyright: ignore[reportPrivateUsage]
+        asyncio.get_running_loop().call_later(0.01, queue.serve, threads)
+        answer = await asyncio.wait_for(threads.call(lambda: 'answer'), 30)
+        threads.end()
+        return answer
+
+    assert asyncio.run(main()) == 'answer'
+
+
+class HurriedQueue(SimpleQueue[Any]):
+    """Says once that nothing came, although something is there."""
+
+    is_hurried = False
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        if not self.is_hurried:
+            self.is_hurried = True
+            raise Empty
+        return super().get(block, timeout)
+
+    def serve(self, threads: HandlerThreads) -> None:
+        threading.Thread(target=threads._serve, args=(self,), daemon=True).start()  # pyright: ignore[reportPrivateUsage]
