@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
@@ -73,7 +74,7 @@ class HandlerThreads:
             work.put(ask)
         else:
             work.put(ask)
-            threading.Thread(target=self._serve, args=(work,), name='deferred-tool-handler', daemon=True).start()
+            _STARTS.start(lambda: self._serve(work), fail=lambda error: loop.call_soon_threadsafe(settle, None, error))
         return await answer
 
     def end(self) -> None:
@@ -105,3 +106,49 @@ class HandlerThreads:
                 return
             ask()
             del ask
+
+
+class _Starts:
+    """Starts threads one after the other, each by the one before it.
+
+    Starting one means waiting until it is up. Where fifty runs ask at once, the event loop would stand still for all
+    fifty; so it starts the first, and that one the next before it does its own work.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[_Work, Callable[[Exception], object]]] = deque()
+        self._is_starting = False
+
+    def start(self, work: _Work, *, fail: Callable[[Exception], object]) -> None:
+        """Have `work` done in a thread of its own, or `fail` called with why there is none."""
+        with self._lock:
+            self._waiting.append((work, fail))
+            if self._is_starting:
+                return
+            self._is_starting = True
+        self._start_next()
+
+    def _start_next(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._is_starting = False
+                    return
+                work, fail = self._waiting.popleft()
+            thread = threading.Thread(target=self._begin, args=(work,), name='deferred-tool-handler', daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # the machine has no thread left
+                with contextlib.suppress(RuntimeError):  # the loop is closed
+                    fail(error)
+                continue
+            return
+
+    def _begin(self, work: _Work) -> None:
+        self._start_next()
+        work()
+
+
+# The process's, not a run's: it is the event loop's time that is saved, and many runs share it.
+_STARTS = _Starts()

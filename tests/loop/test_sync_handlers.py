@@ -16,6 +16,7 @@ import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai_deferred import Agent
+from pydantic_ai_deferred import threads as threads_module
 from pydantic_ai_deferred.threads import HandlerThreads
 
 from .scripted import Recorder, call, returns, scripted
@@ -447,3 +448,44 @@ class HurriedQueue(SimpleQueue[Any]):
 
     def serve(self, threads: HandlerThreads) -> None:
         threading.Thread(target=threads._serve, args=(self,), daemon=True).start()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_machine_without_threads_left_fails_the_question_and_not_the_next_one(monkeypatch: pytest.MonkeyPatch):
+    start = threading.Thread.start
+    refused: list[threading.Thread] = []
+
+    def exhausted(thread: threading.Thread) -> None:
+        if thread.name == 'deferred-tool-handler' and not refused:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, 'start', exhausted)
+
+    async def main() -> list[Any]:
+        threads = HandlerThreads()
+        answers = await asyncio.gather(*(threads.call(lambda: 'answer') for _ in range(3)), return_exceptions=True)
+        threads.end()
+        return answers
+
+    failed, *answered = asyncio.run(main())
+
+    assert isinstance(failed, RuntimeError)
+    assert answered == ['answer', 'answer']
+
+
+def test_a_loop_that_is_closed_before_its_question_could_not_be_asked_is_left_alone(monkeypatch: pytest.MonkeyPatch):
+    failures: list[str] = []
+
+    def closed(error: Exception) -> None:
+        failures.append(str(error))
+        raise RuntimeError('Event loop is closed')
+
+    def exhausted(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, 'start', exhausted)
+
+    threads_module._STARTS.start(lambda: None, fail=closed)  # pyright: ignore[reportPrivateUsage]
+
+    assert failures == ["can't start new thread"]
