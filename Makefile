@@ -9,8 +9,8 @@ MODEL ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-system demo test test-slow test-hosts format format-check lint typecheck imports \
-	examples docs docs-serve build recordings bench-loop all clean
+.PHONY: help install install-system demo test test-slow test-hosts test-core format format-check lint typecheck imports \
+	examples docs docs-serve build recordings bench-loop bench-approval all clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,19 +30,23 @@ install: .hatch/.installed ## Create the development environment
 
 install-system: ## Install what needs the system's package manager (Debian), as root
 	apt-get update
-	apt-get install --yes --no-install-recommends iproute2
+	apt-get install --yes --no-install-recommends bubblewrap iproute2
 
 demo: install ## Play the demo; ANSWERS=yn answers for you, MODEL=openai:... takes a real model
 	@$(RUN) python examples/port_story.py $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
 
-test: install ## Run the tests, with complete branch coverage of the loop
+test: install ## Run the tests, with complete branch coverage
 	@$(RUN) pytest -m 'not slow' --cov --cov-report=term $(PYTEST_ARGS)
 
 test-slow: install ## Run the tests that take minutes
 	@$(RUN) pytest -m slow $(PYTEST_ARGS)
 
-test-hosts: install ## Run the loop's tests on other releases of pydantic-ai-slim
-	@$(HATCH) run host:pytest tests/loop -m 'not slow' $(PYTEST_ARGS)
+test-hosts: install ## Run what runs on pydantic-ai-slim on other releases of it
+	@$(HATCH) run host:pytest tests/loop tests/approval/integrations/pydantic_ai -m 'not slow' $(PYTEST_ARGS)
+
+test-core: install ## Run the tests of tool_approval's core where nothing but pydantic is installed
+	@$(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \
+		$(PYTEST_ARGS)
 
 format: install ## Format the code
 	@$(RUN) ruff check --fix --quiet --select I . && $(RUN) ruff format .
@@ -78,7 +82,10 @@ recordings: install ## Record the demo for README and docs
 bench-loop: install ## Measure the loop against the host's own ways
 	@$(RUN) python -m benchmarks.loop
 
-all: format-check lint typecheck imports docs build test-hosts test ## Everything CI requires
+bench-approval: install ## Measure what the approval layer adds to a call
+	@$(RUN) python -m benchmarks.approval
+
+all: format-check lint typecheck imports docs build test-core test-hosts test ## Everything CI requires
 
 clean: ## Remove what the other targets made
 	rm -rf .hatch build dist site .coverage .hypothesis .mypy_cache .ruff_cache

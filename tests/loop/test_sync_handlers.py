@@ -260,6 +260,9 @@ def test_a_history_cut_short_by_cancellation_can_be_continued():
     assert returns(result.all_messages()) == {'1': ('deleted', 'success')}
 
 
+SOON_S = 10
+"""On a quiet machine it is some tenths; a machine that is busy with other tests must not fail this one."""
+
 PROGRAM = """
     import asyncio, os, threading, time
     from pydantic_ai_deferred import Agent
@@ -296,7 +299,7 @@ PROGRAM = """
 @pytest.mark.parametrize(
     ('main', 'read'), [('asyncio.run(cancelled())', 'os.read(0, 1)'), ('never_closed()', 'raise AssertionError')]
 )
-def test_the_process_exits_within_a_second(main: str, read: str):
+def test_the_process_exits_without_waiting_for_an_abandoned_handler(main: str, read: str):
     """Its standard input stays open and silent: the abandoned thread goes on waiting for a key."""
     program = textwrap.dedent(PROGRAM).replace('{main}', main).replace('{read}', read)
     with subprocess.Popen(
@@ -316,10 +319,10 @@ def test_the_process_exits_within_a_second(main: str, read: str):
         output = process.stdout.read()
 
     assert exit_code == 0, output
-    assert exited - float(output.split('left ')[1]) < 1
+    assert exited - float(output.split('left ')[1]) < SOON_S
 
 
-def test_the_process_exits_within_a_second_of_a_cancel_with_a_question_in_the_terminal():
+def test_the_process_exits_soon_after_a_cancel_with_a_question_in_the_terminal():
     pexpect = pytest.importorskip('pexpect')
     program = textwrap.dedent(PROGRAM).replace('{main}', 'asyncio.run(cancelled())')
     terminal = pexpect.spawn(
@@ -334,7 +337,7 @@ def test_the_process_exits_within_a_second_of_a_cancel_with_a_question_in_the_te
     terminal.close()
 
     assert terminal.exitstatus == 0
-    assert exited - left < 1
+    assert exited - left < SOON_S
 
 
 def test_even_what_is_no_ordinary_exception_reaches_the_run():

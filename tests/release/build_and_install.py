@@ -39,7 +39,7 @@ def check_contents(artefact: Path) -> None:
     for wanted in ('py.typed', 'LICENSE'):
         if not any(name.endswith(wanted) for name in names):
             sys.exit(f'{artefact.name} has no {wanted}')
-    if unwanted := [name for name in names if 'test' in name]:
+    if unwanted := [name for name in names if 'tests/' in name or 'test_' in name]:
         sys.exit(f'{artefact.name} has {unwanted}')
 
 

@@ -1,5 +1,69 @@
-"""Human approval for tool calls. This is the frame of the package: its parts are added layer by layer."""
+"""Human approval for the tool calls of AI agents: who is asked, who decides, what is remembered, what is written."""
+
+from .canonical import canonical_json, digest, fingerprint
+from .config import PolicyConfig, ToolRule
+from .controller import ApprovalController
+from .decision import ApprovalDecision, ApprovalMode
+from .decorators import requires_approval
+from .errors import (
+    ApprovalBlocked,
+    ApprovalConfigError,
+    ApprovalDenied,
+    ApprovalError,
+    ApprovalRefused,
+    AuditError,
+    MissingExtraError,
+    NotCanonicalError,
+    StoreError,
+)
+from .execute import execute_tool
+from .memory import ApprovalMemory
+from .policy import ApprovalPolicy
+from .presentation import ApprovalPresentation, truncate_for_display
+from .protocols import ApprovalAware, ApprovalStore, ApprovalUI, AuditSink, Presenter, RememberedApproval
+from .redact import Redactor
+from .request import ApprovalContext, ApprovalRequest, LineageEntry, RememberOption, simple_approval_request
+from .verdict import ApprovalResult, make_request
 
 __version__ = '0.1.0'
 
-__all__ = ('__version__',)
+__all__ = (
+    'ApprovalAware',
+    'ApprovalBlocked',
+    'ApprovalConfigError',
+    'ApprovalContext',
+    'ApprovalController',
+    'ApprovalDecision',
+    'ApprovalDenied',
+    'ApprovalError',
+    'ApprovalMemory',
+    'ApprovalMode',
+    'ApprovalPolicy',
+    'ApprovalPresentation',
+    'ApprovalRefused',
+    'ApprovalRequest',
+    'ApprovalResult',
+    'ApprovalStore',
+    'ApprovalUI',
+    'AuditError',
+    'AuditSink',
+    'LineageEntry',
+    'MissingExtraError',
+    'NotCanonicalError',
+    'PolicyConfig',
+    'Presenter',
+    'Redactor',
+    'RememberOption',
+    'RememberedApproval',
+    'StoreError',
+    'ToolRule',
+    '__version__',
+    'canonical_json',
+    'digest',
+    'execute_tool',
+    'fingerprint',
+    'make_request',
+    'requires_approval',
+    'simple_approval_request',
+    'truncate_for_display',
+)

@@ -1,0 +1,226 @@
+"""Measure what the approval layer adds to a call: `python -m benchmarks.approval`, `make bench-approval`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pydantic_ai
+from tool_approval.audit import JsonlAuditSink
+from tool_approval.integrations.pydantic_ai import approval_handler
+
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalPolicy, ApprovalRequest
+
+from .pairing import Checkpoint, Pair, paired_round
+from .spread import Spread, spread
+from .variants import Script, Variant, approve_async, ours
+
+PATTERNS = 1_000
+"""Rules of the policy."""
+
+ENTRIES = 10_000
+"""Approvals that are remembered."""
+
+CALLS = 20
+"""Calls of one run, each in a response of its own."""
+
+APPROVED_LIMIT_MS = 0.25
+REMEMBERED_LIMIT_MS = 0.15
+
+
+class AtOnce:
+    """A person who approves at once."""
+
+    def __init__(self, decision: ApprovalDecision) -> None:
+        self._decision = decision
+
+    async def choose(self, request: ApprovalRequest, *, mode: str) -> ApprovalDecision:
+        """Approve."""
+        return self._decision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Added:
+    """What one variant adds to a call over the bare handler."""
+
+    name: str
+    """As the table calls it."""
+    cpu_ms: Spread
+    """Computing time a call, in milliseconds."""
+    wall_ms: Spread
+    """Elapsed time a call, in milliseconds."""
+
+
+def policy(patterns: int) -> ApprovalPolicy:
+    """A policy of exact names and globs, none of which is about the tool."""
+    names = (f'tool_{n}' if n % 2 else f'family_{n}_*' for n in range(patterns))
+    return ApprovalPolicy({name: {'approval': 'required'} for name in names})
+
+
+def filled(memory: ApprovalMemory, entries: int) -> ApprovalMemory:
+    """Remember `entries` approvals of other calls."""
+    decision = ApprovalDecision(approved=True, remember='session')
+    for number in range(entries):
+        memory.store(ApprovalRequest(tool_name='touch', args={'other': number}, session_id='bench'), decision)
+    return memory
+
+
+def layered(name: str, controller: ApprovalController) -> Variant:
+    """A run whose handler is the whole layer."""
+    return ours(approval_handler(controller, session='bench'), name)
+
+
+async def added(variant: Variant, bare: Variant, *, rounds: int, before: Callable[[], None]) -> Added:
+    """Measure pairs of runs, the layer against the bare handler."""
+    script = Script(rounds=CALLS, calls=1)
+
+    async def mine(checkpoint: Checkpoint) -> object:
+        return await variant.run(script.model(checkpoint))
+
+    async def theirs(checkpoint: Checkpoint) -> object:
+        return await bare.run(script.model(checkpoint))
+
+    pairs: list[Pair] = []
+    for number in range(rounds + 1):
+        before()
+        pair = await paired_round(mine, theirs)
+        if number:  # the first one warms up
+            pairs.append(pair)
+    a_call = 1000 / (2 * CALLS)  # a round is two races
+    return Added(
+        name=variant.name,
+        cpu_ms=spread((ours.cpu_s - theirs.cpu_s) * a_call for ours, theirs in pairs),
+        wall_ms=spread((ours.wall_s - theirs.wall_s) * a_call for ours, theirs in pairs),
+    )
+
+
+def lookups(rounds: int) -> list[tuple[str, Spread]]:
+    """How long a look-up takes, by what there is to look through: microseconds each."""
+    asked = ApprovalRequest(tool_name='touch', args={'number': 1}, session_id='bench')
+    measured: list[tuple[str, Spread]] = []
+    for entries in (10, ENTRIES):
+        memory = filled(ApprovalMemory(), entries)
+        measured.append((f'memory of {entries} entries', _microseconds(lambda m=memory: m.lookup(asked), rounds)))
+    for patterns in (10, PATTERNS):
+        rules = policy(patterns)
+        measured.append((f'policy of {patterns} rules', _microseconds(lambda p=rules: p.rule_for('touch'), rounds)))
+    return measured
+
+
+def _microseconds(action: Callable[[], object], rounds: int) -> Spread:
+    times: list[float] = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        for _ in range(200):
+            action()
+        times.append((time.perf_counter() - started) / 200 * 1e6)
+    return spread(times)
+
+
+async def measure(rounds: int, folder: Path) -> list[Added]:
+    """Measure the whole layer: asked each time, and remembered."""
+    bare = ours(approve_async, 'the bare handler')
+    again = ours(approve_async, 'the bare handler (again)')
+    sink = JsonlAuditSink(folder / 'audit.jsonl', key=b'k' * 32)
+    asked = ApprovalController(
+        policy=policy(PATTERNS),
+        memory=filled(ApprovalMemory(), ENTRIES),
+        audit=sink,
+        ui=AtOnce(ApprovalDecision(approved=True)),
+    )
+    remembered = ApprovalController(
+        policy=policy(PATTERNS),
+        memory=filled(ApprovalMemory(shares_with_nested=True), ENTRIES),
+        audit=sink,
+        ui=AtOnce(ApprovalDecision(approved=True, remember='session')),
+    )
+    in_memory = ApprovalController(
+        policy=policy(PATTERNS),
+        memory=filled(ApprovalMemory(), ENTRIES),
+        ui=AtOnce(ApprovalDecision(approved=True)),
+    )
+    variants = [
+        again,
+        layered('approved by a person at once, not written down', in_memory),
+        layered('approved by a person at once', asked),
+        layered('remembered', remembered),
+    ]
+    gc.collect()
+    gc.freeze()
+    results: list[Added] = []
+    for variant in variants:
+        results.append(await added(variant, bare, rounds=rounds, before=lambda: None))
+    return results
+
+
+def page(results: Sequence[Added], found: Sequence[tuple[str, Spread]], loads: tuple[float, float]) -> str:
+    """The page of the documentation."""
+    by_name = {each.name: each for each in results}
+    limits = {'approved by a person at once': APPROVED_LIMIT_MS, 'remembered': REMEMBERED_LIMIT_MS}
+    lines = [
+        '# Benchmarks of the approval layer',
+        '',
+        'Written by `python -m benchmarks.approval --write PATH`; `make bench-approval` prints the same.',
+        (
+            f'Measured with pydantic-ai-slim {pydantic_ai.__version__} on CPython {platform.python_version()}, '
+            f'{platform.system()} {platform.machine()}, {os.cpu_count()} processors.'
+        ),
+        f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after.',
+        '',
+        f'A run has {CALLS} calls to approve, one in each response.',
+        f'The policy has {PATTERNS} rules, {ENTRIES} approvals are remembered, and two lines a call go to the audit log.',
+        'Runs of the layer and of a bare handler that approves at once are paired and advance in turn.',
+        'A figure is their difference divided by the number of calls: median, quartiles in brackets.',
+        'The bare handler against itself should give 0; what it gives is the noise.',
+        '',
+        '| what a call costs more than with a bare handler | computing time, ms | elapsed, ms | limit, ms |  |',
+        '| --- | --- | --- | --- | --- |',
+    ]
+    for each in results:
+        limit = limits.get(each.name)
+        verdict = '' if limit is None else 'holds' if each.cpu_ms.median <= limit else '**MISSED**'
+        lines.append(
+            f'| {each.name} | {_range(each.cpu_ms)} | {_range(each.wall_ms)} | {limit if limit else ""} | {verdict} |'
+        )
+    lines += [
+        '',
+        'Look-ups do not grow with what there is to look through:',
+        '',
+        '| a look-up in a | microseconds |',
+        '| --- | --- |',
+        *(f'| {name} | {_range(each)} |' for name, each in found),
+    ]
+    assert by_name.keys() >= limits.keys(), 'every limit is judged'
+    return '\n'.join(lines) + '\n'
+
+
+def _range(each: Spread) -> str:
+    return f'{each.median:.3f} [{each.lower:.3f}–{each.upper:.3f}]'
+
+
+def main() -> None:
+    """Measure, print the page, and write it where that was asked for. A missed limit is printed, and no failure."""
+    parser = argparse.ArgumentParser(prog='python -m benchmarks.approval', description=__doc__)
+    parser.add_argument('--quick', action='store_true', help='measure little')
+    parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')
+    options = parser.parse_args()
+    before = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        results = asyncio.run(measure(3 if options.quick else 30, Path(folder)))
+    found = lookups(5 if options.quick else 50)
+    text = page(results, found, (before, os.getloadavg()[0]))
+    print(text, end='')
+    if options.write is not None:
+        options.write.write_text(text, encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,97 @@
+"""Write down what was decided, and notice when somebody changes it: `python examples/approval_audit.py`.
+
+The log and the key are made in two temporary folders. Keep yours apart too, and the key where no tool can read it.
+"""
+
+import asyncio
+import json
+import tempfile
+from pathlib import Path
+
+from tool_approval.audit import JsonlAuditSink, load_key, verify
+from tool_approval.testing import RecordingUI
+
+from tool_approval import (
+    ApprovalController,
+    ApprovalRefused,
+    ApprovalRequest,
+    execute_tool,
+    requires_approval,
+)
+
+
+@requires_approval(exclude_keys=['text'])
+def send_mail(to: str, subject: str, text: str) -> str:
+    """Send a mail; this example only says so."""
+    return f'sent to {to}'
+
+
+def only_colleagues(request: ApprovalRequest) -> bool | str:
+    """Stands in for a person: the text is a denial with its reason."""
+    return request.args['to'].endswith('@example.org') or 'Not outside of the house.'
+
+
+def work(log: JsonlAuditSink) -> None:
+    """Three calls: one is approved, one denied, one blocked."""
+    controller = ApprovalController(
+        ui=RecordingUI(only_colleagues), audit=log, policy={'delete_*': {'approval': 'blocked'}}
+    )
+    calls = (
+        ('send_mail', {'to': 'ada@example.org', 'subject': 'Key', 'text': 'It is under the mat.'}),
+        ('send_mail', {'to': 'eve@example.net', 'subject': 'token=abc123', 'text': 'It is under the mat.'}),
+        ('delete_mail', {'to': 'all', 'subject': '', 'text': ''}),
+    )
+    for number, (name, args) in enumerate(calls, start=1):
+        try:
+            print(asyncio.run(execute_tool(send_mail, name, args, controller, {'run_id': f'run {number}'})))
+        except ApprovalRefused as refusal:
+            print(refusal)
+
+
+def show(path: Path) -> None:
+    """The log, without what is different each time."""
+    for line in path.read_text().splitlines():
+        entry = json.loads(line)
+        what = {True: 'approved', False: 'denied'}.get(entry.get('approved'), entry.get('outcome'))
+        print(f'{entry["line"]}. {entry["run_id"]} {entry["tool_name"]} {what} {entry.get("payload", "")}'.rstrip())
+
+
+def check(path: Path, key: bytes, head: str) -> None:
+    """What `verify` says, in one line."""
+    finding = verify(path, key=key, head=head)
+    print('intact' if finding.is_intact else f'line {finding.broken_line}: {finding.problem}')
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as elsewhere:
+        path = Path(folder) / 'audit.jsonl'
+        key = load_key(Path(elsewhere) / 'audit.key')
+        log = JsonlAuditSink(path, key=key)
+        work(log)
+        head = log.head.mac  # to be noted where nobody who can write the log can
+        log.close()
+        show(path)
+        lines = path.read_text().splitlines(keepends=True)
+
+        print('\nas it was written: ', end='')
+        check(path, key, head)
+
+        print('a denial is made an approval: ', end='')
+        path.write_text(''.join(lines).replace('"approved":false', '"approved":true', 1))
+        check(path, key, head)
+
+        print('a line is taken out: ', end='')
+        path.write_text(''.join(lines[:2] + lines[3:]))
+        check(path, key, head)
+
+        print('the last line is cut off: ', end='')
+        path.write_text(''.join(lines[:-1]))
+        check(path, key, head)
+
+        print('read with another key: ', end='')
+        path.write_text(''.join(lines))
+        check(path, b'another key of some length', head)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,193 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tool_approval.audit import Finding, Head, verify, verify_text
+from tool_approval.audit.chain import START, chained, read_head
+
+from tests.approval.parts import KEY
+from tool_approval import NotCanonicalError
+
+CHANGED = 'it was changed, or written with another key'
+MOVED = 'it does not follow the line before it: lines were taken out, added or moved'
+
+
+def log_of(*entries, key=KEY):
+    head, lines = Head(lines=0, mac=START), []
+    for entry in entries:
+        line, head = chained(entry, previous=head, key=key)
+        lines.append(line)
+    return lines
+
+
+def numbered(count, key=KEY, word='log'):
+    return log_of(
+        *({'event': 'note', 'word': word, 'other': 'ä', 'number': number} for number in range(count)), key=key
+    )
+
+
+def problem_of(lines, **options):
+    finding = verify_text(b''.join(lines), key=KEY, **options)
+    return finding.broken_line, finding.problem
+
+
+LINES = numbered(6)
+
+
+def test_an_intact_log_is_found_intact(tmp_path):
+    (tmp_path / 'log').write_bytes(b''.join(LINES))
+
+    finding = verify(tmp_path / 'log', key=KEY)
+
+    assert finding == Finding(is_intact=True, head=read_head(LINES[-1].rstrip(b'\n'), key=KEY))
+    assert [json.loads(line)['number'] for line in LINES] == list(range(6))
+    assert finding.head.lines == 6
+
+
+def test_an_empty_log_is_intact():
+    assert verify_text(b'', key=KEY) == Finding(is_intact=True, head=Head(lines=0, mac=START))
+    assert verify_text(b'', key=KEY, head=START).is_intact
+
+
+@pytest.mark.parametrize('number', range(6))
+@pytest.mark.parametrize(('old', 'new'), [(b'"log"', b'"lug"'), (b'"event"', b'"event2"'), (b'"line":', b'"line":1')])
+def test_a_changed_line_is_named(number, old, new):
+    lines = list(LINES)
+    lines[number] = lines[number].replace(old, new)
+
+    assert problem_of(lines) == (number + 1, CHANGED)
+
+
+@pytest.mark.parametrize(('old', 'new'), [(b':', b': '), (b'"log"', b'"l\\u006fg"'), (b'\xc3\xa4', b'\xff')])
+def test_a_line_that_is_spelt_otherwise_is_named(old, new):
+    lines = list(LINES)
+    lines[2] = lines[2].replace(old, new, 1)
+
+    assert problem_of(lines) == (3, CHANGED)
+
+
+@pytest.mark.parametrize('line', [b'', b'hello', b'{}', b'null', b'\xff', b'{"mac":7}', LINES[2].replace(b'\n', b'\r')])
+def test_a_line_that_does_not_end_in_a_hash_is_named(line):
+    lines = list(LINES)
+    lines[2] = line + b'\n'
+
+    assert problem_of(lines) == (3, 'it does not end in a hash')
+
+
+@pytest.mark.parametrize('number', range(5))
+def test_a_line_that_was_taken_out_is_named(number):
+    assert problem_of(LINES[:number] + LINES[number + 1 :]) == (number + 1, MOVED)
+
+
+@pytest.mark.parametrize('number', range(1, 6))
+def test_a_line_that_was_put_in_twice_is_named(number):
+    assert problem_of(LINES[:number] + LINES[number - 1 :]) == (number + 1, MOVED)
+
+
+def test_a_line_that_somebody_without_the_key_put_in_is_named():
+    forged = chained({'event': 'decision', 'approved': True}, previous=Head(lines=2, mac='0' * 64), key=b'x' * 32)[0]
+
+    assert problem_of([*LINES[:2], forged, *LINES[2:]]) == (3, CHANGED)
+
+
+def test_lines_that_changed_places_are_named():
+    assert problem_of([*LINES[:1], LINES[2], LINES[1], *LINES[3:]]) == (2, MOVED)
+
+
+def test_a_line_copied_from_another_log_of_the_same_key_is_named():
+    other = numbered(6, word='other')
+
+    assert problem_of([*LINES[:3], other[3], *LINES[4:]]) == (4, MOVED)
+    assert problem_of([*LINES, other[5]]) == (7, MOVED)
+
+
+def test_a_log_that_was_chained_with_another_key_is_named_at_its_first_line():
+    assert problem_of(numbered(6, key=b'x' * 32)) == (1, CHANGED)
+
+
+def test_a_log_that_goes_on_with_another_key_is_named_there():
+    mine = Head(lines=6, mac=json.loads(LINES[-1])['mac'])
+
+    assert problem_of([*LINES, chained({'event': 'note'}, previous=mine, key=b'x' * 32)[0]]) == (7, CHANGED)
+
+
+def test_a_line_that_was_not_written_to_its_end_is_named():
+    assert problem_of([*LINES[:5], LINES[5][:-10]]) == (6, 'it was not written to its end')
+    assert problem_of([*LINES[:5], LINES[5][:-1]]) == (6, 'it was not written to its end')
+
+
+@pytest.mark.parametrize('left', range(6))
+def test_a_cut_tail_is_found_with_the_noted_head_and_only_with_it(left):
+    noted = json.loads(LINES[-1])['mac']
+
+    assert problem_of(LINES[:left]) == (None, None)
+    assert problem_of(LINES[:left], head=noted) == (
+        left + 1,
+        'the noted head is not in the log: lines are missing at its end',
+    )
+
+
+@pytest.mark.parametrize('number', range(6))
+def test_a_head_noted_at_any_time_is_found_again(number):
+    assert verify_text(b''.join(LINES), key=KEY, head=json.loads(LINES[number])['mac']).is_intact
+
+
+def test_what_was_found_until_the_break_is_told():
+    finding = verify_text(b''.join([*LINES[:2], b'?\n', *LINES[3:]]), key=KEY)
+
+    assert (finding.is_intact, finding.head.lines, finding.unfinished) == (False, 2, ())
+
+
+def call(tool_call_id, **fields):
+    return {'tool_name': 'delete', 'tool_call_id': tool_call_id, 'run_id': 'run', 'digest': 'd', **fields}
+
+
+def test_an_approval_that_no_outcome_follows_is_unfinished():
+    lines = log_of(
+        call('1', event='decision', approved=True),
+        call('2', event='decision', approved=True),
+        call('3', event='decision', approved=False),
+        call('1', event='outcome', outcome='executed'),
+        call('4', event='outcome', outcome='executed'),
+        call('1', event='decision', approved=True),
+        call('2', event='outcome', outcome='refused', digest='another'),
+    )
+
+    assert verify_text(b''.join(lines), key=KEY).unfinished == (2, 6)
+
+
+def test_an_entry_cannot_set_what_the_chain_sets():
+    lines = log_of({'event': 'note', 'mac': 'mine', 'line': 7, 'previous': 'mine'}, {'event': 'note'})
+
+    assert verify_text(b''.join(lines), key=KEY).is_intact
+
+
+def test_an_entry_without_a_canonical_form_is_refused():
+    with pytest.raises(NotCanonicalError):
+        log_of({'event': 'note', 'number': float('nan')})
+
+
+@pytest.mark.parametrize('line', [b'', b'{}', b'{"line":1,"mac":"x"}', LINES[0], LINES[0][:-2]])
+def test_no_head_is_read_from_a_line_that_does_not_end_in_a_hash(line):
+    with pytest.raises(ValueError, match='does not end in a hash'):
+        read_head(line, key=KEY)
+
+
+def test_no_head_is_read_from_a_changed_line():
+    with pytest.raises(ValueError, match='it was changed'):
+        read_head(LINES[0].rstrip(b'\n').replace(b'"line":1', b'"line":7'), key=KEY)
+
+
+@given(st.data())
+def test_any_change_of_a_byte_is_found(data):
+    text = bytearray(b''.join(LINES))
+    place = data.draw(st.integers(0, len(text) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != text[place]))
+    line = bytes(text[:place]).count(b'\n') + 1
+
+    text[place] = byte
+
+    finding = verify_text(bytes(text), key=KEY)
+    assert not finding.is_intact
+    assert finding.broken_line == line

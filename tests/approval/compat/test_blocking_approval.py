@@ -1,0 +1,711 @@
+"""What `pydantic-ai-blocking-approval` promises, row by row of the specification: C1 to C14, D1 to D20, E30 and E31.
+
+One file, though a long one: it is read next to the specification.
+"""
+
+import asyncio
+
+import pytest
+import yaml
+from pydantic import ValidationError
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
+from tool_approval.compat.blocking_approval import (
+    ApprovalBlocked,
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalDenied,
+    ApprovalMemory,
+    ApprovalRequest,
+    ApprovalResult,
+    ApprovalScope,
+    ApprovalToolset,
+)
+
+from tests.loop.scripted import call, scripted
+from tool_approval import ApprovalConfigError, ApprovalPolicy, requires_approval
+
+from .wrapped import NO, SESSION, YES, Asked, Files, Judging, run, wrapped
+
+WRITE = [call('write', 'w', path='a')]
+READ = [call('read', 'r', path='a')]
+REQUEST = ApprovalRequest(tool_name='write', tool_args={'path': 'a'}, description='Write a')
+
+
+def marked(function):
+    function._requires_approval = True
+    return function
+
+
+def test_c1_tool_configs_maps_a_tool_to_its_approval():
+    asked = Asked()
+    toolset = wrapped(
+        Files().toolset(), asked, tool_configs={'write': {'approval': 'required'}, 'read': {'approval': 'none'}}
+    )
+
+    told = run(toolset, [*WRITE, *READ])
+
+    assert asked.names == ['write']
+    assert told == ['wrote a', 'contents of a']
+
+
+@pytest.mark.parametrize('entry', [{'approval': 'requried'}, {'aproval': 'none'}, 'none', {'approval': 1}])
+def test_c1_a_mistake_in_tool_configs_is_an_error(entry):
+    with pytest.raises(ApprovalConfigError, match='read'):
+        wrapped(Files().toolset(), Asked(), tool_configs={'read': entry})
+
+
+def test_c2_a_tool_whose_approval_is_required_is_asked_about_even_where_the_toolset_pre_approves():
+    files, asked = Files(), Asked(NO)
+    toolset = wrapped(Judging(files, False), asked, tool_configs={'write': {'approval': 'required'}})
+
+    with pytest.raises(ApprovalDenied):
+        run(toolset, WRITE)
+
+    assert asked.names == ['write']
+    assert files.ran == []
+
+
+def test_c3_a_tool_whose_approval_is_none_is_not_asked_about():
+    asked = Asked(NO)
+    toolset = wrapped(Files().toolset(), asked, tool_configs={'write': {'approval': 'none'}})
+
+    told = run(toolset, WRITE)
+
+    assert asked.requests == []
+    assert told == ['wrote a']
+
+
+@pytest.mark.parametrize('tool_configs', [{}, {'write': {}}, {'write': None}, {'write': {'approval': None}}])
+def test_c4_a_tool_without_a_setting_falls_to_its_decorator_and_then_to_the_default(tool_configs):
+    files, asked = Files(), Asked()
+
+    @marked
+    def send() -> str:
+        return 'sent'
+
+    toolset = wrapped(
+        FunctionToolset([files.write, send]), asked, tool_configs={**tool_configs, 'send': {}}, default='none'
+    )
+
+    told = run(toolset, [*WRITE, call('send', 's')])
+
+    assert asked.names == ['send']
+    assert told == ['wrote a', 'sent']
+
+
+def test_c5_a_function_that_is_marked_is_asked_about():
+    asked = Asked(NO)
+
+    @marked
+    def send() -> str:
+        raise AssertionError('it ran')
+
+    with pytest.raises(ApprovalDenied):
+        run(wrapped(FunctionToolset([send]), asked, default='none'), [call('send', 's')])
+
+    assert asked.names == ['send']
+
+
+def test_c5_a_function_under_the_decorator_of_tool_approval_is_asked_about_in_its_words():
+    asked = Asked()
+
+    @requires_approval(description=lambda args: f'Mail {args["to"]}', exclude_keys=['body'])
+    def send(to: str, body: str) -> str:
+        return f'sent to {to}'
+
+    told = run(wrapped(FunctionToolset([send]), asked, default='none'), [call('send', 's', to='Ada', body='hush')])
+
+    assert asked.descriptions == ['Mail Ada']
+    assert told == ['sent to Ada']
+
+
+def test_c6_a_tool_about_which_nothing_is_said_runs_where_the_default_is_none():
+    asked = Asked(NO)
+
+    told = run(wrapped(Files().toolset(), asked, default='none'), WRITE)
+
+    assert asked.requests == []
+    assert told == ['wrote a']
+
+
+def test_c7_the_description_of_a_configured_or_marked_tool_names_it():
+    files, asked = Files(), Asked()
+
+    @marked
+    def send() -> str:
+        return 'sent'
+
+    toolset = wrapped(FunctionToolset([files.write, send]), asked, tool_configs={'write': {'approval': 'required'}})
+
+    run(toolset, [*WRITE, call('send', 's')])
+
+    assert asked.descriptions == ['Tool call: write', 'Tool call: send']
+
+
+def test_c7_a_configured_description_is_shown():
+    asked = Asked()
+    entry = {'approval': 'required', 'description': 'Change the disk'}
+
+    run(wrapped(Files().toolset(), asked, tool_configs={'write': entry}), WRITE)
+
+    assert asked.descriptions == ['Change the disk']
+
+
+@pytest.mark.parametrize(
+    ('said', 'descriptions'),
+    [(False, []), (True, ["write(path='a')"]), ({'description': 'Write to a'}, ['Write to a'])],
+)
+def test_c8_the_toolset_answers_with_a_bool_or_a_description(said, descriptions):
+    asked = Asked()
+
+    told = run(wrapped(Judging(Files(), said), asked), WRITE)
+
+    assert asked.descriptions == descriptions
+    assert told == ['wrote a']
+
+
+@pytest.mark.parametrize('said', [True, {'description': 'Write to a'}, ApprovalResult.needs_approval()])
+def test_c9_none_in_tool_configs_overrules_the_toolset(said):
+    asked = Asked(NO)
+    toolset = wrapped(Judging(Files(), said), asked, tool_configs={'write': {'approval': 'none'}})
+
+    told = run(toolset, WRITE)
+
+    assert asked.requests == []
+    assert told == ['wrote a']
+
+
+def test_c9_none_in_tool_configs_does_not_overrule_a_block():
+    files, asked = Files(), Asked()
+    inner = Judging(files, ApprovalResult.blocked('frozen'))
+
+    with pytest.raises(ApprovalBlocked, match='frozen'):
+        run(wrapped(inner, asked, tool_configs={'write': {'approval': 'none'}}), WRITE)
+
+    assert files.ran == []
+
+
+def test_c10_pre_approved_warns_and_runs_its_tools_without_asking():
+    asked = Asked()
+
+    with pytest.warns(DeprecationWarning, match='tool_configs') as warned:
+        toolset = ApprovalToolset(Files().toolset(), asked, pre_approved=['read'])
+    run(toolset, [*WRITE, *READ])
+
+    assert warned[0].filename == __file__
+    assert asked.names == ['write']
+
+
+@pytest.mark.parametrize('entry', [{'approval': 'required'}, {}])
+def test_c10_an_entry_in_tool_configs_wins_over_pre_approved(entry):
+    asked = Asked()
+    tool_configs = {'read': entry}
+
+    with pytest.warns(DeprecationWarning):
+        toolset = wrapped(Files().toolset(), asked, pre_approved=['read'], tool_configs=tool_configs)
+    run(toolset, READ)
+
+    assert asked.names == ['read']
+    assert tool_configs == {'read': entry}
+
+
+def test_c11_once_per_session_asks_once_for_the_same_arguments():
+    asked = Asked()
+    toolset = wrapped(Files().toolset(), asked, tool_configs={'write': {'approval': 'once_per_session'}})
+
+    run(toolset, WRITE, [call('write', 'w2', path='a')], [call('write', 'w3', path='b')])
+
+    assert [request.tool_args for request in asked.requests] == [{'path': 'a'}, {'path': 'b'}]
+
+
+def test_c11_once_per_session_asks_again_after_a_denial():
+    asked = Asked(NO, YES)
+    toolset = wrapped(Files().toolset(), asked, tool_configs={'write': {'approval': 'once_per_session'}})
+
+    with pytest.raises(ApprovalDenied):
+        run(toolset, WRITE)
+    run(toolset, WRITE)
+
+    assert asked.names == ['write', 'write']
+
+
+@pytest.mark.parametrize('approval', ['deny', 'blocked'])
+def test_c11_deny_raises_without_asking(approval):
+    files, asked = Files(), Asked()
+    toolset = wrapped(files.toolset(), asked, tool_configs={'write': {'approval': approval}})
+
+    with pytest.raises(PermissionError, match='write'):
+        run(toolset, WRITE)
+
+    assert asked.requests == []
+    assert files.ran == []
+
+
+@pytest.mark.parametrize('approval', ['required', 'none', 'blocked'])
+def test_c12_approval_means_the_same_here_and_in_the_policy(approval):
+    tools = {'write': {'approval': approval}}
+    asked = Asked(NO)
+
+    try:
+        run(wrapped(Files().toolset(), asked, tool_configs=tools), WRITE)
+        here = 'none'
+    except ApprovalBlocked:
+        here = 'blocked'
+    except ApprovalDenied:
+        here = 'required'
+
+    assert here == ApprovalPolicy(tools).rule_for('write').approval
+
+
+def test_c13_the_custom_tools_of_a_yaml_file_are_tool_configs():
+    document = yaml.safe_load(
+        """
+        custom_tools:
+          calculate_stats:
+            approval: required
+          send_notification:
+            approval: none
+          format_output: {}
+        """
+    )
+    asked = Asked()
+
+    def calculate_stats() -> str:
+        return 'calculated'
+
+    @marked
+    def send_notification() -> str:
+        return 'sent'
+
+    def format_output() -> str:
+        return 'formatted'
+
+    inner = FunctionToolset([calculate_stats, send_notification, format_output])
+    toolset = wrapped(inner, asked, tool_configs=document['custom_tools'], default='none')
+
+    run(toolset, [call('calculate_stats', '1'), call('send_notification', '2'), call('format_output', '3')])
+
+    assert asked.names == ['calculate_stats']
+
+
+def test_c14_pre_approved_stays_until_the_next_major_version():
+    with pytest.warns(DeprecationWarning, match='next major version'):
+        toolset = ApprovalToolset(Files().toolset(), Asked(NO), pre_approved=['read'])
+
+    assert run(toolset, READ) == ['contents of a']
+
+
+def test_d1_the_wrapper_takes_inner_callback_memory_and_config_by_position_or_by_name():
+    config = {'read': {'pre_approved': True}}
+    askeds = [Asked(SESSION) for _ in range(4)]
+    toolsets = [
+        ApprovalToolset(Files().toolset(), askeds[0], ApprovalMemory(), config),
+        ApprovalToolset(inner=Files().toolset(), approval_callback=askeds[1], memory=ApprovalMemory(), config=config),
+        ApprovalToolset(Files().toolset(), askeds[2], None, config),
+        ApprovalToolset(Files().toolset(), askeds[3], config=config),
+    ]
+
+    for toolset in toolsets:
+        run(toolset, [*WRITE, *READ], [call('write', 'w2', path='a')])
+
+    assert [asked.names for asked in askeds] == [['write']] * 4
+
+
+def test_d1_a_mapping_in_third_place_is_the_config_of_a_wrapper_that_remembers_nothing():
+    asked = Asked(SESSION)
+    toolset = ApprovalToolset(Files().toolset(), asked, {'read': {'pre_approved': True}})
+
+    run(toolset, [*WRITE, *READ], [call('write', 'w2', path='a')])
+
+    assert asked.names == ['write', 'write']
+
+
+def test_d2_a_toolset_with_logic_of_its_own_decides_and_the_config_does_not():
+    asked = Asked()
+    toolset = wrapped(
+        Judging(Files(), ApprovalResult.needs_approval()), asked, config={'write': {'pre_approved': True}}
+    )
+
+    run(toolset, WRITE)
+
+    assert asked.names == ['write']
+
+
+def test_d3_a_tool_that_the_config_pre_approves_is_not_asked_about():
+    asked = Asked(NO)
+
+    told = run(wrapped(Files().toolset(), asked, config={'read': {'pre_approved': True}}), READ)
+
+    assert asked.requests == []
+    assert told == ['contents of a']
+
+
+@pytest.mark.parametrize('config', [None, {}, {'write': {}}, {'write': {'pre_approved': False}}])
+def test_d4_a_tool_that_is_not_pre_approved_is_asked_about(config):
+    asked = Asked(NO)
+
+    with pytest.raises(PermissionError):
+        run(wrapped(Files().toolset(), asked, config=config), WRITE)
+
+    assert asked.names == ['write']
+
+
+def test_d5_a_result_is_one_of_three_and_frozen():
+    blocked, pre_approved = ApprovalResult.blocked('frozen'), ApprovalResult.pre_approved()
+    needs_approval = ApprovalResult.needs_approval()
+
+    three = (blocked, pre_approved, needs_approval)
+    assert [result.is_blocked for result in three] == [True, False, False]
+    assert [result.is_pre_approved for result in three] == [False, True, False]
+    assert [result.is_needs_approval for result in three] == [False, False, True]
+    assert (blocked.block_reason, pre_approved.block_reason) == ('frozen', None)
+    assert ApprovalResult('blocked', 'frozen') == blocked
+    assert {blocked: 1}[ApprovalResult(status='blocked', block_reason='frozen')] == 1
+    with pytest.raises(AttributeError):
+        blocked.status = 'pre_approved'
+
+
+@pytest.mark.parametrize('arguments', [('blocked',), ('pre_approved', 'why'), ('needs_approval', 'why'), ('approved',)])
+def test_d5_a_result_that_makes_no_sense_is_an_error(arguments):
+    with pytest.raises(ValueError, match=r'reason|status'):
+        ApprovalResult(*arguments)
+
+
+def test_d6_a_blocked_call_raises_its_reason_and_neither_callback_nor_tool_are_called():
+    files, asked = Files(), Asked()
+
+    with pytest.raises(PermissionError, match='outside') as raised:
+        run(wrapped(Judging(files, ApprovalResult.blocked('outside')), asked), WRITE)
+
+    assert isinstance(raised.value, ApprovalBlocked)
+    assert (raised.value.tool_name, raised.value.reason) == ('write', 'outside')
+    assert asked.requests == []
+    assert files.ran == []
+
+
+def test_d7_a_denied_call_raises_and_the_tool_is_not_called():
+    files = Files()
+
+    with pytest.raises(PermissionError, match='not today') as raised:
+        run(wrapped(files.toolset(), Asked(NO)), WRITE)
+
+    assert isinstance(raised.value, ApprovalDenied)
+    assert (raised.value.tool_name, raised.value.decision) == ('write', NO)
+    assert files.ran == []
+
+
+def test_d8_needs_approval_gets_name_arguments_and_the_context_with_its_deps():
+    inner = Judging(Files(), ApprovalResult.pre_approved())
+
+    run(wrapped(inner, Asked()), WRITE, deps='Ada')
+
+    ((name, args, ctx),) = inner.judged
+    assert (name, args) == ('write', {'path': 'a'})
+    assert isinstance(ctx, RunContext)
+    assert ctx.deps == 'Ada'
+
+
+def test_d9_the_toolset_words_the_question_else_it_is_the_whole_call():
+    class Worded(Judging):
+        def get_approval_description(self, name, tool_args, ctx):
+            return f'{ctx.deps} would {name} {tool_args["path"]}'
+
+    worded, plain = Asked(), Asked()
+    long = 'x' * 500
+
+    run(wrapped(Worded(Files(), ApprovalResult.needs_approval()), worded), WRITE, deps='Ada')
+    run(wrapped(Files().toolset(), plain), [call('write', 'w', path=long)])
+
+    assert worded.descriptions == ['Ada would write a']
+    assert plain.descriptions == [f"write(path='{long}')"]
+
+
+def test_d10_a_request_has_tool_name_arguments_and_description():
+    asked = Asked()
+
+    run(wrapped(Files().toolset(), asked), WRITE)
+
+    assert asked.requests == [
+        ApprovalRequest(tool_name='write', tool_args={'path': 'a'}, description="write(path='a')")
+    ]
+
+
+def test_d11_a_decision_has_approved_note_and_remember():
+    assert ApprovalDecision(approved=True).model_dump() == {'approved': True, 'note': None, 'remember': 'none'}
+    assert ApprovalDecision(approved=False, note='no', remember='session').note == 'no'
+
+
+@pytest.mark.parametrize('fields', [{'approved': 'yes'}, {'approved': 1}, {'approved': True, 'remember': 'always'}])
+def test_d11_a_decision_that_says_something_else_is_an_error(fields):
+    with pytest.raises(ValidationError):
+        ApprovalDecision(**fields)
+
+
+def test_d12_memory_finds_what_was_approved_for_the_same_tool_and_arguments():
+    memory = ApprovalMemory()
+
+    memory.store('write', {'path': 'a', 'mode': 1}, SESSION)
+
+    assert memory.lookup('write', {'mode': 1, 'path': 'a'}) == SESSION
+    assert memory.lookup('read', {'mode': 1, 'path': 'a'}) is None
+    assert memory.lookup('write', {'mode': '1', 'path': 'a'}) is None
+    assert memory.list_approvals() == [('write', {'path': 'a', 'mode': 1}, SESSION)]
+    assert len(memory) == 1
+    memory.clear()
+    assert len(memory) == 0
+
+
+@pytest.mark.parametrize('decision', [YES, NO, ApprovalDecision(approved=False, remember='session')])
+def test_d12_memory_keeps_only_approvals_that_are_to_be_remembered(decision):
+    memory = ApprovalMemory()
+
+    memory.store('write', {}, decision)
+
+    assert memory.lookup('write', {}) is None
+
+
+@pytest.mark.parametrize('value', [object(), float('nan'), '\ud800'])
+def test_d12_memory_does_not_remember_arguments_without_a_json_form(value):
+    memory = ApprovalMemory()
+
+    memory.store('write', {'value': value}, SESSION)
+
+    assert memory.lookup('write', {'value': value}) is None
+    assert len(memory) == 0
+
+
+def test_d13_what_was_approved_for_the_session_is_not_asked_again_and_other_arguments_are():
+    asked = Asked(SESSION)
+    toolset = wrapped(Files().toolset(), asked)
+
+    run(toolset, WRITE, [call('write', 'w2', path='a')], [call('write', 'w3', path='b')])
+    run(toolset, WRITE)
+
+    assert [request.tool_args['path'] for request in asked.requests] == ['a', 'b']
+
+
+def test_d13_a_memory_that_is_given_empty_is_the_one_that_is_used():
+    memory, first, second = ApprovalMemory(), Asked(SESSION), Asked(NO)
+
+    run(wrapped(Files().toolset(), first, memory), WRITE)
+    run(wrapped(Files().toolset(), second, memory), WRITE)
+
+    assert len(memory) == 1
+    assert second.requests == []
+
+
+def test_d14_a_controller_gives_its_callback_and_its_memory():
+    asked = Asked(SESSION)
+    controller = ApprovalController(mode='interactive', approval_callback=asked)
+    toolset = ApprovalToolset(
+        inner=Files().toolset(), approval_callback=controller.approval_callback, memory=controller.memory
+    )
+
+    run(toolset, WRITE, [call('write', 'w2', path='a')])
+
+    assert controller.approval_callback is asked
+    assert asked.names == ['write']
+    assert controller.is_session_approved(asked.requests[0])
+
+
+def test_d14_an_unknown_mode_is_an_error():
+    with pytest.raises(ValueError, match='approve_all'):
+        ApprovalController('yolo')
+
+
+def test_d15_an_interactive_controller_without_a_callback_is_an_error_when_it_is_to_ask():
+    controller = ApprovalController()
+
+    with pytest.raises(RuntimeError, match='approval_callback'):
+        _ = controller.approval_callback
+    with pytest.raises(NotImplementedError, match='approval_callback'):
+        controller.request_approval_sync(REQUEST)
+
+
+@pytest.mark.parametrize('mode', ['approve_all', 'auto_approve'])
+def test_d16_approve_all_approves_without_a_question(mode):
+    asked = Asked(NO)
+    controller = ApprovalController(mode, asked)
+
+    told = run(ApprovalToolset(Files().toolset(), controller.approval_callback, controller.memory), WRITE)
+
+    assert told == ['wrote a']
+    assert asked.requests == []
+
+
+def test_d16_strict_denies_without_a_question():
+    files, asked = Files(), Asked(YES)
+    controller = ApprovalController('strict', asked)
+
+    with pytest.raises(PermissionError, match='Strict mode'):
+        run(ApprovalToolset(files.toolset(), controller.approval_callback, controller.memory), WRITE)
+
+    assert files.ran == []
+    assert asked.requests == []
+
+
+def test_d17_strict_lets_pre_approved_tools_run():
+    controller = ApprovalController('strict')
+    toolset = ApprovalToolset(
+        Files().toolset(), controller.approval_callback, controller.memory, {'read': {'pre_approved': True}}
+    )
+
+    assert run(toolset, READ) == ['contents of a']
+
+
+def test_d18_a_plain_callback_blocks_the_event_loop_within_one_run():
+    files = Files()
+
+    async def main():
+        asked_on = []
+
+        def ask(request: ApprovalRequest) -> ApprovalDecision:
+            asked_on.append(asyncio.get_running_loop())  # raises in any other thread
+            return YES
+
+        agent = Agent(scripted(WRITE, 'done'), toolsets=[ApprovalToolset(files.toolset(), ask)])
+        result = await agent.run('Go.')
+        return asked_on == [asyncio.get_running_loop()], result.all_messages()
+
+    on_the_loop, messages = asyncio.run(main())
+
+    assert on_the_loop
+    assert files.ran == ['write a']
+    assert len({message.run_id for message in messages}) == 1
+
+
+def test_d18_an_async_callback_lets_the_rest_of_the_program_go_on():
+    async def main():
+        asked, decided = asyncio.Event(), asyncio.Event()
+
+        async def elsewhere(request: ApprovalRequest) -> ApprovalDecision:
+            asked.set()
+            await decided.wait()
+            return YES
+
+        agent = Agent(scripted(WRITE, 'done'), toolsets=[ApprovalToolset(Files().toolset(), elsewhere)])
+        running = asyncio.create_task(agent.run('Go.'))
+        await asked.wait()
+        decided.set()
+        return (await running).output
+
+    assert asyncio.run(main()) == 'done'
+
+
+def test_d19_the_result_of_an_approved_call_reaches_the_model_which_plans_the_next_one():
+    commands: list[str] = []
+
+    def shell(command: str) -> str:
+        commands.append(command)
+        return 'python 4711' if command == 'ss -ltnp sport = 8080' else ''
+
+    def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        last = messages[-1].parts[-1]
+        if isinstance(last, UserPromptPart):
+            return ModelResponse([call('shell', 'look', command='ss -ltnp sport = 8080')])
+        assert isinstance(last, ToolReturnPart)
+        if last.tool_call_id == 'look':
+            process_id = str(last.content).split()[1]
+            return ModelResponse([call('shell', 'stop', command=f'kill {process_id}')])
+        return ModelResponse([TextPart('Port 8080 is free.')])
+
+    asked = Asked()
+    agent = Agent(FunctionModel(plan), toolsets=[wrapped(FunctionToolset([shell]), asked)])
+
+    result = agent.run_sync('Free port 8080.')
+
+    assert result.output == 'Port 8080 is free.'
+    assert [request.tool_args['command'] for request in asked.requests] == ['ss -ltnp sport = 8080', 'kill 4711']
+    assert commands == ['ss -ltnp sport = 8080', 'kill 4711']
+    prompts = [
+        part
+        for message in result.all_messages()
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+        if isinstance(part, UserPromptPart)
+    ]
+    assert len(prompts) == 1
+
+
+def test_d19_a_denial_of_the_second_call_leaves_the_first_one_done():
+    files = Files()
+
+    with pytest.raises(ApprovalDenied):
+        run(wrapped(files.toolset(), Asked(YES, NO)), READ, WRITE)
+
+    assert files.ran == ['read a']
+
+
+def test_d20_s_at_the_prompt_remembers_for_the_session(monkeypatch):
+    prompts: list[str] = []
+    typed = iter('sn')
+
+    def type_next(prompt: str) -> str:
+        prompts.append(prompt)
+        return next(typed)
+
+    monkeypatch.setattr('builtins.input', type_next)
+
+    def ask(request: ApprovalRequest) -> ApprovalDecision:
+        answer = input(f'{request.description} [y/n/s] ')
+        return ApprovalDecision(approved=answer in ('y', 's'), remember='session' if answer == 's' else 'none')
+
+    toolset = ApprovalToolset(Files().toolset(), ask)
+
+    run(toolset, WRITE, [call('write', 'w2', path='a')])
+    with pytest.raises(PermissionError):
+        run(toolset, READ)
+
+    assert prompts == ["write(path='a') [y/n/s] ", "read(path='a') [y/n/s] "]
+
+
+def test_e30_scope_is_another_spelling_of_remember():
+    once = ApprovalDecision(approved=True, scope=ApprovalScope.ONCE)
+    session = ApprovalDecision(approved=True, scope=ApprovalScope.SESSION)
+
+    assert (once, session) == (YES, SESSION)
+    assert (once.scope, session.scope) == (ApprovalScope.ONCE, ApprovalScope.SESSION)
+    assert ApprovalDecision(approved=True, scope='session', remember='session') == SESSION
+
+
+@pytest.mark.parametrize('fields', [{'scope': 'session', 'remember': 'none'}, {'scope': 'forever'}])
+def test_e30_a_scope_that_makes_no_sense_is_an_error(fields):
+    with pytest.raises(ValidationError):
+        ApprovalDecision(approved=True, **fields)
+
+
+def test_e31_a_controller_decides_by_mode_then_memory_then_callback():
+    asked = Asked(YES, SESSION)
+    controller = ApprovalController(approval_callback=asked)
+
+    decisions = [controller.request_approval_sync(REQUEST) for _ in range(3)]
+
+    assert decisions == [YES, SESSION, SESSION]
+    assert len(asked.requests) == 2
+    controller.mode = 'strict'
+    assert not controller.request_approval_sync(REQUEST).approved
+
+
+def test_e31_session_approvals_are_added_found_and_cleared():
+    controller = ApprovalController('strict')
+    reordered = {'b': [2.5, True], 'a': {'y': None, 'x': 1}}
+    request = REQUEST.model_copy(update={'tool_args': {'a': {'x': 1, 'y': None}, 'b': [2.5, True]}})
+
+    controller.add_session_approval(request)
+
+    assert controller.is_session_approved(request.model_copy(update={'tool_args': reordered}))
+    assert not controller.is_session_approved(REQUEST)
+    assert controller.session_approvals == {('write', '{"a":{"x":1,"y":null},"b":[2.5,true]}')}
+    controller.clear_session_approvals()
+    assert not controller.is_session_approved(request)
+
+
+def test_e31_a_controller_cannot_wait_for_an_async_callback():
+    async def later(request: ApprovalRequest) -> ApprovalDecision:
+        raise AssertionError('it was awaited')
+
+    with pytest.raises(TypeError, match='ApprovalDecision'):
+        ApprovalController(approval_callback=later).request_approval_sync(REQUEST)

@@ -1,0 +1,187 @@
+"""Arguments of every kind of tool, in the one form that approvals are about."""
+
+import sys
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, Tool, tool
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from tool_approval.integrations.langchain.arguments import read_arguments
+from tool_approval.integrations.langchain.place import definition_digest
+
+
+def mcp_tool() -> BaseTool:
+    """A tool as the adapters for MCP make them: its schema is JSON, and nothing validates before the server."""
+
+    async def call(**arguments: Any) -> str:
+        return str(arguments)
+
+    schema = {'type': 'object', 'properties': {'path': {'type': 'string'}}, 'required': ['path']}
+    return StructuredTool(name='read', description='Read a file.', args_schema=schema, coroutine=call)
+
+
+class Untyped(BaseTool):
+    name: str = 'untyped'
+    description: str = 'A tool without a schema.'
+
+    def _run(self, path: str, depth: int = 1) -> str:
+        return path * depth
+
+
+class Open(BaseTool):
+    name: str = 'open'
+    description: str = 'A tool that takes anything.'
+
+    def _run(self, **kwargs: Any) -> str:
+        return str(kwargs)
+
+
+def test_values_are_validated_and_defaults_filled_in():
+    @tool
+    def read(path: str, depth: int = 1) -> str:
+        """Read."""
+        return path
+
+    read_in = read_arguments(read, {'path': 'a', 'depth': '2'})
+
+    assert read_in.values == {'path': 'a', 'depth': 2}
+    assert read_in.given == {'path': 'a', 'depth': '2'}
+    assert read_arguments(read, {'path': 'a'}).values == {'path': 'a', 'depth': 1}
+
+
+def test_aliases_are_values_under_their_parameter():
+    class Arguments(BaseModel):
+        path: str = Field(alias='file')
+
+    @tool(args_schema=Arguments)
+    def read(path: str) -> str:
+        """Read."""
+        return path
+
+    assert read_arguments(read, {'file': 'a'}).values == {'path': 'a'}
+    assert read_arguments(read, 'a').values == {'path': 'a'}
+
+
+def test_more_than_the_schema_knows_counts_where_it_is_allowed():
+    class Arguments(BaseModel):
+        model_config = ConfigDict(extra='allow')
+        path: str
+
+    @tool(args_schema=Arguments)
+    def read(path: str, **more: Any) -> str:
+        """Read."""
+        return path
+
+    assert read_arguments(read, {'path': 'a', 'mode': 'rw'}).values == {'path': 'a', 'mode': 'rw'}
+
+
+def test_variadic_parameters_count_where_they_are_given():
+    @tool
+    def read(*args: str, **kwargs: str) -> str:
+        """Read."""
+        return ''
+
+    assert read_arguments(read, {}).values == {}
+    assert read_arguments(read, {'args': ['a'], 'kwargs': {'b': 'c'}}).values == {'args': ['a'], 'kwargs': {'b': 'c'}}
+
+
+def test_injected_parameters_are_set_apart():
+    @tool
+    def read(path: str, user: Annotated[str, InjectedToolArg], depth: int = 1) -> str:
+        """Read."""
+        return path
+
+    read_in = read_arguments(read, {'path': 'a', 'user': 'kim'})
+
+    assert read_in.values == {'path': 'a', 'depth': 1}
+    assert read_in.given == {'path': 'a'}
+    assert read_in.injected == {'user': 'kim'}
+
+
+def test_a_schema_in_json_passes_arguments_as_they_are():
+    assert read_arguments(mcp_tool(), {'path': 'a', 'more': 1}).values == {'path': 'a', 'more': 1}
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason='pydantic 1 does not run there')
+def test_a_schema_of_pydantic_1_passes_arguments_as_they_are():
+    from pydantic.v1 import BaseModel as BaseModelV1
+
+    class Arguments(BaseModelV1):
+        path: str
+
+    old = StructuredTool(name='read', description='Read.', args_schema=Arguments, func=lambda path: path)
+
+    assert read_arguments(old, {'path': 'a'}).values == {'path': 'a'}
+
+
+def test_a_tool_without_a_schema_passes_arguments_as_they_are():
+    assert read_arguments(Untyped(), {'path': 'a', 'depth': 2}).values == {'path': 'a', 'depth': 2}
+    assert read_arguments(Untyped(), 'a').values == {'path': 'a'}
+    assert read_arguments(Open(), {'any': 'thing'}).values == {'any': 'thing'}
+
+
+class Picky(BaseModel):
+    path: str
+
+    @field_validator('path')
+    @classmethod
+    def check(cls, path: str) -> str:
+        return {'a': path}[path]
+
+
+@tool(args_schema=Picky)
+def picky(path: str) -> str:
+    """Read."""
+    return path
+
+
+class Uncopied:
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise RuntimeError('secret')
+
+
+circular: list[Any] = []
+circular.append(circular)
+
+
+@pytest.mark.parametrize(
+    ('used', 'given', 'problem'),
+    [
+        pytest.param(Untyped(), {'path': 'a', 'other': 1}, r'\(unknown: other\)', id='unknown'),
+        pytest.param(Untyped(), {}, r'\(path: Field required\)', id='missing'),
+        pytest.param(Untyped(), {'path': ['a']}, r'\(path: Input should be a valid string\)', id='another type'),
+        pytest.param(mcp_tool(), {'other': 1}, r'\(missing: path\)', id='missing, of JSON'),
+        pytest.param(mcp_tool(), 'a', 'no mapping of names to values', id='text, of JSON'),
+        pytest.param(
+            Tool(name='t', description='t', func=str), {'a': 1, 'b': 2}, 'one argument, not 2', id='two of one'
+        ),
+        pytest.param(picky, {'path': 'b'}, r'could not be validated \(KeyError\)', id='validator fails'),
+        pytest.param(Open(), {'a': Uncopied()}, r'cannot be copied \(RuntimeError\)', id='no copy'),
+        pytest.param(Open(), {'a': object()}, 'a value that JSON lacks', id='object'),
+        pytest.param(Open(), {'a': b'\xff'}, 'a value that JSON lacks', id='bytes'),
+        pytest.param(Open(), {'a': circular}, 'nested too deeply, or within itself', id='circular'),
+        pytest.param(Open(), {'a': float('inf')}, 'too long or not finite', id='infinite'),
+    ],
+)
+def test_what_does_not_fit_is_refused(used, given, problem):
+    with pytest.raises(ValueError, match=problem):
+        read_arguments(used, given)
+
+
+def test_a_tool_is_told_from_another_by_what_the_model_is_told_of_it():
+    assert definition_digest(Untyped()) == definition_digest(Untyped())
+    assert definition_digest(Untyped(description='Other.')) != definition_digest(Untyped())
+    assert definition_digest(mcp_tool()) is not None
+
+
+def test_a_definition_that_cannot_be_written_down_has_no_digest():
+    class Arguments(BaseModel):
+        model_config = ConfigDict(arbitrary_types_allowed=True)
+        value: Uncopied
+
+    @tool(args_schema=Arguments)
+    def read(value: Any) -> str:
+        """Read."""
+        return ''
+
+    assert definition_digest(read) is None

@@ -1,0 +1,530 @@
+"""An agent that asks while its run waits: who is asked about what, what runs, and what the model is told."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.messages import AIMessage, InvalidToolCall, ToolMessage
+from langchain_core.tools import ToolException, tool
+from langgraph.types import Command
+from pydantic import BaseModel
+from tool_approval.integrations.langchain import ApprovalMiddleware
+from tool_approval.testing import RecordingUI, ScriptedUI
+
+from tests.approval.parts import ListSink
+from tool_approval import (
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalResult,
+    AuditError,
+    requires_approval,
+)
+
+from .scripted import Runner, ScriptedModel, call, results, scripted
+
+CHANGED = '[The approver changed the arguments of this call. It ran with: {"content":"new","path":"b"}]'
+WRITE = [call('write', '1', path='a', content='old')]
+
+
+def change(**args: Any) -> ApprovalDecision:
+    return ApprovalDecision(approved=True, override_args=args)
+
+
+def test_an_approved_call_runs_and_the_model_gets_its_result(run, files):
+    ui = ScriptedUI([True])
+    model = scripted([call('read', '1', path='a')], 'done')
+
+    told = run(model, files.tools(), ApprovalController(ui=ui))
+
+    ui.assert_done()
+    assert files.ran == ['read a']
+    assert told == [('read', 'content of a', 'success')]
+    assert len(model.told) == 2
+
+
+def test_a_denied_call_does_not_run_and_the_model_gets_the_note_verbatim(run, files):
+    note = 'Not this one: {path}\n<b>ask</b> Kim.'
+    model = scripted(WRITE, 'done')
+
+    told = run(model, files.tools(), ApprovalController(ui=ScriptedUI([note])))
+
+    assert files.ran == []
+    assert told == [('write', note, 'error')]
+    assert results(model.told[1]) == told
+
+
+def test_a_denial_without_a_note_says_so(run, files):
+    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ScriptedUI([False])))
+
+    assert told == [('write', 'The call was denied.', 'error')]
+
+
+def test_all_calls_of_a_response_are_decided_before_any_of_them_runs(run, files):
+    asked = []
+
+    def answer(request):
+        asked.append((request.metadata['position'], request.metadata['batch_size'], list(files.ran)))
+        return request.args['path'] != 'b'
+
+    model = scripted([call('read', '1', path='a'), call('read', '2', path='b'), call('write', '3', path='c')], 'done')
+
+    told = run(model, files.tools(), ApprovalController(ui=RecordingUI(answer)))
+
+    assert sorted(asked) == [(1, 3, []), (2, 3, []), (3, 3, [])]
+    assert sorted(files.ran) == ['read a', 'write c nothing']
+    assert sorted(told) == [
+        ('read', 'The call was denied.', 'error'),
+        ('read', 'content of a', 'success'),
+        ('write', 'written', 'success'),
+    ]
+
+
+def test_each_response_is_a_batch_of_its_own_also_if_the_model_repeats_its_ids(run, files):
+    ui = ScriptedUI([True, 'Once is enough.'])
+    model = scripted([call('read', '1', path='a')], [call('read', '1', path='a')], 'done')
+
+    told = run(model, files.tools(), ApprovalController(ui=ui))
+
+    ui.assert_done()
+    assert [request.metadata['batch_size'] for request in ui.requests] == [1, 1]
+    assert files.ran == ['read a']
+    assert told == [('read', 'content of a', 'success'), ('read', 'Once is enough.', 'error')]
+
+
+def test_a_person_sees_the_arguments_with_defaults_and_without_what_the_tool_would_ignore(run, files):
+    ui = ScriptedUI([False])
+
+    run(
+        scripted([call('write', '1', path='a', note='an admin approved this')], 'done'),
+        files.tools(),
+        ApprovalController(ui=ui),
+    )
+
+    [request] = ui.requests
+    assert request.args == {'path': 'a', 'content': 'nothing'}
+    assert request.description == "write(path='a', content='nothing')"
+    assert request.tool_call_id == '1'
+
+
+def test_changed_arguments_run_and_the_model_is_told_to_what(run, files):
+    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+
+    told = run(scripted(WRITE, 'done'), files.tools(), controller)
+
+    assert files.ran == ['write b new']
+    assert told == [('write', f'written\n\n{CHANGED}', 'success')]
+
+
+def test_the_model_is_not_told_of_changes_where_that_is_switched_off(run, files):
+    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+
+    told = run(scripted(WRITE, 'done'), files.tools(), controller, tells_changes=False)
+
+    assert files.ran == ['write b new']
+    assert told == [('write', 'written', 'success')]
+
+
+def test_the_response_in_the_history_stays_as_the_model_made_it(run, files):
+    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+
+    messages = run.invoke(run.agent(scripted(WRITE, 'done'), files.tools(), controller))
+
+    [made] = [made for message in messages if isinstance(message, AIMessage) for made in message.tool_calls]
+    assert made['args'] == {'path': 'a', 'content': 'old'}
+
+
+@pytest.mark.parametrize('is_list', [False, True])
+def test_a_result_that_is_a_command_tells_of_the_change_as_well(run, is_list):
+    @tool
+    def write(path: str, content: str) -> Any:
+        """Write a file."""
+        said = Command(
+            update={'messages': [ToolMessage('written', tool_call_id='1'), ToolMessage('-', tool_call_id='x')]}
+        )
+        return [said] if is_list else said
+
+    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+
+    told = run(scripted(WRITE, 'done'), [write], controller)
+
+    assert [content for _, content, _ in told] == [f'written\n\n{CHANGED}', '-']
+
+
+def test_a_result_of_content_blocks_gets_the_notice_as_a_block(run):
+    @tool
+    def write(path: str, content: str) -> Any:
+        """Write a file."""
+        return [{'type': 'text', 'text': 'written'}]
+
+    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+
+    told = run(scripted(WRITE, 'done'), [write], controller)
+
+    assert told == [('write', [{'type': 'text', 'text': 'written'}, {'type': 'text', 'text': CHANGED}], 'success')]
+
+
+def test_an_artifact_survives_the_notice(run):
+    @tool(response_format='content_and_artifact')
+    def write(path: str, content: str) -> Any:
+        """Write a file."""
+        return 'written', {'bytes': 3}
+
+    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+
+    messages = run.invoke(run.agent(scripted(WRITE, 'done'), [write], controller))
+
+    assert [each.artifact for each in messages if isinstance(each, ToolMessage)] == [{'bytes': 3}]
+
+
+def test_changed_arguments_that_do_not_fit_the_tool_do_not_run(run, files):
+    audit = ListSink()
+    controller = ApprovalController(ui=ScriptedUI([change(content='new')]), audit=audit)
+
+    told = run(scripted(WRITE, 'done'), files.tools(), controller)
+
+    assert files.ran == []
+    reason = 'they do not fit the tool (path: Field required)'
+    assert told == [('write', f"The approver's arguments cannot be used: {reason}. The call was not run.", 'error')]
+    assert audit.outcomes() == ['refused']
+
+
+def judged(ran: list[str]):
+    """A tool that never writes to /etc, freely writes to /tmp, and asks about the rest."""
+
+    def write(path: str, content: str = '') -> str:
+        """Write a file."""
+        ran.append(f'write {path} {content}')
+        return 'written'
+
+    def needs_approval(name, args):
+        if args['path'].startswith('/etc'):
+            return ApprovalResult.blocked('The system is not yours.')
+        return not args['path'].startswith('/tmp')
+
+    write.needs_approval = needs_approval
+    return tool(write)
+
+
+def test_changed_arguments_that_the_tool_blocks_do_not_run(run):
+    ran: list[str] = []
+    audit = ListSink()
+    controller = ApprovalController(ui=ScriptedUI([change(path='/etc/hosts')]), audit=audit)
+
+    told = run(scripted([call('write', '1', path='a')], 'done'), [judged(ran)], controller)
+
+    assert ran == []
+    assert told == [('write', 'The system is not yours.', 'error')]
+    assert [entry['approved'] for entry in audit.decisions()] == [True, False]
+
+
+@pytest.mark.parametrize('mode', ['interactive', 'approve_all', 'strict'])
+def test_a_blocked_call_never_becomes_a_question(run, mode):
+    ran: list[str] = []
+    ui = RecordingUI(True)
+    audit = ListSink()
+    controller = ApprovalController(mode, ui=ui, audit=audit)
+
+    told = run(scripted([call('write', '1', path='/etc/hosts')], 'done'), [judged(ran)], controller)
+
+    assert ui.requests == []
+    assert ran == []
+    assert told == [('write', 'The system is not yours.', 'error')]
+    assert [(entry['approved'], entry['decided_by']) for entry in audit.decisions()] == [(False, 'policy')]
+
+
+def test_a_tool_that_the_configuration_blocks_never_becomes_a_question(run, files):
+    ui = RecordingUI(True)
+    controller = ApprovalController(ui=ui, policy={'wr*': {'approval': 'blocked'}})
+
+    told = run(scripted(WRITE, 'done'), files.tools(), controller)
+
+    assert ui.requests == []
+    assert files.ran == []
+    assert told == [('write', "The tool 'write' is blocked by policy.", 'error')]
+
+
+def test_blocked_and_free_calls_of_a_response_are_not_counted_among_the_requests(run):
+    ran: list[str] = []
+    ui = ScriptedUI([True])
+    model = scripted(
+        [call('write', '1', path='/etc/a'), call('write', '2', path='/tmp/b'), call('write', '3', path='c')], 'done'
+    )
+
+    run(model, [judged(ran)], ApprovalController(ui=ui))
+
+    [request] = ui.requests
+    assert (request.metadata['position'], request.metadata['batch_size']) == (1, 1)
+    assert sorted(ran) == ['write /tmp/b ', 'write c ']
+
+
+def test_strict_mode_denies_without_asking(run, files):
+    ui = RecordingUI(True)
+
+    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController('strict', ui=ui))
+
+    assert ui.requests == []
+    assert files.ran == []
+    assert told == [('write', 'Strict mode: approval required', 'error')]
+
+
+def test_approve_all_runs_without_asking(run, files):
+    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController('approve_all'))
+
+    assert files.ran == ['write a old']
+    assert told == [('write', 'written', 'success')]
+
+
+def test_with_nobody_to_ask_nothing_runs(run, files):
+    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController())
+
+    assert files.ran == []
+    assert told == [('write', 'There is nobody to ask for approval, so the call was denied.', 'error')]
+
+
+def test_a_ui_that_fails_denies(run, files):
+    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ScriptedUI([RuntimeError('secret')])))
+
+    assert files.ran == []
+    assert told == [('write', 'The approval prompt failed (RuntimeError), so the call was denied.', 'error')]
+
+
+def test_tools_about_which_nothing_is_said_run_freely_where_the_default_is_none(run, files):
+    ui = RecordingUI(False)
+    controller = ApprovalController(ui=ui, policy={'write': {'approval': 'required'}})
+    model = scripted([call('read', '1', path='a'), *[call('write', '2', path='a')]], 'done')
+
+    run(model, files.tools(), controller, default='none')
+
+    assert [request.tool_name for request in ui.requests] == ['write']
+    assert files.ran == ['read a']
+
+
+def test_a_default_that_is_none_of_the_two_is_refused():
+    with pytest.raises(ValueError, match="must be 'required' or 'none', not 'never'"):
+        ApprovalMiddleware(ApprovalController(), default='never')
+
+
+def test_a_function_behind_a_tool_says_itself_what_is_asked(run):
+    ran = []
+
+    @tool
+    @requires_approval(description=lambda args: f'Sign in as {args["user"]}', exclude_keys=['password'])
+    def sign_in(user: str, password: str) -> str:
+        """Sign in."""
+        ran.append((user, password))
+        return 'ok'
+
+    ui = ScriptedUI([True])
+
+    run(
+        scripted([call('sign_in', '1', user='kim', password='x')], 'done'),
+        [sign_in],
+        ApprovalController(ui=ui),
+        default='none',
+    )
+
+    [request] = ui.requests
+    assert request.description == 'Sign in as kim'
+    assert request.payload == {'user': 'kim'}
+    assert ran == [('kim', 'x')]
+
+
+def test_the_tools_own_logic_is_given_the_hosts_configuration(run):
+    seen = []
+
+    def write(path: str) -> str:
+        """Write a file."""
+        return 'written'
+
+    def needs_approval(name, args, ctx):
+        seen.append(ctx['configurable']['user'])
+        return False
+
+    write.needs_approval = needs_approval
+    model = scripted([call('write', '1', path='a')], 'done')
+
+    run(model, [tool(write)], ApprovalController(), {'configurable': {'user': 'kim'}})
+
+    assert set(seen) == {'kim'}
+
+
+def test_decision_and_outcome_are_written_down_with_one_digest(run, files):
+    audit = ListSink()
+    controller = ApprovalController(ui=RecordingUI(True), audit=audit)
+
+    run(scripted(WRITE, 'done'), files.tools(), controller)
+
+    [decided, came] = audit.entries
+    assert (decided['event'], decided['approved'], decided['tool_call_id']) == ('decision', True, '1')
+    assert (came['event'], came['outcome'], came['tool_call_id']) == ('outcome', 'executed', '1')
+    assert decided['digest'] == came['digest'] is not None
+
+
+def test_a_call_that_needs_no_approval_leaves_no_line(run, files):
+    audit = ListSink()
+
+    run(scripted(WRITE, 'done'), files.tools(), ApprovalController(audit=audit), default='none')
+
+    assert files.ran == ['write a old']
+    assert audit.entries == []
+
+
+def test_a_tool_that_raises_is_written_down_as_failed(run):
+    @tool
+    def write(path: str, content: str) -> str:
+        """Write a file."""
+        raise OSError('the disk is full')
+
+    audit = ListSink()
+    controller = ApprovalController(ui=RecordingUI(True), audit=audit)
+
+    with pytest.raises(OSError, match='the disk is full'):
+        run(scripted(WRITE), [write], controller)
+
+    assert [(entry['outcome'], entry['error']) for entry in audit.entries[1:]] == [('failed', 'OSError')]
+
+
+def test_a_failure_that_the_tool_tells_the_model_is_written_down_as_failed(run):
+    @tool
+    def write(path: str, content: str) -> str:
+        """Write a file."""
+        raise ToolException('the disk is full')
+
+    write.handle_tool_error = True
+    audit = ListSink()
+    controller = ApprovalController(ui=RecordingUI(True), audit=audit)
+
+    told = run(scripted(WRITE, 'done'), [write], controller)
+
+    assert told == [('write', 'the disk is full', 'error')]
+    assert audit.outcomes() == ['failed']
+
+
+@pytest.mark.parametrize(
+    ('args', 'reason'),
+    [
+        pytest.param({}, 'they do not fit the tool (path: Field required)', id='missing'),
+        pytest.param({'path': 5}, 'they do not fit the tool (path: Input should be a valid string)', id='another type'),
+        pytest.param({'path': 'a', 'more': float('nan')}, 'no canonical JSON: a number that', id='not JSON'),
+        pytest.param({'path': '\ud800'}, 'no canonical JSON: text with a lone surrogate', id='lone surrogate'),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused_and_nobody_is_asked(run, files, args, reason):
+    ui = RecordingUI(True)
+
+    told = run(scripted([call('write', '1', **args)], 'done'), files.tools(), ApprovalController(ui=ui))
+
+    assert ui.requests == []
+    assert files.ran == []
+    [(name, content, status)] = told
+    assert (name, status) == ('write', 'error')
+    assert content.startswith(f"The arguments of 'write' cannot be used: {reason}")
+
+
+def test_calls_whose_arguments_cannot_be_decoded_neither_run_nor_ask(run, files):
+    ui = RecordingUI(True)
+    garbage = InvalidToolCall(name='write', args='{"path": ', id='2', error='no JSON', type='invalid_tool_call')
+    response = AIMessage('', tool_calls=[call('read', '1', path='a')], invalid_tool_calls=[garbage])
+
+    run(ScriptedModel(responses=[response, AIMessage('done')]), files.tools(), ApprovalController(ui=ui))
+
+    assert [request.tool_name for request in ui.requests] == ['read']
+    assert files.ran == ['read a']
+
+
+def test_a_tool_that_does_not_exist_is_no_question(run, files):
+    ui = RecordingUI(True)
+
+    told = run(scripted([call('erase', '1', path='a')], 'done'), files.tools(), ApprovalController(ui=ui))
+
+    assert ui.requests == []
+    assert told == [('erase', "There is no tool 'erase' here, so the call was not run.", 'error')]
+
+
+def test_calls_that_share_an_id_are_refused(run, files):
+    ui = RecordingUI(True)
+    model = scripted([call('read', '1', path='a'), call('write', '1', path='b'), call('read', '2', path='c')], 'done')
+
+    told = run(model, files.tools(), ApprovalController(ui=ui))
+
+    assert [request.args['path'] for request in ui.requests] == ['c']
+    assert files.ran == ['read c']
+    assert told[0] == ('write', 'Several calls of this response have the same id, so none of them was run.', 'error')
+
+
+def test_a_call_without_an_id_is_refused(run, files):
+    ui = RecordingUI(True)
+
+    told = run(scripted([call('read', '', path='a')], 'done'), files.tools(), ApprovalController(ui=ui))
+
+    assert ui.requests == []
+    assert files.ran == []
+    assert told == [('read', 'The call has no id and cannot be answered, so it was not run.', 'error')]
+
+
+def test_structured_output_is_no_call_to_ask_about(run, files):
+    class Report(BaseModel):
+        text: str
+
+    ui = RecordingUI(True)
+    model = scripted([call('Report', '1', text='all fine')])
+    agent = run.agent(model, files.tools(), ApprovalController(ui=ui), response_format=ToolStrategy(Report))
+
+    run.invoke(agent)
+
+    assert ui.requests == []
+
+
+def test_a_synchronous_run_asks_also_inside_of_a_running_event_loop(files):
+    agent_ran = []
+
+    async def main():
+        run = Runner(is_async=False)
+        agent_ran.extend(run(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ScriptedUI([True]))))
+
+    asyncio.run(main())
+
+    assert files.ran == ['write a old']
+    assert agent_ran == [('write', 'written', 'success')]
+
+
+def test_cancelling_a_run_withdraws_its_question_and_runs_nothing(files):
+    asked, withdrawn, may_end = threading.Event(), threading.Event(), threading.Event()
+
+    class Waiting:
+        def choose(self, request, *, mode):
+            asked.set()
+            may_end.wait(10)
+            return ApprovalDecision(approved=True)
+
+        def withdraw(self, request):
+            withdrawn.set()
+
+    async def main():
+        agent = Runner(is_async=True).agent(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=Waiting()))
+        running = asyncio.create_task(agent.ainvoke({'messages': [('user', 'go')]}))
+        await asyncio.to_thread(asked.wait, 10)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    may_end.set()
+
+    assert withdrawn.is_set()
+    assert files.ran == []
+
+
+def test_a_block_that_cannot_be_written_down_ends_the_run(run, files):
+    class Full(ListSink):
+        def record(self, entry):
+            raise AuditError('log', 'the disk is full')
+
+    controller = ApprovalController(audit=Full(), policy={'write': {'approval': 'blocked'}})
+
+    with pytest.raises(AuditError, match='the disk is full'):
+        run(scripted(WRITE, 'done'), files.tools(), controller)
+
+    assert files.ran == []

@@ -1,0 +1,489 @@
+"""A wrapped tool: called by code, by an agent, with and without an event loop."""
+
+import asyncio
+import threading
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from langchain.agents import create_agent
+from langchain.tools import InjectedState, ToolRuntime
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.tools import BaseTool, Tool, ToolException, tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel
+from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
+from tool_approval.integrations.langchain.calls import CHANGED
+from tool_approval.testing import RecordingUI, ScriptedUI
+
+from tests.approval.parts import ListSink
+from tool_approval import (
+    ApprovalBlocked,
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalDenied,
+    ApprovalResult,
+    requires_approval,
+)
+
+from .scripted import call, results, scripted
+from .test_arguments import Untyped, mcp_tool
+
+NOTICE = '[The approver changed the arguments of this call. It ran with: {"content":"nothing","path":"b"}]'
+
+
+class Caller:
+    """Calls a tool, one way or the other."""
+
+    def __init__(self, *, is_async: bool):
+        self.is_async = is_async
+
+    def __call__(self, wrapped, given, config=None):
+        if self.is_async:
+            return asyncio.run(wrapped.ainvoke(given, config))
+        return wrapped.invoke(given, config)
+
+    def run(self, wrapped, given, **options):
+        if self.is_async:
+            return asyncio.run(wrapped.arun(given, **options))
+        return wrapped.run(given, **options)
+
+
+@pytest.fixture(params=['sync', 'async'])
+def invoke(request):
+    return Caller(is_async=request.param == 'async')
+
+
+def write_tool(files):
+    return files.tools()[1]
+
+
+def change(**args):
+    return ApprovalDecision(approved=True, override_args=args)
+
+
+def test_an_approved_call_returns_what_the_tool_returns(invoke, files):
+    ui = ScriptedUI([True])
+
+    result = invoke(ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui)), {'path': 'a'})
+
+    assert result == 'written'
+    assert files.ran == ['write a nothing']
+    assert ui.requests[0].args == {'path': 'a', 'content': 'nothing'}
+
+
+def test_a_denied_call_raises_with_the_note(invoke, files):
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ScriptedUI(['Ask Kim.'])))
+
+    with pytest.raises(ApprovalDenied, match='Ask Kim') as denied:
+        invoke(wrapped, {'path': 'a'})
+
+    assert isinstance(denied.value, PermissionError)
+    assert files.ran == []
+
+
+def test_a_blocked_call_raises_and_nobody_is_asked(invoke, files):
+    ui = RecordingUI(True)
+    controller = ApprovalController('approve_all', ui=ui, policy={'write': {'approval': 'blocked'}})
+
+    with pytest.raises(ApprovalBlocked, match="The tool 'write' is blocked by policy"):
+        invoke(ApprovalToolWrapper(write_tool(files), controller), {'path': 'a'})
+
+    assert ui.requests == []
+    assert files.ran == []
+
+
+def test_strict_mode_denies(invoke, files):
+    with pytest.raises(ApprovalDenied, match='Strict mode: approval required'):
+        invoke(ApprovalToolWrapper(write_tool(files), ApprovalController('strict')), {'path': 'a'})
+
+    assert files.ran == []
+
+
+def test_a_ui_that_fails_denies(invoke, files):
+    controller = ApprovalController(ui=ScriptedUI([RuntimeError('secret')]))
+
+    with pytest.raises(ApprovalDenied, match=r'The approval prompt failed \(RuntimeError\)'):
+        invoke(ApprovalToolWrapper(write_tool(files), controller), {'path': 'a'})
+
+    assert files.ran == []
+
+
+def test_a_tool_about_which_nothing_is_said_runs_where_the_default_is_none(invoke, files):
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(), 'none')
+
+    assert invoke(wrapped, {'path': 'a'}) == 'written'
+
+
+def test_a_default_that_is_none_of_the_two_is_refused(files):
+    with pytest.raises(ValueError, match="must be 'required' or 'none', not 'never'"):
+        ApprovalToolWrapper(write_tool(files), ApprovalController(), 'never')
+
+
+def test_a_function_is_no_tool():
+    with pytest.raises(TypeError, match='wraps a tool, not function; decorate it with `@tool`'):
+        ApprovalToolWrapper(lambda path: path, ApprovalController())
+
+
+def test_a_text_is_the_first_parameter(invoke, files):
+    ui = ScriptedUI([True])
+
+    invoke(ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui)), 'a')
+
+    assert ui.requests[0].args == {'path': 'a', 'content': 'nothing'}
+    assert files.ran == ['write a nothing']
+
+
+@pytest.mark.parametrize('given', [{}, {'path': 5}, None, 5, ['a']])
+def test_arguments_that_do_not_fit_raise_and_nobody_is_asked(invoke, files, given):
+    ui = RecordingUI(True)
+
+    with pytest.raises(ApprovalDenied, match="The arguments of 'write' cannot be used: they "):
+        invoke(ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui)), given)
+
+    assert ui.requests == []
+    assert files.ran == []
+
+
+def test_changed_arguments_run_and_a_text_says_so(invoke, files):
+    controller = ApprovalController(ui=ScriptedUI([change(path='b')]))
+
+    result = invoke(ApprovalToolWrapper(write_tool(files), controller), {'path': 'a'})
+
+    assert result == f'written\n\n{NOTICE}'
+    assert files.ran == ['write b nothing']
+
+
+def test_changes_are_not_told_where_that_is_switched_off(invoke, files):
+    controller = ApprovalController(ui=ScriptedUI([change(path='b')]))
+
+    result = invoke(ApprovalToolWrapper(write_tool(files), controller, tells_changes=False), {'path': 'a'})
+
+    assert result == 'written'
+    assert files.ran == ['write b nothing']
+
+
+def test_a_result_for_code_keeps_its_type(invoke):
+    @tool
+    def size(path: str) -> int:
+        """Measure a file."""
+        return len(path)
+
+    wrapped = ApprovalToolWrapper(size, ApprovalController(ui=ScriptedUI([change(path='four')])))
+
+    assert invoke(wrapped, {'path': 'a'}) == 4
+
+
+def test_a_models_call_is_answered_by_a_message(invoke, files):
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ScriptedUI([True, 'Ask Kim.'])))
+
+    answers = [invoke(wrapped, call('write', each, path='a')) for each in ('1', '2')]
+
+    assert results(answers) == [('write', 'written', 'success'), ('write', 'Ask Kim.', 'error')]
+    assert [answer.tool_call_id for answer in answers] == ['1', '2']
+
+
+def test_an_agent_takes_a_wrapped_tool_like_any_other(invoke, files):
+    read, write = files.tools()
+    controller = ApprovalController(ui=ScriptedUI([True, 'Ask Kim.']))
+    model = scripted([call('read', '1', path='a')], [call('write', '2', path='b')], 'done')
+    agent = create_agent(model, [ApprovalToolWrapper(read, controller), ApprovalToolWrapper(write, controller)])
+
+    told = results(invoke(agent, {'messages': [('user', 'go')]})['messages'])
+
+    assert files.ran == ['read a']
+    assert told == [('read', 'content of a', 'success'), ('write', 'Ask Kim.', 'error')]
+
+
+def test_a_wrapped_tool_of_an_agent_gets_what_the_host_fills_in(invoke):
+    seen = []
+
+    class Arguments(BaseModel):
+        path: str
+
+    @tool(args_schema=Arguments)
+    def read(path: str, runtime: ToolRuntime, state: Annotated[dict, InjectedState]) -> str:
+        """Read a file."""
+        seen.append((path, runtime.tool_call_id, len(state['messages'])))
+        return 'content'
+
+    ui = ScriptedUI([change(path='b')])
+    model = scripted([call('read', '1', path='a', runtime='forged')], 'done')
+    agent = create_agent(model, [ApprovalToolWrapper(read, ApprovalController(ui=ui))])
+
+    invoke(agent, {'messages': [('user', 'go')]})
+
+    assert ui.requests[0].args == {'path': 'a'}
+    assert seen == [('b', '1', 2)]
+
+
+def test_a_wrapped_tool_looks_like_the_inner_one_to_the_model():
+    @tool(response_format='content_and_artifact', extras={'defer_loading': True})
+    def write(path: str, runtime: ToolRuntime, content: str = '') -> tuple[str, int]:
+        """Write a file."""
+        return 'written', 1
+
+    wrapped = ApprovalToolWrapper(write, ApprovalController())
+
+    assert (wrapped.name, wrapped.description) == ('write', 'Write a file.')
+    assert wrapped.args == write.args
+    assert wrapped.args_schema is write.args_schema
+    assert wrapped.tool_call_schema is write.tool_call_schema
+    assert wrapped.get_input_schema() is write.get_input_schema()
+    assert (wrapped.response_format, wrapped.extras) == ('content_and_artifact', {'defer_loading': True})
+
+
+def test_a_wrapped_tool_can_be_wrapped_again(invoke, files):
+    first, second = ScriptedUI([True]), ScriptedUI(['no'])
+    inner = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=second))
+
+    with pytest.raises(ApprovalDenied, match='no'):
+        invoke(ApprovalToolWrapper(inner, ApprovalController(ui=first)), {'path': 'a'})
+
+    first.assert_done()
+    second.assert_done()
+    assert files.ran == []
+
+
+@pytest.mark.parametrize('answer', [True, 'no'])
+def test_older_ways_to_call_a_tool_ask_as_well(invoke, files, answer):
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ScriptedUI([answer] * 2)))
+
+    answered = invoke.run(wrapped, {'path': 'a'}, tool_call_id='1', tags=['t'])
+    if answer is True:
+        assert invoke.run(wrapped, {'path': 'a'}) == 'written'
+    else:
+        with pytest.raises(ApprovalDenied, match='no'):
+            invoke.run(wrapped, {'path': 'a'})
+
+    assert results([answered]) == [('write', *(('written', 'success') if answer is True else ('no', 'error')))]
+    assert len(files.ran) == (2 if answer is True else 0)
+
+
+def test_the_implementation_cannot_be_called_past_the_question(files):
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=RecordingUI('no')))
+
+    with pytest.raises(ApprovalDenied):
+        wrapped._run(path='a')
+    with pytest.raises(ApprovalDenied):
+        asyncio.run(wrapped._arun(path='a'))
+
+    assert files.ran == []
+
+
+def test_the_inner_tools_callbacks_hear_of_the_call_once(invoke, files):
+    heard = []
+
+    class Handler(BaseCallbackHandler):
+        def on_tool_start(self, serialized, input_str, **kwargs):
+            heard.append(serialized['name'])
+
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=RecordingUI(True)))
+
+    invoke(wrapped, {'path': 'a'}, {'callbacks': [Handler()]})
+
+    assert heard == ['write']
+
+
+def test_values_of_code_are_shown_as_json_and_passed_on_as_they_are(invoke):
+    seen = []
+
+    @tool
+    def remind(on: date, folder: Path) -> str:
+        """Remind somebody."""
+        seen.append((on, folder))
+        return 'ok'
+
+    ui = ScriptedUI([True])
+
+    invoke(ApprovalToolWrapper(remind, ApprovalController(ui=ui)), {'on': date(2026, 3, 4), 'folder': Path('notes')})
+
+    assert ui.requests[0].args == {'on': '2026-03-04', 'folder': 'notes'}
+    assert seen == [(date(2026, 3, 4), Path('notes'))]
+
+
+def test_what_the_caller_changes_while_the_question_is_open_does_not_run(invoke):
+    seen = []
+
+    @tool
+    def delete(paths: list[str]) -> str:
+        """Delete files."""
+        seen.append(paths)
+        return 'ok'
+
+    given = {'paths': ['a']}
+
+    def answer(request):
+        given['paths'].append('b')
+        return True
+
+    invoke(ApprovalToolWrapper(delete, ApprovalController(ui=RecordingUI(answer))), given)
+
+    assert seen == [['a']]
+
+
+def test_what_the_tools_own_logic_changes_does_not_run(invoke):
+    seen = []
+
+    def delete(paths: list[str]) -> str:
+        """Delete files."""
+        seen.append(paths)
+        return 'ok'
+
+    def needs_approval(name, args):
+        args['paths'].append('b')
+        return True
+
+    delete.needs_approval = needs_approval
+    audit = ListSink()
+    controller = ApprovalController(ui=RecordingUI(True), audit=audit)
+
+    with pytest.raises(ApprovalDenied, match=CHANGED):
+        invoke(ApprovalToolWrapper(tool(delete), controller), {'paths': ['a']})
+
+    assert seen == []
+    assert audit.outcomes() == ['refused']
+
+
+def test_what_the_tools_own_logic_changes_of_a_free_call_does_not_run(invoke):
+    seen = []
+
+    def delete(paths: list[str]) -> str:
+        """Delete files."""
+        seen.append(paths)
+        return 'ok'
+
+    def needs_approval(name, args):
+        args['paths'].append('b')
+        return False
+
+    delete.needs_approval = needs_approval
+
+    with pytest.raises(ApprovalDenied, match=CHANGED):
+        invoke(ApprovalToolWrapper(tool(delete), ApprovalController()), {'paths': ['a']})
+
+    assert seen == []
+
+
+def test_a_tool_object_has_logic_of_its_own(invoke):
+    class Delete(BaseTool):
+        name: str = 'delete'
+        description: str = 'Delete a file.'
+
+        def needs_approval(self, name, args):
+            return ApprovalResult.blocked('Never.') if args['path'] == '/' else False
+
+        def _run(self, path: str) -> str:
+            return f'deleted {path}'
+
+    wrapped = ApprovalToolWrapper(Delete(), ApprovalController())
+
+    assert invoke(wrapped, {'path': 'a'}) == 'deleted a'
+    with pytest.raises(ApprovalBlocked, match='Never'):
+        invoke(wrapped, {'path': '/'})
+
+
+def test_an_asynchronous_function_has_logic_of_its_own():
+    @tool
+    @requires_approval(description='Delete it for good')
+    async def delete(path: str) -> str:
+        """Delete a file."""
+        return f'deleted {path}'
+
+    ui = ScriptedUI([True])
+
+    result = asyncio.run(ApprovalToolWrapper(delete, ApprovalController(ui=ui), 'none').ainvoke({'path': 'a'}))
+
+    assert result == 'deleted a'
+    assert ui.requests[0].description == 'Delete it for good'
+
+
+def test_a_tool_of_one_text_is_asked_about(invoke):
+    ui = ScriptedUI([True])
+    shout = Tool(name='shout', description='Shout.', func=str.upper)
+
+    result = invoke(ApprovalToolWrapper(shout, ApprovalController(ui=ui)), 'hey')
+
+    assert result == 'HEY'
+    assert ui.requests[0].args == {'tool_input': 'hey'}
+
+
+def test_the_model_is_told_of_a_tool_of_one_text(invoke):
+    shout = Tool(name='shout', description='Shout.', func=str.upper)
+    wrapped = ApprovalToolWrapper(shout, ApprovalController(ui=RecordingUI(True)))
+    model = scripted([call('shout', '1', tool_input='hey')], 'done')
+    agent = create_agent(model, [wrapped], middleware=[ApprovalMiddleware(ApprovalController('approve_all'))])
+
+    told = results(invoke(agent, {'messages': [('user', 'go')]})['messages'])
+
+    assert convert_to_openai_tool(wrapped)['function'] == {
+        'name': 'shout',
+        'description': 'Shout.',
+        'parameters': {'type': 'object', 'properties': {'tool_input': {'type': 'string'}}, 'required': ['tool_input']},
+    }
+    assert told == [('shout', 'HEY', 'success')]
+
+
+def test_the_model_is_told_the_same_of_a_wrapped_tool(files):
+    for inner in [*files.tools(), mcp_tool(), Untyped()]:
+        wrapped = ApprovalToolWrapper(inner, ApprovalController())
+
+        assert convert_to_openai_tool(wrapped) == convert_to_openai_tool(inner)
+
+
+def test_the_outcome_is_written_down(invoke):
+    @tool
+    def fail(how: str) -> str:
+        """Fail."""
+        raise ToolException('told') if how == 'told' else OSError('raised')
+
+    audit = ListSink()
+    wrapped = ApprovalToolWrapper(fail, ApprovalController(ui=RecordingUI(True), audit=audit))
+
+    with pytest.raises(OSError, match='raised'):
+        invoke(wrapped, {'how': 'raised'})
+    with pytest.raises(ToolException):
+        invoke(wrapped, {'how': 'told'})
+
+    assert [(each['outcome'], each['error']) for each in audit.entries if each['event'] == 'outcome'] == [
+        ('failed', 'OSError'),
+        ('failed', 'ToolException'),
+    ]
+
+
+def test_without_asynchronous_code_it_asks_inside_of_a_running_event_loop(files):
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ScriptedUI([True])))
+
+    async def main():
+        return wrapped.invoke({'path': 'a'})
+
+    assert asyncio.run(main()) == 'written'
+
+
+def test_cancelling_withdraws_the_question_and_runs_nothing(files):
+    asked, withdrawn, may_end = threading.Event(), threading.Event(), threading.Event()
+
+    class Waiting:
+        def choose(self, request, *, mode):
+            asked.set()
+            may_end.wait(10)
+            return ApprovalDecision(approved=True)
+
+        def withdraw(self, request):
+            withdrawn.set()
+
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=Waiting()))
+
+    async def main():
+        running = asyncio.create_task(wrapped.ainvoke({'path': 'a'}))
+        await asyncio.to_thread(asked.wait, 10)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    may_end.set()
+
+    assert withdrawn.is_set()
+    assert files.ran == []

@@ -1,0 +1,92 @@
+"""What is asked about external calls: what the function says of them, not the bare arguments."""
+
+from typing import Any
+
+import pytest
+from pydantic_ai_deferred import Agent
+from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.testing import ScriptedUI
+
+from tests.loop.scripted import call, scripted
+from tool_approval import (
+    ApprovalContext,
+    ApprovalController,
+    ApprovalPresentation,
+    ApprovalRequest,
+    RememberOption,
+    requires_approval,
+)
+
+from .test_handler import Log, external
+
+
+def ask_through(function: Any, ui: ScriptedUI, log: Log, policy: Any = None) -> None:
+    agent = Agent(scripted([call('ask', '1', question='SECRET question')], 'done'), toolsets=[external('ask')])
+    controller = ApprovalController(ui=ui, audit=log, policy=policy)
+    agent.run_sync('go', deferred_tool_handler=approval_handler(controller, external={'ask': function}))
+
+
+@pytest.mark.parametrize('answer', [True, 'better not'])
+def test_what_a_decorated_function_excludes_is_neither_shown_nor_written_down(answer: Any):
+    ui, log = ScriptedUI([answer]), Log()
+
+    ask_through(requires_approval(exclude_keys=['question'])(lambda question: 'answer'), ui, log)
+
+    ui.assert_done()
+    assert (ui.requests[0].description, ui.requests[0].payload) == ('ask()', {})
+    assert 'SECRET' not in str(log.entries)
+
+
+def test_what_a_function_says_of_its_call_is_what_is_asked():
+    class Ask:
+        def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest:
+            return ApprovalRequest(
+                tool_name=ctx.tool_name,
+                args=ctx.args,
+                description='Ask somebody',
+                reason='it leaves the house',
+                presentation=ApprovalPresentation(type='text', content='shown'),
+                remember_options=(RememberOption(kind='all', label='every question', payload={}),),
+                group_id='questions',
+            )
+
+        def __call__(self, question: str) -> str:
+            return 'answer'
+
+    ui = ScriptedUI([True])
+
+    ask_through(Ask(), ui, Log())
+
+    [request] = ui.requests
+    assert (request.description, request.reason, request.group_id) == (
+        'Ask somebody',
+        'it leaves the house',
+        'questions',
+    )
+    assert request.presentation == ApprovalPresentation(type='text', content='shown')
+    assert [option.kind for option in request.remember_options] == ['all']
+
+
+def test_what_is_blocked_before_the_function_is_asked_is_written_down_without_arguments():
+    ui, log = ScriptedUI([]), Log()
+
+    ask_through(
+        requires_approval(exclude_keys=['question'])(lambda question: 'answer'),
+        ui,
+        log,
+        {'ask': {'approval': 'blocked'}},
+    )
+
+    assert [entry['payload'] for entry in log.entries] == [{}]
+
+
+def test_a_function_that_only_says_that_it_needs_approval_leaves_what_the_call_says():
+    ui = ScriptedUI([True])
+
+    ask_through(lambda question: 'answer', ui, Log(), {'ask': {'approval': 'required'}})
+
+    [request] = ui.requests
+    assert (request.description, request.payload) == (
+        "ask(question='SECRET question')",
+        {'question': 'SECRET question'},
+    )

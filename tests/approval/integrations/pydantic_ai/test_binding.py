@@ -1,0 +1,181 @@
+"""What an approval is tied to, and what is refused where nothing can be told."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pydantic_ai
+import pytest
+from pydantic_ai import RunContext
+from pydantic_ai.messages import ToolReturn
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
+from pydantic_ai_deferred import Agent
+from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.integrations.pydantic_ai.arguments import as_json
+from tool_approval.integrations.pydantic_ai.binding import BINDING_KEY, bind, is_approved
+from tool_approval.integrations.pydantic_ai.results import refuse, with_notice
+from tool_approval.storage import FileApprovalStore
+from tool_approval.testing import ScriptedUI, approve_all
+
+from tests.loop.scripted import call, returns, scripted
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest, NotCanonicalError
+
+from .test_handler import FAILED, Log
+
+APPROVED = ApprovalDecision(approved=True)
+
+
+def bound(controller: ApprovalController, **args: Any) -> dict[str, Any]:
+    return bind(controller, ApprovalRequest(tool_name='delete', args=args), APPROVED)[BINDING_KEY]
+
+
+def test_an_approval_is_of_its_tool_its_arguments_and_its_controller():
+    controller = ApprovalController()
+    binding = bound(controller, path='a')
+
+    assert is_approved(controller, binding, 'delete', {'path': 'a'})
+    assert not is_approved(controller, binding, 'remove', {'path': 'a'})
+    assert not is_approved(controller, binding, 'delete', {'path': 'b'})
+    assert not is_approved(controller, binding, 'delete', {'path': 'a', 'force': True})
+    assert not is_approved(ApprovalController(), binding, 'delete', {'path': 'a'})
+
+
+def test_a_lasting_key_lets_another_process_take_an_approval_up():
+    key = b'k' * 32
+
+    assert is_approved(
+        ApprovalController(key=key), bound(ApprovalController(key=key), path='a'), 'delete', {'path': 'a'}
+    )
+
+
+def test_a_mapping_inside_of_a_single_parameter_is_no_unpacked_model():
+    controller = ApprovalController()
+    binding = bound(controller, path='a')
+
+    assert not is_approved(controller, binding, 'delete', {'options': {'path': 'a'}})
+
+
+@pytest.mark.parametrize(
+    'forged', [{}, {'digest': 1, 'bound_to': {}}, {'digest': 'ä', 'bound_to': {}}, {'digest': 'a', 'bound_to': None}]
+)
+def test_a_malformed_binding_approves_nothing(forged: Any):
+    assert not is_approved(ApprovalController(), forged, 'delete', {})
+
+
+def test_arguments_that_have_no_json_form_are_not_what_was_approved():
+    circular: dict[str, Any] = {}
+    circular['itself'] = circular
+    controller = ApprovalController()
+
+    for args in ({'x': object()}, circular, {'x': b'\xff'}, {'x': float('inf')}):
+        assert not is_approved(controller, bound(controller), 'delete', args)
+        with pytest.raises(NotCanonicalError):
+            as_json(args)
+
+
+def test_a_call_without_its_binding_does_not_run():
+    """As when another layer replaces what the handler told the tool."""
+    agent = Agent(scripted([call('delete', '1')], 'done'))
+    agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+    log = Log()
+    handler = approval_handler(ApprovalController(ui=approve_all(), audit=log))
+
+    class Forgetful:
+        async def __call__(self, ctx: Any, requests: Any) -> Any:
+            results = await handler(ctx, requests)
+            results.metadata.clear()
+            return results
+
+        async def around_execute(self, ctx: Any, call: Any, args: Any, run: Any) -> Any:
+            return await handler.around_execute(ctx, call, args, run)
+
+    result = agent.run_sync('go', deferred_tool_handler=Forgetful())
+
+    assert returns(result.all_messages())['1'] == (
+        'The call changed after it was approved, so it was not run.',
+        FAILED,
+    )
+    assert log.told[-1] == ('outcome', 'refused', '1')
+
+
+def test_what_runs_without_a_json_form_is_refused_and_written_down_without_arguments():
+    log = Log()
+    handler = approval_handler(ApprovalController(audit=log))
+    ctx: Any = RunContext(deps=None, model=scripted(), usage=pydantic_ai.RunUsage())
+
+    async def run(args: Any) -> Any:
+        raise AssertionError
+
+    async def main() -> Any:
+        try:
+            return await handler.around_execute(ctx, call('delete', '1'), {'x': object()}, run)
+        except Exception as error:
+            return error
+
+    assert 'The call changed' in str(asyncio.run(main()))
+    assert log.told == [('outcome', 'refused', '1')]
+
+
+def test_older_hosts_are_told_of_a_refusal_by_the_sentence_itself(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr('tool_approval.integrations.pydantic_ai.results.TOOL_FAILED', None)
+
+    assert refuse('no') == 'no'
+
+
+def test_the_notice_keeps_the_rest_of_a_tool_return():
+    told = with_notice(ToolReturn({'n': 1}, content='more', metadata={'kept': True}), {'path': 'a'})
+
+    assert told.return_value['n'] == 1
+    assert (told.content, told.metadata) == ('more', {'kept': True})
+
+
+def test_a_tool_without_a_valid_schema_is_not_called_elsewhere():
+    broken = ExternalToolset([ToolDefinition(name='ask', parameters_json_schema={'type': 'no such type'})])
+    agent = Agent(scripted([call('ask', '1')], 'done'), toolsets=[broken])
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(), external={'ask': print}))
+
+    assert returns(result.all_messages())['1'] == (
+        "The arguments of 'ask' cannot be used: the tool has no valid schema.",
+        FAILED,
+    )
+
+
+def test_what_holds_always_holds_for_the_tool_as_it_was_defined(tmp_path: Any):
+    """A tool of the same name with another description or schema is another tool."""
+
+    def remember(description: str, answers: list[Any]) -> list[str]:
+        ui = ScriptedUI(answers)
+        store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
+        agent = Agent(scripted([call('delete', '1', path='a')], 'done'), name='janitor')
+        ran: list[str] = []
+        agent.tool_plain(name='delete', requires_approval=True, description=description)(_delete(ran))
+        controller = ApprovalController(ui=ui, memory=ApprovalMemory(store))
+        agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+        ui.assert_done()
+        return ran
+
+    (tmp_path / 'project').mkdir()
+
+    assert remember('Delete a file.', ['a']) == ['a']
+    assert remember('Delete a file.', []) == ['a']
+    assert remember('Delete everything.', ['n']) == []
+
+
+def _delete(ran: list[str]) -> Any:
+    def delete(path: str) -> str:
+        ran.append(path)
+        return 'deleted'
+
+    return delete
+
+
+def test_a_tool_whose_schema_has_no_json_form_is_known_by_no_definition():
+    from tool_approval.integrations.pydantic_ai.frame import tool_facts
+
+    definition = ToolDefinition(name='odd', parameters_json_schema={'default': float('nan')})
+    tool = SimpleNamespace(tool_def=definition, toolset=SimpleNamespace(id=None))
+    ctx: Any = SimpleNamespace(tool_manager=SimpleNamespace(tools={'odd': tool}))
+
+    assert tool_facts(ctx, 'odd', is_lasting=True) == {'tool_digest': None}

@@ -1,0 +1,84 @@
+"""What a policy states, what a function excludes, and whose session it is, also where nobody says so at the call."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai_deferred import Agent
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
+from tool_approval.testing import RecordingUI, ScriptedUI
+
+from tests.loop.scripted import call, scripted
+from tool_approval import (
+    ApprovalController,
+    ApprovalDenied,
+    ApprovalPolicy,
+    ApprovalRequest,
+    execute_tool,
+    requires_approval,
+)
+
+from .test_handler import Log
+
+
+def delete(path: str) -> str:
+    return f'deleted {path}'
+
+
+def test_the_default_that_a_policy_states_holds():
+    controller = ApprovalController('strict', policy=ApprovalPolicy.from_yaml('default: required'))
+
+    with pytest.raises(ApprovalDenied):
+        asyncio.run(execute_tool(delete, 'delete', {'path': 'a'}, controller))
+
+
+def test_two_conversations_that_share_a_controller_and_name_no_session_share_no_approvals():
+    ui = ScriptedUI(['s', 'not for you'])
+    controller = ApprovalController(ui=ui)
+
+    for _ in ('ada', 'eve'):
+        agent = Agent(scripted([call('delete', '1', path='a')], 'done'), name='janitor')
+        agent.tool_plain(requires_approval=True)(delete)
+        run_with_approval_sync(agent, 'go', controller=controller)
+
+    ui.assert_done()
+
+
+def test_what_memory_decides_is_decided_by_memory_where_nobody_is_named():
+    controller = ApprovalController(ui=ScriptedUI(['s']))
+    request = ApprovalRequest(tool_name='delete', args={'path': 'a'})
+    asyncio.run(controller.request_approval(request))
+
+    decision = asyncio.run(controller.request_approval(request))
+
+    assert decision.decided_by == 'memory'
+
+
+class Asking(FunctionToolset[Any]):
+    """Asks about every call, and says no more than that."""
+
+    def needs_approval(self, name: str, args: dict[str, Any]) -> bool:
+        return True
+
+
+@pytest.mark.parametrize('is_wrapped', [True, False])
+def test_what_a_function_excludes_is_excluded_whoever_asks(is_wrapped: bool):
+    log = Log()
+    controller = ApprovalController(ui=RecordingUI(True), audit=log)
+    mail = requires_approval(exclude_keys=['body'])(_mail)
+    agent = Agent(
+        scripted([call('_mail', '1', to='ada', body='SECRET')], 'done'),
+        toolsets=[ApprovalToolset(Asking([mail]), controller)] if is_wrapped else [],
+    )
+    if not is_wrapped:
+        agent.tool_plain(requires_approval=True)(mail)
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    assert [entry['event'] for entry in log.entries] == ['decision', 'outcome']
+    assert 'SECRET' not in str(log.entries)
+
+
+def _mail(to: str, body: str) -> str:
+    return f'mailed {to}'

@@ -1,0 +1,719 @@
+"""The handler in a run: who decides, what runs, what the model is told, what is written down."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolReturn, exceptions
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
+from pydantic_ai_deferred import Agent
+from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
+
+from tests.loop.scripted import call, returns, scripted
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest, RememberOption
+
+FAILED = 'failed' if hasattr(exceptions, 'ToolFailed') else 'success'
+"""How a refusal in place of a result looks: older hosts cannot mark one."""
+
+
+class Log:
+    """An audit sink in memory."""
+
+    def __init__(self):
+        self.entries: list[dict[str, Any]] = []
+
+    def record(self, entry: Any):
+        self.entries.append(dict(entry))
+
+    @property
+    def told(self):
+        return [
+            (each['event'], each.get('approved', each.get('outcome')), each['tool_call_id']) for each in self.entries
+        ]
+
+
+def deleting(*responses: Any, **agent: Any):
+    ran: list[str] = []
+    made = Agent(scripted(*responses), name='janitor', **agent)
+
+    @made.tool_plain(requires_approval=True)
+    def delete(path: str, force: bool = False) -> str:
+        ran.append(f'{path} {force}')
+        return f'deleted {path}'
+
+    return made, ran
+
+
+def test_an_approved_call_runs_in_the_same_run_and_a_denied_one_tells_the_model_why():
+    agent, ran = deleting([call('delete', '1', path='a'), call('delete', '2', path='b')], 'done')
+    ui = ScriptedUI([True, 'not that one'])
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    ui.assert_done()
+    assert ran == ['a False']
+    assert returns(result.all_messages()) == {
+        '1': ('deleted a', 'success'),
+        '2': ('not that one', 'denied'),
+    }
+
+
+def test_the_person_sees_every_argument_with_defaults_and_which_request_of_how_many():
+    agent, _ = deleting([call('delete', '1', path='a'), call('delete', '2', path='b')], 'done')
+    ui = approve_all()
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert [dict(request.args) for request in ui.requests] == [
+        {'path': 'a', 'force': False},
+        {'path': 'b', 'force': False},
+    ]
+    assert [(each.metadata['position'], each.metadata['batch_size']) for each in ui.requests] == [(1, 2), (2, 2)]
+    assert ui.requests[0].description == "delete(path='a', force=False)"
+
+
+def test_requests_say_which_run_agent_and_call_they_are_of():
+    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    ui = approve_all()
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    [request] = ui.requests
+    assert request.run_id == result.run_id
+    assert request.tool_call_id == '1'
+    assert request.metadata['caller'] == 'janitor'
+    assert request.lineage == ()
+
+
+def test_every_decision_is_written_before_its_call_runs_and_every_outcome_after():
+    log = Log()
+    agent = Agent(scripted([call('delete', '1'), call('fail', '2')], 'done'), name='janitor')
+    seen: list[Any] = []
+    agent.tool_plain(name='delete', requires_approval=True)(lambda: seen.append(list(log.told)))
+
+    @agent.tool_plain(requires_approval=True)
+    def fail() -> str:
+        raise ModelRetry('try again')
+
+    handler = approval_handler(ApprovalController(ui=approve_all(), audit=log))
+    agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert seen == [[('decision', True, '1'), ('decision', True, '2')]]
+    assert sorted(log.told[2:]) == [('outcome', 'executed', '1'), ('outcome', 'failed', '2')]
+    assert {each['error'] for each in log.entries if each['tool_call_id'] == '2' and each['event'] == 'outcome'} == {
+        'ModelRetry'
+    }
+    assert log.entries[0]['digest'] == next(
+        each['digest'] for each in log.entries if each['event'] == 'outcome' and each['tool_call_id'] == '1'
+    )
+
+
+def test_remembered_for_the_session_the_same_call_is_not_asked_again_and_another_is():
+    agent, ran = deleting(
+        [call('delete', '1', path='a')], [call('delete', '2', path='a')], [call('delete', '3', path='b')], 'done'
+    )
+    ui = ScriptedUI(['s', 'n'])
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    ui.assert_done()
+    assert ran == ['a False', 'a False']
+
+
+def test_an_answer_remembered_for_the_session_answers_the_rest_of_its_batch_where_questions_follow_each_other():
+    agent, ran = deleting([call('delete', '1', path='a'), call('delete', '2', path='a')], 'done')
+
+    class OneAtATime(ScriptedUI):
+        one_at_a_time = True
+
+    ui = OneAtATime(['s'])
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    ui.assert_done()
+    assert len(ran) == 2
+
+
+def test_approvals_of_a_session_do_not_outlive_the_run_unless_a_session_is_named():
+    ui = ScriptedUI(['s', 's', 's'])
+    controller = ApprovalController(ui=ui)
+    for session in (None, None, 'ada', 'ada'):
+        agent, _ = deleting([call('delete', '1', path='a')], 'done')
+        agent.run_sync('go', deferred_tool_handler=approval_handler(controller, session=session))
+
+    ui.assert_done()
+
+
+@dataclass
+class Deps:
+    session_id: str
+
+
+def test_one_persons_conversation_does_not_use_anothers_approvals():
+    ui = ScriptedUI(['s', 'n'])
+    handler = approval_handler(ApprovalController(ui=ui))
+    ran: list[str] = []
+    for person in ('ada', 'ada', 'mallory'):
+        agent, executed = deleting([call('delete', '1', path='a')], 'done', deps_type=Deps)
+        agent.run_sync('go', deps=Deps(person), deferred_tool_handler=handler)
+        ran += [person] * len(executed)
+
+    ui.assert_done()
+    assert ran == ['ada', 'ada']
+
+
+def test_a_session_may_be_found_by_a_function_of_the_run():
+    ui = ScriptedUI(['s'])
+    handler = approval_handler(ApprovalController(ui=ui), session=lambda ctx: f'of {ctx.deps}')
+    for _ in range(2):
+        agent, _ = deleting([call('delete', '1', path='a')], 'done', deps_type=str)
+        agent.run_sync('go', deps='ada', deferred_tool_handler=handler)
+
+    ui.assert_done()
+
+
+def test_changed_arguments_execute_and_the_model_is_told_which():
+    agent, ran = deleting([call('delete', '1', path='/')], 'done')
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'a'}))
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert ran == ['a False']
+    assert returns(result.all_messages())['1'] == (
+        'deleted a\n\n[The approver changed the arguments of this call. It ran with: {"force":false,"path":"a"}]',
+        'success',
+    )
+
+
+def test_the_notice_of_changed_arguments_can_be_switched_off():
+    agent, _ = deleting([call('delete', '1', path='/')], 'done')
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'a'}))
+    handler = approval_handler(ApprovalController(ui=ui), tells_changes=False)
+
+    result = agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert returns(result.all_messages())['1'] == ('deleted a', 'success')
+
+
+@pytest.mark.parametrize(
+    ('given', 'told'),
+    [
+        ({'n': 1}, {'n': 1, 'approval_notice': 'The approver'}),
+        ([1, 2], {'result': [1, 2], 'approval_notice': 'The approver'}),
+        (None, {'result': None, 'approval_notice': 'The approver'}),
+        (ToolReturn('text', content='more'), 'text\n\n[The approver'),
+    ],
+)
+def test_the_notice_stands_in_the_tools_result_whatever_its_kind(given: Any, told: Any):
+    agent = Agent(scripted([call('read', '1', path='/')], 'done'))
+
+    @agent.tool_plain(requires_approval=True)
+    def read(path: str) -> Any:
+        return given
+
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'a'}))
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    [content, outcome] = returns(result.all_messages())['1']
+    assert outcome == 'success'
+    if isinstance(told, dict):
+        assert content.pop('approval_notice').startswith(told.pop('approval_notice'))
+        assert content == told
+    else:
+        assert content.startswith(told)
+
+
+def test_an_approvers_arguments_that_do_not_fit_the_tool_are_refused_without_running_it():
+    agent, ran = deleting([call('delete', '1', path='/')], 'done')
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': ['SECRET'], 'force': 'perhaps'}))
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert ran == []
+    assert returns(result.all_messages())['1'] == (
+        "The approver's arguments cannot be used: they do not fit the tool (path, force). The call was not run.",
+        'denied',
+    )
+
+
+def test_an_approval_with_changed_arguments_is_not_remembered():
+    agent, ran = deleting([call('delete', '1', path='/')], [call('delete', '2', path='/')], 'done')
+    ui = ScriptedUI([ApprovalDecision(approved=True, override_args={'path': 'a'}, remember='session'), 'n'])
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    ui.assert_done()
+    assert ran == ['a False']
+
+
+def test_arguments_are_shown_as_json_and_bound_as_what_the_tool_gets():
+    class Order(BaseModel):
+        item: str
+        on: date
+
+    agent = Agent(scripted([call('buy', '1', item='tea', on='2026-01-02'), call('book', '2', on='2026-01-02')], 'done'))
+    got: list[Any] = []
+
+    @agent.tool_plain(requires_approval=True)
+    def buy(order: Order) -> str:
+        got.append(order)
+        return 'bought'
+
+    @agent.tool_plain(requires_approval=True)
+    def book(on: date) -> str:
+        got.append(on)
+        return 'booked'
+
+    ui = approve_all()
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert sorted((dict(request.args) for request in ui.requests), key=len) == [
+        {'on': '2026-01-02'},
+        {'item': 'tea', 'on': '2026-01-02'},
+    ]
+    assert sorted(got, key=str) == [date(2026, 1, 2), Order(item='tea', on=date(2026, 1, 2))]
+
+
+class Meddling(AbstractCapability[Any]):
+    """Changes arguments after the question."""
+
+    async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: dict[str, Any]) -> dict[str, Any]:
+        return {**args, 'path': '/'} if ctx.tool_call_approved else args
+
+
+def test_a_call_whose_arguments_change_between_question_and_execution_does_not_run():
+    agent, ran = deleting([call('delete', '1', path='a')], 'done', capabilities=[Meddling()])
+    log = Log()
+    handler = approval_handler(ApprovalController(ui=approve_all(), audit=log))
+
+    result = agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert ran == []
+    assert returns(result.all_messages())['1'] == (
+        'The call changed after it was approved, so it was not run.',
+        FAILED,
+    )
+    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
+
+
+def test_a_ui_that_changes_what_it_is_shown_changes_nothing_that_runs():
+    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+
+    def meddle(request: ApprovalRequest):
+        request.args['path'] = '/'  # type: ignore[index]
+        return True
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=RecordingUI(meddle))))
+
+    assert ran == ['a False']
+
+
+@pytest.mark.parametrize('mode', ['interactive', 'approve_all', 'strict'])
+def test_what_policy_blocks_runs_in_no_mode_and_nobody_is_asked(mode: str):
+    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+    ui = approve_all()
+    controller = ApprovalController(mode, ui=ui, policy={'del*': {'approval': 'blocked'}})
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    assert (ran, ui.requests) == ([], [])
+    assert returns(result.all_messages())['1'] == ("The tool 'delete' is blocked by policy.", 'denied')
+
+
+def test_what_is_configured_to_need_no_approval_runs_in_strict_mode_too():
+    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+    controller = ApprovalController('strict', policy={'delete': {'approval': 'none'}})
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    assert ran == ['a False']
+
+
+def test_strict_mode_denies_with_its_reason_and_approve_all_approves():
+    for mode, told in (('strict', 'Strict mode: approval required'), ('approve_all', 'deleted a')):
+        agent, _ = deleting([call('delete', '1', path='a')], 'done')
+        result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(mode)))
+        assert returns(result.all_messages())['1'][0] == told
+
+
+def test_a_tool_that_raises_by_itself_tells_what_is_asked_by_the_conventional_metadata():
+    agent = Agent(scripted([call('send', '1'), call('move', '2')], 'done'))
+
+    @agent.tool
+    def send(ctx: RunContext[Any]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(
+                metadata={'summary': 'Send the report', 'reason': 'it leaves the house', 'path': 'x'}
+            )
+        return 'sent'
+
+    @agent.tool
+    def move(ctx: RunContext[Any]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={'path': 'notes/a.txt', 'approval_policy': 'needs_approval'})
+        return 'moved'
+
+    ui = approve_all()
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert [(each.description, each.reason) for each in ui.requests] == [
+        ('Send the report', 'it leaves the house'),
+        ('notes/a.txt', None),
+    ]
+
+
+def test_a_tool_that_says_blocked_is_denied_with_its_reason_and_nobody_is_asked():
+    agent = Agent(scripted([call('send', '1')], 'done'))
+
+    @agent.tool
+    def send(ctx: RunContext[Any]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={'approval_policy': 'blocked', 'approval_reason': 'not on Sundays'})
+        raise AssertionError
+
+    ui = approve_all()
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert ui.requests == []
+    assert returns(result.all_messages())['1'] == ('not on Sundays', 'denied')
+
+
+def test_remember_options_that_come_from_metadata_or_arguments_are_not_offered():
+    agent = Agent(scripted([call('send', '1', remember_options=['everything'])], 'done'))
+    option = RememberOption(kind='all', label='everything', payload={})
+
+    @agent.tool
+    def send(ctx: RunContext[Any], remember_options: list[str]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(
+                metadata={'remember_options': [option], 'tool_approval_request': {'remember_options': [option]}}
+            )
+        return 'sent'
+
+    ui = approve_all()
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert ui.requests[0].remember_options == ()
+
+
+def test_a_tool_is_told_which_missing_capabilities_it_was_granted():
+    agent = Agent(scripted([call('fetch', '1')], 'done'))
+
+    @agent.tool
+    def fetch(ctx: RunContext[Any]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={'missing_capabilities': ['net.external'], 'isolation_profile': 'jail'})
+        return str(ctx.tool_call_metadata['granted_capabilities'])
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=approve_all())))
+
+    assert returns(result.all_messages())['1'] == ("['net.external']", 'success')
+
+
+def test_policy_may_grant_capabilities_to_an_isolation_profile_without_asking():
+    from tool_approval import ApprovalPolicy
+
+    agent = Agent(scripted([call('fetch', '1', profile='jail'), call('fetch', '2', profile='none')], 'done'))
+
+    @agent.tool
+    def fetch(ctx: RunContext[Any], profile: str) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={'missing_capabilities': ['net'], 'isolation_profile': profile})
+        return 'fetched'
+
+    ui = ScriptedUI(['n'])
+    controller = ApprovalController(ui=ui, policy=ApprovalPolicy(auto_grant={'jail': ['net']}))
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    ui.assert_done()
+    assert [outcome for _, outcome in returns(result.all_messages()).values()] == ['success', 'denied']
+
+
+def test_a_nested_agent_asks_with_its_lineage_and_does_not_use_its_parents_approvals():
+    helper, ran = deleting([call('delete', 'h1', path='a')], 'helped')
+    boss = Agent(scripted([call('delete', '1', path='a')], [call('delegate', '2')], 'done'), name='boss')
+    boss.tool_plain(name='delete', requires_approval=True)(lambda path, force=False: 'deleted')
+
+    @boss.tool_plain
+    async def delegate() -> str:
+        return (await helper.run('help')).output
+
+    ui = ScriptedUI(['s', 'n'])
+    boss.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    ui.assert_done()
+    assert ran == []
+    [level] = ui.requests[1].lineage
+    assert (level.agent_name, level.tool_name, level.tool_call_id) == ('boss', 'delegate', '2')
+    assert ui.requests[1].metadata['caller'] == 'janitor'
+
+
+def test_a_nested_agent_uses_its_parents_approvals_where_it_was_told_to():
+    helper, ran = deleting([call('delete', 'h1', path='a')], 'helped')
+    boss, _ = deleting([call('delete', '1', path='a')], [call('delegate', '2')], 'done')
+
+    @boss.tool_plain
+    async def delegate() -> str:
+        return (await helper.run('help')).output
+
+    ui = ScriptedUI(['s'])
+    controller = ApprovalController(ui=ui, memory=ApprovalMemory(shares_with_nested=True))
+    boss.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    ui.assert_done()
+    assert ran == ['a False']
+
+
+def external(*names: str) -> ExternalToolset[Any]:
+    schema = {'type': 'object', 'properties': {'question': {'type': 'string'}}, 'required': ['question']}
+    return ExternalToolset([ToolDefinition(name=name, parameters_json_schema=schema) for name in names])
+
+
+def test_external_calls_are_carried_out_by_their_functions_sync_and_async():
+    agent = Agent(
+        scripted([call('ask', '1', question='age?'), call('look', '2', question='name?')], 'done'),
+        toolsets=[external('ask', 'look')],
+    )
+
+    async def ask(question: str):
+        return f'{question} 42'
+
+    def look(ctx: RunContext[Any], question: str):
+        return f'{question} {ctx.deps}'
+
+    handler = approval_handler(ApprovalController(), external={'ask': ask, 'look': look})
+    result = agent.run_sync('go', deps='ada', deferred_tool_handler=handler)
+
+    assert returns(result.all_messages()) == {'1': ('age? 42', 'success'), '2': ('name? ada', 'success')}
+
+
+def test_external_calls_start_only_after_every_decision_of_the_batch():
+    agent, ran = deleting(
+        [call('ask', '1', question='?'), call('delete', '2', path='a')], 'done', toolsets=[external('ask')]
+    )
+    order: list[str] = []
+
+    def ask(question: str):
+        order.append('asked')
+        return 'answer'
+
+    def decide(request: ApprovalRequest):
+        order.append('decided')
+        return True
+
+    handler = approval_handler(ApprovalController(ui=RecordingUI(decide)), external={'ask': ask})
+    agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert order == ['decided', 'asked']
+    assert ran == ['a False']
+
+
+def test_an_external_call_that_fails_is_a_failure_for_the_model_and_tells_no_secret():
+    agent = Agent(scripted([call('ask', '1', question='?')], 'done'), toolsets=[external('ask')])
+    log = Log()
+
+    def ask(question: str):
+        raise RuntimeError('SECRET')
+
+    handler = approval_handler(ApprovalController(audit=log), external={'ask': ask})
+    result = agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert returns(result.all_messages())['1'] == ("The call of 'ask' failed (RuntimeError).", FAILED)
+    assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
+    assert 'SECRET' not in str(log.entries)
+
+
+def test_an_external_call_with_arguments_outside_of_its_schema_is_not_started():
+    agent = Agent(scripted([call('ask', '1', question=['SECRET'])], 'done'), toolsets=[external('ask')])
+
+    def ask(question: str):
+        raise AssertionError
+
+    handler = approval_handler(ApprovalController(), external={'ask': ask})
+    result = agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert returns(result.all_messages())['1'] == (
+        "The arguments of 'ask' cannot be used: they do not fit its schema (question: type).",
+        FAILED,
+    )
+
+
+def test_an_external_call_that_nothing_can_carry_out_is_a_clear_failure():
+    agent = Agent(scripted([call('ask', '1', question='?')], 'done'), toolsets=[external('ask')])
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController()))
+
+    assert returns(result.all_messages())['1'] == ("Nothing here can carry out 'ask'.", FAILED)
+
+
+@pytest.mark.parametrize(('answer', 'told'), [(True, ('42', 'success')), ('better not', ('better not', FAILED))])
+def test_an_external_call_that_policy_requires_approval_for_is_asked_about(answer: Any, told: Any):
+    agent = Agent(scripted([call('ask', '1', question='?')], 'done'), toolsets=[external('ask')])
+    ui = ScriptedUI([answer])
+    controller = ApprovalController(ui=ui, policy={'ask': {'approval': 'required'}})
+
+    result = agent.run_sync(
+        'go', deferred_tool_handler=approval_handler(controller, external={'ask': lambda question: '42'})
+    )
+
+    ui.assert_done()
+    assert returns(result.all_messages())['1'] == told
+
+
+def test_an_external_call_that_is_blocked_is_refused():
+    agent = Agent(scripted([call('ask', '1', question='?')], 'done'), toolsets=[external('ask')])
+    controller = ApprovalController(policy={'ask': {'approval': 'blocked'}})
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller, external={'ask': print}))
+
+    assert returns(result.all_messages())['1'] == ("The tool 'ask' is blocked by policy.", FAILED)
+
+
+def test_an_external_call_runs_with_what_the_approver_made_of_its_arguments_if_they_fit():
+    for arguments, told in (
+        ({'question': 'age?'}, ('age?', 'success')),
+        (
+            {'question': 1},
+            ("The approver's arguments cannot be used: they do not fit its schema (question: type).", FAILED),
+        ),
+    ):
+        agent = Agent(scripted([call('ask', '1', question='?')], 'done'), toolsets=[external('ask')])
+        ui = RecordingUI(ApprovalDecision(approved=True, override_args=arguments))
+        controller = ApprovalController(ui=ui, policy={'ask': {'approval': 'required'}})
+        handler = approval_handler(controller, external={'ask': lambda question: question})
+
+        result = agent.run_sync('go', deferred_tool_handler=handler)
+
+        assert returns(result.all_messages())['1'] == told
+
+
+def test_a_tool_that_defers_to_elsewhere_by_raising_is_carried_out_too():
+    agent = Agent(scripted([call('slow', '1', question='?')], 'done'))
+
+    @agent.tool_plain
+    def slow(question: str) -> str:
+        raise CallDeferred
+
+    result = agent.run_sync(
+        'go', deferred_tool_handler=approval_handler(ApprovalController(), external={'slow': lambda question: 'fast'})
+    )
+
+    assert returns(result.all_messages())['1'] == ('fast', 'success')
+
+
+def test_it_decides_through_the_hosts_own_capability_too():
+    import pydantic_ai
+
+    ui = ScriptedUI([True, 'no'])
+    handler = approval_handler(ApprovalController(ui=ui))
+    agent = pydantic_ai.Agent(
+        scripted([call('delete', '1'), call('delete', '2')], 'done'), capabilities=[HandleDeferredToolCalls(handler)]
+    )
+    agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+
+    result = agent.run_sync('go')
+
+    ui.assert_done()
+    assert returns(result.all_messages()) == {'1': ('deleted', 'success'), '2': ('no', 'denied')}
+
+
+def test_it_decides_while_a_run_streams():
+    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+    handler = approval_handler(ApprovalController(ui=approve_all()))
+
+    async def main():
+        async with agent.run_stream('go', deferred_tool_handler=handler) as stream:
+            return await stream.get_output()
+
+    assert asyncio.run(main()) == 'done'
+    assert ran == ['a False']
+
+
+def test_cancelling_the_run_cancels_the_question_and_runs_nothing():
+    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+
+    async def main():
+        asked, gone = asyncio.Event(), asyncio.Event()
+
+        class Waiting:
+            async def choose(self, request: Any, *, mode: Any):
+                asked.set()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    gone.set()
+                raise AssertionError
+
+        handler = approval_handler(ApprovalController(ui=Waiting()))
+        run = asyncio.create_task(agent.run('go', deferred_tool_handler=handler))
+        await asked.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert gone.is_set()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+    assert ran == []
+
+
+def test_nobody_to_ask_denies_with_the_reason():
+    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController()))
+
+    assert ran == []
+    assert returns(result.all_messages())['1'] == (
+        'There is nobody to ask for approval, so the call was denied.',
+        'denied',
+    )
+
+
+def test_a_denial_without_a_note_uses_the_hosts_own_words():
+    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=RecordingUI(False))))
+
+    assert returns(result.all_messages())['1'] == ('The tool call was denied.', 'denied')
+
+
+def test_secrets_of_a_host_object_that_has_no_json_form_deny_the_call():
+    from tool_approval.integrations.pydantic_ai import build_approval_requests
+
+    requests = DeferredToolRequests(
+        approvals=[
+            ToolCallPart('delete', '{"path": "a", "path": "b"}', tool_call_id='1'),
+            ToolCallPart('delete', 'no json', tool_call_id='2'),
+            ToolCallPart('delete', '[1]', tool_call_id='3'),
+            ToolCallPart('delete', '{"n": NaN}', tool_call_id='4'),
+            ToolCallPart('delete', None, tool_call_id='5'),
+        ]
+    )
+
+    async def main():
+        controller = ApprovalController('approve_all')
+        return await controller.request_approvals(build_approval_requests(requests))
+
+    decisions = asyncio.run(main())
+
+    assert [decision.approved for decision in decisions] == [False, False, False, False, True]
+    assert decisions[0].note == (
+        "The arguments of 'delete' cannot be read (an object names a key twice), so the call was denied."
+    )
+
+
+def test_deny_all_is_a_ui_that_says_why():
+    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=deny_all('closed'))))
+
+    assert ran == []
+    assert returns(result.all_messages())['1'] == ('closed', 'denied')

@@ -1,0 +1,36 @@
+"""What becomes of what the toolset, the handler and the call say."""
+
+from typing import Any
+
+import pytest
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai_deferred import Agent
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.testing import ScriptedUI
+
+from tests.loop.scripted import call, scripted
+from tool_approval import ApprovalController
+
+
+def delete(path: str) -> str:
+    return f'deleted {path}'
+
+
+@pytest.mark.parametrize(
+    ('toolset', 'handler', 'session'), [('ada', None, 'ada'), (None, 'ada', 'ada'), ('ada', 'eve', 'eve')]
+)
+def test_the_session_is_the_handlers_where_it_names_one_and_else_the_toolsets(toolset: Any, handler: Any, session: str):
+    ui = ScriptedUI(['s'])
+    controller = ApprovalController(ui=ui)
+    tools: FunctionToolset[Any] = FunctionToolset([delete])
+
+    for _ in range(2):
+        agent = Agent(
+            scripted([call('delete', '1', path='a')], 'done'),
+            name='janitor',
+            toolsets=[ApprovalToolset(tools, controller, session=toolset)],
+        )
+        agent.run_sync('go', deferred_tool_handler=approval_handler(controller, session=handler))
+
+    ui.assert_done()
+    assert (ui.requests[0].session_id, ui.requests[0].metadata['session_id']) == (session, session)

@@ -1,0 +1,474 @@
+"""A toolset under policy: what is deferred, what runs, what is refused, and that nothing of the inner one is lost."""
+
+import asyncio
+from typing import Any
+
+import pydantic_ai
+import pytest
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.capabilities import HandleDeferredToolCalls
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, FunctionToolset, WrapperToolset
+from pydantic_ai_deferred import Agent
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
+
+from tests.loop.scripted import call, returns, scripted
+from tool_approval import (
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalRequest,
+    ApprovalResult,
+    RememberOption,
+    requires_approval,
+)
+
+from .test_handler import FAILED, Log
+
+
+def files(ran: list[str], **kwargs: Any) -> FunctionToolset[Any]:
+    toolset: FunctionToolset[Any] = FunctionToolset(id='files', **kwargs)
+
+    @toolset.tool_plain
+    def read(path: str) -> str:
+        ran.append(f'read {path}')
+        return 'content'
+
+    @toolset.tool_plain
+    def write(path: str, content: str = '') -> str:
+        ran.append(f'write {path} {content}')
+        return 'written'
+
+    return toolset
+
+
+def run(toolset: AbstractToolset[Any], controller: ApprovalController, *responses: Any, **handler: Any):
+    agent = Agent(scripted(*responses, 'done'), name='clerk', toolsets=[toolset])
+    return returns(agent.run_sync('go', deferred_tool_handler=approval_handler(controller, **handler)).all_messages())
+
+
+def test_every_tool_of_a_wrapped_toolset_needs_approval_unless_something_says_otherwise():
+    ran: list[str] = []
+    ui = ScriptedUI([True, 'no'])
+    controller = ApprovalController(ui=ui)
+
+    told = run(
+        ApprovalToolset(files(ran), controller), controller, [call('read', '1', path='a'), call('write', '2', path='b')]
+    )
+
+    ui.assert_done()
+    assert ran == ['read a']
+    assert told == {'1': ('content', 'success'), '2': ('no', 'denied')}
+
+
+def test_the_default_none_is_a_choice_made_in_code():
+    ran: list[str] = []
+    controller = ApprovalController('strict')
+
+    run(ApprovalToolset(files(ran), controller, default='none'), controller, [call('read', '1', path='a')])
+
+    assert ran == ['read a']
+
+
+def test_configuration_pre_approves_requires_and_blocks():
+    ran: list[str] = []
+    ui = ScriptedUI(['n'])
+    policy = {'read': {'approval': 'none'}, 'write': {'approval': 'required', 'description': 'Write a file'}}
+    controller = ApprovalController(ui=ui, policy=policy)
+
+    run(
+        ApprovalToolset(files(ran), controller), controller, [call('read', '1', path='a'), call('write', '2', path='b')]
+    )
+
+    ui.assert_done()
+    assert ran == ['read a']
+    assert ui.requests[0].description == 'Write a file'
+
+
+def test_a_blocked_call_never_becomes_a_question_and_is_written_down():
+    ran: list[str] = []
+    log = Log()
+    controller = ApprovalController('approve_all', policy={'*': {'approval': 'blocked'}}, audit=log)
+
+    told = run(ApprovalToolset(files(ran), controller), controller, [call('read', '1', path='a')])
+
+    assert ran == []
+    assert told == {'1': ("The tool 'read' is blocked by policy.", FAILED)}
+    assert log.told == [('decision', False, '1')]
+
+
+def test_a_blocked_call_stays_blocked_when_somebody_else_approves_it():
+    ran: list[str] = []
+    controller = ApprovalController(policy={'write': {'approval': 'none'}})
+    agent = pydantic_ai.Agent(
+        scripted([call('write', '1', path='a')], 'done'),
+        toolsets=[ApprovalToolset(files(ran), controller).approval_required()],
+        output_type=[str, DeferredToolRequests],
+    )
+    stopped = agent.run_sync('go')
+    blocking = ApprovalController(policy={'write': {'approval': 'blocked'}})
+
+    result = agent.run_sync(
+        message_history=stopped.all_messages(),
+        deferred_tool_results=DeferredToolResults(approvals={'1': True}),
+        toolsets=[],
+        infer_name=False,
+    )
+    assert result.output == 'done'
+    assert ran == ['write a ']
+
+    strict = pydantic_ai.Agent(
+        scripted([call('write', '1', path='a')], 'done'), toolsets=[ApprovalToolset(files(ran), blocking)]
+    )
+    result = strict.run_sync(
+        message_history=stopped.all_messages(), deferred_tool_results=DeferredToolResults(approvals={'1': True})
+    )
+
+    assert ran == ['write a ']
+    assert returns(result.all_messages())['1'] == ("The tool 'write' is blocked by policy.", FAILED)
+
+
+class Judging(WrapperToolset[Any]):
+    """An inner toolset with logic of its own."""
+
+    def needs_approval(self, name: str, args: dict[str, Any], ctx: RunContext[Any]) -> Any:
+        match args.get('path'):
+            case 'free':
+                return ApprovalResult.pre_approved()
+            case 'never':
+                return ApprovalResult.blocked('never')
+            case 'folder/a' | 'folder/b':
+                return ApprovalResult.needs_approval(
+                    description=f'for {ctx.deps}',
+                    payload={'path': args['path']},
+                    remember_options=(
+                        RememberOption(kind='directory', label='all of folder/', payload={'folder': 'folder'}),
+                    ),
+                )
+            case 'broken':
+                raise RuntimeError('SECRET')
+            case _:
+                return {'description': 'a dictionary'}
+
+
+def test_the_inner_toolsets_own_logic_decides_and_sees_the_run():
+    ran: list[str] = []
+    ui = RecordingUI(True)
+    controller = ApprovalController(ui=ui)
+    toolset = ApprovalToolset(Judging(files(ran)), controller)
+
+    told = run(
+        toolset,
+        controller,
+        [
+            call('read', str(number), path=path)
+            for number, path in enumerate(['free', 'never', 'folder/a', 'x', 'broken'])
+        ],
+    )
+
+    assert ran == ['read free', 'read folder/a', 'read x']
+    assert [request.description for request in ui.requests] == ['for None', 'a dictionary']
+    assert told['1'] == ('never', FAILED)
+    assert told['4'] == (
+        "The approval check of 'read' failed (RuntimeError), so the call was not run.",
+        FAILED,
+    )
+
+
+def test_a_wider_option_of_the_verdict_is_offered_and_covers_what_it_says():
+    ran: list[str] = []
+    wide = ApprovalDecision(approved=True, remember='session', remember_option='directory')
+    ui = ScriptedUI([wide, 'n'])
+    controller = ApprovalController(ui=ui)
+    toolset = ApprovalToolset(Judging(files(ran)), controller)
+
+    run(
+        toolset,
+        controller,
+        [call('read', '1', path='folder/a')],
+        [call('read', '2', path='folder/b')],
+        [call('read', '3', path='elsewhere')],
+    )
+
+    ui.assert_done()
+    assert ran == ['read folder/a', 'read folder/b']
+
+
+def test_configuration_overrides_the_tools_own_logic_but_never_its_block():
+    ran: list[str] = []
+    controller = ApprovalController('strict', policy={'read': {'approval': 'none'}})
+    toolset = ApprovalToolset(Judging(files(ran)), controller)
+
+    told = run(toolset, controller, [call('read', '1', path='x'), call('read', '2', path='never')])
+
+    assert ran == ['read x']
+    assert told['2'] == ('never', FAILED)
+
+
+def test_a_decorated_function_says_what_is_shown_and_remembered():
+    toolset: FunctionToolset[Any] = FunctionToolset()
+
+    @toolset.tool_plain
+    @requires_approval(description=lambda args: f'Mail to {args["to"]}', exclude_keys={'body'})
+    def mail(to: str, body: str) -> str:
+        return f'mailed {to}'
+
+    ui = ScriptedUI(['s'])
+    controller = ApprovalController(ui=ui)
+
+    told = run(
+        ApprovalToolset(toolset, controller, default='none'),
+        controller,
+        [call('mail', '1', to='ada', body='one')],
+        [call('mail', '2', to='ada', body='two')],
+    )
+
+    ui.assert_done()
+    assert ui.requests[0].description == 'Mail to ada'
+    assert told == {'1': ('mailed ada', 'success'), '2': ('mailed ada', 'success')}
+
+
+def test_a_decorated_function_is_found_behind_renaming_and_combining():
+    toolset: FunctionToolset[Any] = FunctionToolset()
+    toolset.tool_plain(requires_approval(description='decorated')(_nothing))
+    ui = approve_all()
+    controller = ApprovalController(ui=ui)
+    combined = CombinedToolset([toolset.prefixed('a'), FunctionToolset()])
+
+    run(ApprovalToolset(combined, controller, default='none'), controller, [call('a__nothing', '1')])
+
+    assert [request.description for request in ui.requests] == ['decorated']
+
+
+def _nothing() -> str:
+    return 'nothing'
+
+
+def test_declared_deferrals_of_the_inner_toolset_are_its_own_so_that_configuration_holds_for_them():
+    toolset: FunctionToolset[Any] = FunctionToolset()
+    toolset.tool_plain(name='free', requires_approval=True)(lambda: 'ran free')
+    toolset.tool_plain(name='asked', requires_approval=True)(lambda: 'ran asked')
+    ui = ScriptedUI([True])
+    controller = ApprovalController(ui=ui, policy={'free': {'approval': 'none'}})
+
+    told = run(ApprovalToolset(toolset, controller), controller, [call('free', '1'), call('asked', '2')])
+
+    ui.assert_done()
+    assert [request.tool_name for request in ui.requests] == ['asked']
+    assert told == {'1': ('ran free', 'success'), '2': ('ran asked', 'success')}
+
+
+def test_it_works_with_the_hosts_own_capability_and_is_bound_there_too():
+    ran: list[str] = []
+    log = Log()
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'safe'}))
+    controller = ApprovalController(ui=ui, audit=log)
+    agent = pydantic_ai.Agent(
+        scripted([call('write', '1', path='/')], 'done'),
+        toolsets=[ApprovalToolset(files(ran), controller)],
+        capabilities=[HandleDeferredToolCalls(approval_handler(controller))],
+    )
+
+    told = returns(agent.run_sync('go').all_messages())
+
+    assert ran == ['write safe ']
+    assert told['1'][0].endswith('It ran with: {"content":"","path":"safe"}]')
+    assert log.told == [('decision', True, '1'), ('outcome', 'executed', '1')]
+
+
+class Swapping(WrapperToolset[Any]):
+    """Between the approval and the tool, somebody swaps the arguments."""
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
+        if ctx.tool_call_approved:
+            tool_args = {**tool_args, 'path': '/'}
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+
+@pytest.mark.parametrize('layer', ['ours', 'host'])
+def test_arguments_swapped_after_the_approval_are_refused(layer: str):
+    ran: list[str] = []
+    log = Log()
+    controller = ApprovalController(ui=approve_all(), audit=log)
+    toolset = Swapping(ApprovalToolset(files(ran), controller))
+    handler = approval_handler(controller)
+    model = scripted([call('write', '1', path='a')], 'done')
+    if layer == 'ours':
+        result = Agent(model, toolsets=[toolset], deferred_tool_handler=handler).run_sync('go')
+    else:
+        agent = pydantic_ai.Agent(model, toolsets=[toolset], capabilities=[HandleDeferredToolCalls(handler)])
+        result = agent.run_sync('go')
+
+    assert ran == []
+    assert returns(result.all_messages())['1'] == (
+        'The call changed after it was approved, so it was not run.',
+        FAILED,
+    )
+    assert ('outcome', 'refused', '1') in log.told
+
+
+class Watching(WrapperToolset[Any]):
+    """A tool that declares what the person looked at."""
+
+    content = 'old'
+
+    def check_approval(self, ctx: Any) -> ApprovalRequest:
+        return ApprovalRequest(tool_name=ctx.tool_name, args=ctx.args, bound_to={'content': self.content})
+
+
+def test_what_the_tool_declares_must_not_change_between_consent_and_execution_either():
+    ran: list[str] = []
+    watching = Watching(files(ran))
+
+    def change(request: ApprovalRequest) -> bool:
+        watching.content = 'new'
+        return True
+
+    controller = ApprovalController(ui=RecordingUI(change))
+    told = run(ApprovalToolset(watching, controller), controller, [call('write', '1', path='a')])
+
+    assert ran == []
+    assert told['1'] == ('The call changed after it was approved, so it was not run.', FAILED)
+
+
+def test_one_batch_reaches_the_handler():
+    ran: list[str] = []
+    batches: list[int] = []
+    ui = approve_all()
+    controller = ApprovalController(ui=ui)
+    inner = approval_handler(controller)
+
+    async def counting(ctx: Any, requests: DeferredToolRequests) -> DeferredToolResults:
+        batches.append(len(requests.approvals))
+        return await inner(ctx, requests)
+
+    agent = Agent(
+        scripted([call('read', '1', path='a'), call('write', '2', path='b')], 'done'),
+        toolsets=[ApprovalToolset(files(ran), controller)],
+    )
+    agent.run_sync('go', deferred_tool_handler=counting)
+
+    assert batches == [2]
+
+
+def test_without_a_handler_the_calls_leave_the_run():
+    controller = ApprovalController()
+    agent = pydantic_ai.Agent(
+        scripted([call('read', '1', path='a')], 'done'),
+        toolsets=[ApprovalToolset(files([]), controller)],
+        output_type=[str, DeferredToolRequests],
+    )
+
+    output = agent.run_sync('go').output
+
+    assert isinstance(output, DeferredToolRequests)
+    metadata = output.metadata['1']
+    assert metadata['approval_description'] == "read(path='a')"
+    assert metadata['approval_policy'] == 'needs_approval'
+    assert metadata['toolset_id'] == 'files'
+
+
+def test_the_inner_toolsets_whole_lifecycle_is_kept():
+    events: list[str] = []
+
+    class Living(WrapperToolset[Any]):
+        @property
+        def id(self) -> str:
+            return 'living'
+
+        async def __aenter__(self):
+            events.append('enter')
+            return await super().__aenter__()
+
+        async def __aexit__(self, *args: object):
+            events.append('exit')
+            return await super().__aexit__(*args)
+
+        async def for_run(self, ctx: Any) -> AbstractToolset[Any]:
+            events.append('for_run')
+            return Living(self.wrapped)
+
+        async def get_instructions(self, ctx: Any) -> str:
+            return 'Be careful with files.'
+
+    controller = ApprovalController('approve_all')
+    toolset = ApprovalToolset(Living(files([])), controller)
+    assert toolset.id == 'living'
+
+    agent = Agent(scripted([call('read', '1', path='a')], 'done'), toolsets=[toolset])
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    assert events[0] == 'for_run'
+    assert (events.count('enter'), events.count('exit')) == (1, 1)
+    assert 'Be careful with files.' in (result.all_messages()[0].instructions or '')
+
+
+def test_tool_definitions_pass_unchanged_but_for_the_kind():
+    inner = files([])
+    inner.tool_plain(name='declared', requires_approval=True)(lambda: '')
+    wrapped = ApprovalToolset(inner, ApprovalController())
+
+    async def main():
+        context = RunContext(deps=None, model=scripted(), usage=pydantic_ai.RunUsage())
+        return await inner.get_tools(context), await wrapped.get_tools(context)
+
+    own, ours = asyncio.run(main())
+
+    assert {name: tool.tool_def.parameters_json_schema for name, tool in own.items()} == {
+        name: tool.tool_def.parameters_json_schema for name, tool in ours.items()
+    }
+    assert own['declared'].tool_def.kind == 'unapproved'
+    assert {tool.tool_def.kind for tool in ours.values()} == {'function'}
+
+
+def test_arguments_without_a_json_form_are_refused_before_anybody_is_asked():
+    ran: list[str] = []
+    toolset: FunctionToolset[Any] = FunctionToolset()
+
+    @toolset.tool_plain
+    def scale(by: float) -> str:
+        ran.append('scaled')
+        return 'scaled'
+
+    ui = approve_all()
+    log = Log()
+    controller = ApprovalController(ui=ui, audit=log)
+    told = run(ApprovalToolset(toolset, controller), controller, [call('scale', '1', by=float('nan'))])
+
+    assert (ran, ui.requests) == ([], [])
+    assert told['1'] == (
+        "The arguments of 'scale' cannot be judged (a number that is too long or not finite), so the call was not run.",
+        FAILED,
+    )
+    assert log.told == [('decision', False, '1')]
+
+
+def test_a_failing_tool_is_written_down_as_failed_once():
+    toolset: FunctionToolset[Any] = FunctionToolset()
+
+    @toolset.tool_plain
+    def fail() -> str:
+        raise RuntimeError('SECRET')
+
+    for make in ('ours', 'host'):
+        log = Log()
+        controller = ApprovalController(ui=approve_all(), audit=log)
+        handler = approval_handler(controller)
+        toolsets = [ApprovalToolset(toolset, controller)]
+        model = scripted([call('fail', '1')], 'done')
+        agent: Any = (
+            Agent(model, toolsets=toolsets, deferred_tool_handler=handler)
+            if make == 'ours'
+            else pydantic_ai.Agent(model, toolsets=toolsets, capabilities=[HandleDeferredToolCalls(handler)])
+        )
+        with pytest.raises(RuntimeError):
+            agent.run_sync('go')
+        assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
+        assert 'SECRET' not in str(log.entries)
+
+
+def test_what_is_no_toolset_and_no_default_is_refused_where_it_is_given():
+    with pytest.raises(UserError, match='wraps a toolset, not list'):
+        ApprovalToolset([], ApprovalController())  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="must be 'required' or 'none'"):
+        ApprovalToolset(files([]), ApprovalController(), default='never')  # type: ignore[arg-type]

@@ -1,0 +1,71 @@
+"""What several tests of the core put together with."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any
+
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest, execute_tool
+
+NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+KEY = b'k' * 32
+
+
+def noon() -> datetime:
+    """A clock that stands still."""
+    return NOON
+
+
+class ListSink:
+    """An audit sink in memory."""
+
+    def __init__(self):
+        self.entries: list[Mapping[str, Any]] = []
+
+    def record(self, entry):
+        self.entries.append(deepcopy(dict(entry)))
+
+    def decisions(self):
+        return [entry for entry in self.entries if entry['event'] == 'decision']
+
+    def outcomes(self):
+        return [entry['outcome'] for entry in self.entries if entry['event'] == 'outcome']
+
+
+def request_for(path: Any = 'a', **fields: Any) -> ApprovalRequest:
+    return ApprovalRequest(**{'tool_name': 'delete', 'args': {'path': path}, **fields})
+
+
+def decide(controller: ApprovalController, request: ApprovalRequest) -> ApprovalDecision:
+    return asyncio.run(controller.request_approval(request))
+
+
+def decide_all(controller: ApprovalController, *requests: ApprovalRequest) -> list[ApprovalDecision]:
+    return asyncio.run(controller.request_approvals(requests))
+
+
+def run_tool(function: Callable[..., Any], args: Mapping[str, Any], controller: ApprovalController, **rest: Any) -> Any:
+    return asyncio.run(execute_tool(function, function.__name__, args, controller, **rest))
+
+
+def start_python(script: str, *arguments: object) -> 'subprocess.Popen[bytes]':
+    """A process of its own that runs `script`; close its standard input when it may begin."""
+    return subprocess.Popen(
+        [sys.executable, '-c', script, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def finish(*processes: 'subprocess.Popen[bytes]') -> list[tuple[int, str, str]]:
+    """Let all of them begin at once, and wait: return code, output, errors of each."""
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+    ended = [(process, process.communicate(timeout=120)) for process in processes]
+    return [(process.returncode, output.decode(), errors.decode()) for process, (output, errors) in ended]

@@ -1,0 +1,154 @@
+"""What a configuration may say, and what an error tells of a mistake in it."""
+
+import sys
+
+import pytest
+from pydantic import ValidationError
+from tool_approval.config import read_config
+from tool_approval.places import dotted
+
+from tool_approval import ApprovalConfigError, ApprovalPolicy, MissingExtraError, PolicyConfig, ToolRule
+
+
+def mistake_in(document, **where):
+    with pytest.raises(ApprovalConfigError) as mistake:
+        read_config(document, **where)
+    return mistake.value
+
+
+def test_an_empty_configuration_says_nothing():
+    assert read_config({}) == PolicyConfig(default=None, tools={}, auto_grant={})
+
+
+@pytest.mark.parametrize('document', [{'tools': None}, {'auto_grant': None}, {'tools': {}, 'auto_grant': None}])
+def test_a_section_with_nothing_in_it_says_nothing(document):
+    assert read_config(document) == PolicyConfig()
+
+
+@pytest.mark.parametrize('approval', ['required', 'none', 'blocked', None])
+def test_c1_c13_a_tool_has_one_of_three_values_or_none(approval):
+    config = read_config({'tools': {'write': {'approval': approval, 'description': 'Write'}, 'read': None, 'list': {}}})
+
+    assert config.tools == {
+        'write': ToolRule(approval=approval, description='Write'),
+        'read': ToolRule(),
+        'list': ToolRule(),
+    }
+
+
+def test_a_configuration_survives_being_written_and_read():
+    config = read_config({'default': 'none', 'tools': {'rm*': {'approval': 'blocked'}}, 'auto_grant': {'vm': ['net']}})
+
+    assert read_config(config.model_dump()) == config
+
+
+def test_a_configuration_cannot_be_changed():
+    with pytest.raises(ValidationError):
+        PolicyConfig().default = 'none'
+
+
+@pytest.mark.parametrize(
+    ('document', 'key', 'problem'),
+    [
+        ({'tool': {}}, 'tool', 'unknown key; did you mean `tools`?'),
+        ({'defaults': 'none'}, 'defaults', 'unknown key; did you mean `default`?'),
+        ({'policy': {}}, 'policy', 'unknown key'),
+        ({'pre_approved': ['read']}, 'pre_approved', 'unknown key'),
+        ({'tools': {'rm': {'aproval': 'none'}}}, 'tools.rm.aproval', 'unknown key; did you mean `approval`?'),
+        ({'tools': {'rm': {'desc': 'x'}}}, 'tools.rm.desc', 'unknown key'),
+        (
+            {'tools': {'rm': {'pre_approved': True}}},
+            'tools.rm.pre_approved',
+            'unknown key; did you mean `approval`?',
+        ),
+        (
+            {'tools': {'rm': {'approval': 'require'}}},
+            'tools.rm.approval',
+            'unknown value `require`; did you mean `required`?; use `required`, `none`, `blocked`',
+        ),
+        (
+            {'tools': {'rm': {'approval': 'deny'}}},
+            'tools.rm.approval',
+            'unknown value `deny`; did you mean `blocked`?; use `required`, `none`, `blocked`',
+        ),
+        (
+            {'tools': {'rm': {'approval': 'once_per_session'}}},
+            'tools.rm.approval',
+            'unknown value `once_per_session`; use `required`, `none`, `blocked`',
+        ),
+        (
+            {'tools': {'rm': {'approval': False}}},
+            'tools.rm.approval',
+            'unknown value False; YAML reads yes, no, on and off as true and false; use `required`, `none`, `blocked`',
+        ),
+        ({'tools': {'rm': {'approval': 1}}}, 'tools.rm.approval', 'not a text; use `required`, `none`, `blocked`'),
+        ({'tools': {'rm': {'approval': []}}}, 'tools.rm.approval', 'not a text; use `required`, `none`, `blocked`'),
+        ({'tools': {'rm': {'description': 2026}}}, 'tools.rm.description', 'not a text; quote it'),
+        ({'tools': {'rm': {'description': ['a']}}}, 'tools.rm.description', 'not a text; quote it'),
+        ({'tools': {'rm': 'blocked'}}, 'tools.rm', 'not a rule; write one as `{approval: required}`'),
+        ({'tools': {'rm': ['blocked']}}, 'tools.rm', 'not a rule; write one as `{approval: required}`'),
+        ({'tools': ['rm']}, 'tools', 'not a mapping of keys to values'),
+        ({'tools': {1: {}}}, 'tools.1', 'not a text; quote it'),
+        ({'default': 'blocked'}, 'default', 'unknown value `blocked`; use `required`, `none`'),
+        ({'default': 'deny'}, 'default', 'unknown value `deny`; use `required`, `none`'),
+        ({'auto_grant': ['vm']}, 'auto_grant', 'not a mapping of keys to values'),
+        ({'auto_grant': {'vm': 'net'}}, 'auto_grant.vm', 'not a list'),
+        ({'auto_grant': {'vm': ['net', None]}}, 'auto_grant.vm.1', 'not a text; quote it'),
+    ],
+)
+def test_c11_a_mistake_is_an_error_that_names_the_key_and_what_would_be_right(document, key, problem):
+    mistake = mistake_in(document)
+
+    assert (mistake.key, mistake.problem) == (key, problem)
+    assert str(mistake) == f'{key}: {problem}'
+
+
+def test_the_first_mistake_in_the_file_is_named():
+    document = {'tools': {'rm': {'approval': 'x'}}, 'default': 'y', 'unknown': 1}
+    lines = {('tools',): 7, ('tools', 'rm', 'approval'): 9, ('default',): 5, ('unknown',): 3}
+
+    mistake = mistake_in(document, source='policy.yaml', line_of=lines.get)
+
+    assert str(mistake) == 'policy.yaml:3: unknown: unknown key'
+
+
+def test_a_key_or_value_as_long_as_a_file_is_not_quoted_whole():
+    for document in (
+        {'x' * 100_000: 1},
+        {'default': 'x' * 100_000},
+        {'tools': {'x' * 100_000: {'approval': 'y' * 9999}}},
+    ):
+        assert len(str(mistake_in(document))) < 300
+
+
+@pytest.mark.parametrize(
+    ('document', 'shown'),
+    [
+        ({'\x1b[2J': 1}, '\\x1b[2J'),
+        ({'a\nb': 1}, 'a\\nb'),
+        ({'default': '\x1b]0;x\x07'}, '\\x1b]0;x\\x07'),
+        ({'tools': {'\u202e': {'x': 1}}}, '\\u202e'),
+    ],
+)
+def test_an_error_is_safe_to_print_on_a_terminal(document, shown):
+    text = str(mistake_in(document))
+
+    assert shown in text
+    assert text.isprintable()
+
+
+def test_a_key_that_is_no_character_is_an_error():
+    assert mistake_in({'\ud800': 1}).source is None
+
+
+def test_a_path_is_shown_with_dots():
+    assert dotted(('auto_grant', 'vm', 0)) == 'auto_grant.vm.0'
+    assert dotted(()) is None
+
+
+def test_yaml_needs_an_extra_and_says_which(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'yaml', None)
+    monkeypatch.delitem(sys.modules, 'tool_approval.config_yaml', raising=False)
+
+    with pytest.raises(MissingExtraError, match=r"pip install 'tool-approval\[yaml\]'"):
+        ApprovalPolicy.from_yaml('tools: {}')

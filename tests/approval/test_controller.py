@@ -1,0 +1,620 @@
+import asyncio
+import subprocess
+import sys
+import threading
+from copy import deepcopy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tool_approval.storage import FileApprovalStore
+from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
+
+from tool_approval import (
+    ApprovalBlocked,
+    ApprovalConfigError,
+    ApprovalContext,
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalMemory,
+    ApprovalPolicy,
+    ApprovalPresentation,
+    AuditError,
+    LineageEntry,
+    RememberOption,
+    StoreError,
+    canonical_json,
+)
+
+from .parts import KEY, NOON, ListSink, decide, decide_all, noon, request_for
+
+MODES = ('interactive', 'approve_all', 'strict')
+SHOWN = ApprovalPresentation(type='text', content='made late')
+
+
+class Grouping(RecordingUI):
+    """Asks about a group at once."""
+
+    def __init__(self, answer=True):
+        super().__init__(answer)
+        self.groups = []
+
+    def choose_group(self, requests, *, mode):
+        self.groups.append([request.args['path'] for request in requests])
+        return self.choose(requests[0], mode=mode)
+
+
+class Broken:
+    """A sink that cannot write."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def record(self, entry):
+        raise self.error
+
+
+# A14, D16, E10
+@pytest.mark.parametrize('mode', ['approve_all', 'auto_approve'])
+def test_approve_all_approves_without_asking(mode):
+    ui = deny_all()
+
+    decision = decide(ApprovalController(mode, ui=ui, now=noon), request_for())
+
+    assert decision == ApprovalDecision(approved=True, decided_by='mode', decided_at=NOON)
+    assert ui.requests == []
+
+
+# A14, A16, D16, E10, E34
+@pytest.mark.parametrize('mode', ['strict', 'auto_deny'])
+def test_strict_denies_without_asking(mode):
+    ui = approve_all()
+
+    decision = decide(ApprovalController(mode, ui=ui, now=noon), request_for())
+
+    assert decision == ApprovalDecision(
+        approved=False, note='Strict mode: approval required', decided_by='mode', decided_at=NOON
+    )
+    assert ui.requests == []
+
+
+def test_an_unknown_mode_is_refused():
+    with pytest.raises(ValueError, match="unknown mode 'yolo'"):
+        ApprovalController('yolo')
+
+
+@pytest.mark.parametrize('timeout', [0, -1, float('nan')])
+def test_a_timeout_that_nobody_can_meet_is_refused(timeout):
+    with pytest.raises(ValueError, match='positive number of seconds'):
+        ApprovalController(timeout=timeout)
+
+
+def test_a_policy_may_be_given_as_a_mapping():
+    with pytest.raises(ApprovalConfigError):
+        ApprovalController(policy={'delete': {'approval': 'perhaps'}})
+    assert decide(ApprovalController(policy={'delete': {'approval': 'none'}}), request_for()).decided_by == 'policy'
+
+
+# D17, E10: what needs no approval runs in all modes
+@pytest.mark.parametrize('mode', MODES)
+def test_what_policy_pre_approves_is_approved_in_every_mode(mode):
+    ui = deny_all()
+    controller = ApprovalController(mode, ui=ui, policy=ApprovalPolicy({'delete': {'approval': 'none'}}))
+
+    decision = decide(controller, request_for())
+
+    assert (decision.approved, decision.decided_by) == (True, 'policy')
+    assert ui.requests == []
+
+
+# E10: a block stands in all modes, and above memory
+@pytest.mark.parametrize('mode', MODES)
+def test_a_block_beats_every_mode_and_a_remembered_approval(mode):
+    memory = ApprovalMemory()
+    memory.store(request_for(), ApprovalDecision(approved=True, remember='session'))
+    ui = approve_all()
+    controller = ApprovalController(mode, ui=ui, memory=memory, policy={'del*': {'approval': 'blocked'}})
+
+    decision = decide(controller, request_for())
+
+    assert (decision.approved, decision.decided_by) == (False, 'policy')
+    assert decision.note == "The tool 'delete' is blocked by policy."
+    assert ui.requests == []
+
+
+# E32, as approval.md has it: mode before memory
+def test_strict_denies_what_is_remembered():
+    memory = ApprovalMemory()
+    memory.store(request_for(), ApprovalDecision(approved=True, remember='session'))
+
+    assert not decide(ApprovalController('strict', memory=memory), request_for()).approved
+
+
+# A13, D13, D20, E31, E32
+def test_what_was_approved_for_the_session_is_not_asked_about_again():
+    ui = ScriptedUI(['s', True])
+    controller = ApprovalController(ui=ui, now=noon)
+
+    decisions = [decide(controller, request_for(path)) for path in ('a', 'a', 'b')]
+
+    ui.assert_done()
+    assert [request.args['path'] for request in ui.requests] == ['a', 'b']
+    assert decisions[1] == ApprovalDecision(
+        approved=True, note="remembered: delete(path='a')", decided_by='memory', decided_at=NOON
+    )
+
+
+# E30
+def test_an_approval_holds_once_unless_it_is_to_be_remembered():
+    ui = ScriptedUI([True, True])
+    controller = ApprovalController(ui=ui)
+
+    decide(controller, request_for())
+    decide(controller, request_for())
+
+    ui.assert_done()
+
+
+# A15: changed arguments come with the decision
+def test_the_approvers_arguments_are_part_of_the_decision():
+    controller = ApprovalController(ui=RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'b'})))
+
+    decision = decide(controller, request_for())
+
+    assert (decision.approved, decision.override_args) == (True, {'path': 'b'})
+
+
+# A16
+def test_the_approvers_note_is_part_of_the_denial():
+    assert decide(ApprovalController(ui=deny_all('not on a Friday')), request_for()).note == 'not on a Friday'
+
+
+# A12
+def test_every_request_of_a_response_is_decided_in_its_order():
+    ui = RecordingUI(lambda request: request.args['path'] in ('a', 'c'))
+
+    decisions = decide_all(ApprovalController(ui=ui), *(request_for(path) for path in 'abcd'))
+
+    assert [decision.approved for decision in decisions] == [True, False, True, False]
+
+
+def test_no_request_is_decided_where_there_is_none():
+    assert decide_all(ApprovalController()) == []
+
+
+def test_the_ui_knows_which_request_of_how_many_it_asks_about():
+    class Keyboard(RecordingUI):
+        one_at_a_time = True
+
+    ui = Keyboard()
+    memory = ApprovalMemory()
+    memory.store(request_for('b'), ApprovalDecision(approved=True, remember='session'))
+
+    decide_all(ApprovalController(ui=ui, memory=memory), *(request_for(path) for path in 'abc'))
+
+    assert [(each.metadata['position'], each.metadata['batch_size']) for each in ui.requests] == [(1, 3), (3, 3)]
+
+
+def test_the_answer_to_one_question_may_spare_the_next_of_the_same_response():
+    class Keyboard(ScriptedUI):
+        one_at_a_time = True
+
+    ui = Keyboard(['s'])
+
+    decisions = decide_all(ApprovalController(ui=ui), request_for(), request_for())
+
+    ui.assert_done()
+    assert [decision.approved for decision in decisions] == [True, True]
+
+
+def test_questions_of_a_response_are_asked_together():
+    both_open = threading.Barrier(2)
+
+    class Inbox(RecordingUI):
+        def choose(self, request, *, mode):
+            both_open.wait(timeout=60)
+            return super().choose(request, mode=mode)
+
+    decisions = decide_all(ApprovalController(ui=Inbox()), request_for('a'), request_for('b'))
+
+    assert [decision.approved for decision in decisions] == [True, True]
+
+
+# E27
+def test_requests_of_one_group_are_one_question():
+    ui = Grouping()
+    groups = {'a': 'g', 'b': 'h', 'c': 'g', 'd': None, 'e': None}
+    requests = [request_for(path, group_id=group) for path, group in groups.items()]
+
+    decisions = decide_all(ApprovalController(ui=ui), *requests)
+
+    assert ui.groups == [['a', 'c']]
+    assert sorted(request.args['path'] for request in ui.requests) == ['a', 'b', 'd', 'e']
+    assert [decision.approved for decision in decisions] == [True] * 5
+
+
+# E27
+def test_a_ui_that_knows_no_groups_is_asked_one_by_one():
+    ui = RecordingUI()
+
+    decide_all(ApprovalController(ui=ui), *(request_for(path, group_id='g') for path in 'ab'))
+
+    assert sorted(request.args['path'] for request in ui.requests) == ['a', 'b']
+
+
+def test_what_is_decided_without_asking_is_no_part_of_a_group():
+    ui = Grouping()
+    memory = ApprovalMemory()
+    memory.store(request_for('b', group_id='g'), ApprovalDecision(approved=True, remember='session'))
+
+    decide_all(ApprovalController(ui=ui, memory=memory), *(request_for(path, group_id='g') for path in 'abc'))
+
+    assert ui.groups == [['a', 'c']]
+
+
+# E33
+@pytest.mark.parametrize('mode', ['approve_all', 'strict'])
+def test_a_presentation_is_not_made_where_nobody_is_asked(mode):
+    made = []
+    controller = ApprovalController(mode, presenters={'delete': made.append})
+
+    decide(controller, request_for())
+
+    assert made == []
+
+
+# E33
+def test_a_presentation_is_not_made_for_what_is_remembered():
+    made = []
+
+    def present(request):
+        made.append(request.args['path'])
+        return SHOWN
+
+    controller = ApprovalController(ui=RecordingUI('s'), presenters={'delete': present})
+
+    for path in 'aab':
+        decide(controller, request_for(path))
+
+    assert made == ['a', 'b']
+
+
+async def present_on_the_loop(request):
+    return SHOWN
+
+
+@pytest.mark.parametrize(
+    'present', [lambda request: SHOWN, present_on_the_loop, lambda request: present_on_the_loop(1)]
+)
+def test_a_presenter_may_be_sync_or_async(present):
+    ui = approve_all()
+
+    decide(ApprovalController(ui=ui, presenters={'delete': present}), request_for())
+
+    assert [request.presentation for request in ui.requests] == [SHOWN]
+
+
+def test_a_presenter_may_have_nothing_to_show():
+    ui = approve_all()
+
+    decision = decide(ApprovalController(ui=ui, presenters={'delete': lambda request: None}), request_for())
+
+    assert decision.approved
+    assert ui.requests[0].presentation is None
+
+
+def test_a_presentation_that_a_tool_made_itself_is_kept():
+    ui = approve_all()
+    own = ApprovalPresentation(type='command', content='rm a')
+
+    decide(ApprovalController(ui=ui, presenters={'delete': lambda request: SHOWN}), request_for(presentation=own))
+
+    assert ui.requests[0].presentation == own
+
+
+def test_the_configured_description_is_what_is_shown():
+    ui = approve_all()
+    controller = ApprovalController(ui=ui, policy={'delete': {'approval': 'required', 'description': 'Deletes it'}})
+
+    decide(controller, request_for())
+
+    assert ui.requests[0].description == 'Deletes it'
+
+
+@pytest.mark.parametrize(
+    'request_',
+    [
+        request_for(float('nan')),
+        request_for('\ud800'),
+        request_for({1: 'a'}),
+        request_for('a', payload={'path': {1, 2}}),
+        request_for('a', bound_to={'seen': float('inf')}),
+        request_for('a', tool_name='de\ud800lete'),
+        request_for('a', remember_options=(RememberOption(kind='k', label='l', payload={'x': float('nan')}),)),
+    ],
+    ids=['nan', 'surrogate', 'key', 'payload', 'bound to', 'tool name', 'option'],
+)
+@pytest.mark.parametrize('mode', MODES)
+def test_what_has_no_canonical_form_is_denied_in_every_mode(mode, request_):
+    ui = approve_all()
+
+    decision = decide(ApprovalController(mode, ui=ui, audit=ListSink()), request_)
+
+    assert (decision.approved, decision.decided_by) == (False, 'arguments')
+    assert 'cannot be judged' in decision.note
+    assert ui.requests == []
+
+
+def test_changed_arguments_without_a_canonical_form_are_denied():
+    sink = ListSink()
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': float('nan')}))
+
+    decision = decide(ApprovalController(ui=ui, audit=sink), request_for())
+
+    assert (decision.approved, decision.decided_by) == (False, 'arguments')
+    assert [entry['approved'] for entry in sink.entries] == [False]
+
+
+def test_changed_arguments_of_what_has_been_blocked_meanwhile_are_denied():
+    policy = ApprovalPolicy()
+    controller = ApprovalController(policy=policy)
+
+    def choose(request):
+        controller.policy = ApprovalPolicy({'delete': {'approval': 'blocked'}})
+        return ApprovalDecision(approved=True, override_args={'path': 'b'})
+
+    controller.ui = RecordingUI(choose)
+
+    assert decide(controller, request_for()).decided_by == 'policy'
+
+
+def test_to_remember_always_without_a_store_is_an_error_and_approves_nothing():
+    sink = ListSink()
+
+    with pytest.raises(StoreError, match=r'pass `ApprovalMemory\(store\)`'):
+        decide(ApprovalController(ui=RecordingUI('a'), audit=sink), request_for())
+
+    assert sink.entries == []
+
+
+def test_an_error_in_one_of_several_questions_is_raised_as_it_is():
+    controller = ApprovalController(ui=RecordingUI('a'))
+
+    with pytest.raises(StoreError):
+        decide_all(controller, request_for('a'), request_for('b'))
+
+
+def test_what_holds_always_is_remembered_in_the_store(tmp_path):
+    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
+    ui = ScriptedUI(['a'])
+
+    decisions = [
+        decide(ApprovalController(ui=ui, memory=ApprovalMemory(store)), request_for(run_id=None)) for _ in range(2)
+    ]
+
+    ui.assert_done()
+    assert [decision.approved for decision in decisions] == [True, True]
+
+
+def test_a_remembered_approval_of_an_unknown_approver_is_decided_by_memory():
+    memory = ApprovalMemory()
+    memory.store(request_for(), ApprovalDecision(approved=True, remember='session'))
+
+    assert decide(ApprovalController(memory=memory), request_for()).decided_by == 'memory'
+
+
+def test_every_decision_is_written_down_before_it_is_returned_with_what_it_is_bound_to():
+    sink = ListSink()
+    lineage = (LineageEntry(agent_name='root', run_id='r0', tool_name='research', tool_call_id='c0'),)
+    controller = ApprovalController(
+        ui=RecordingUI(ApprovalDecision(approved=True, remember='session', decided_by='ada')),
+        audit=sink,
+        key=KEY,
+        now=noon,
+    )
+    request = request_for(
+        args={'path': 'a', 'content': 'long'},
+        payload={'path': 'a'},
+        metadata={'caller': 'helper'},
+        tool_call_id='call',
+        run_id='run',
+        session_id='chat',
+        lineage=lineage,
+    )
+
+    decide(controller, request)
+    decide(controller, request)
+
+    assert sink.entries[0] == {
+        'event': 'decision',
+        'tool_name': 'delete',
+        'tool_call_id': 'call',
+        'run_id': 'run',
+        'session_id': 'chat',
+        'caller': 'helper',
+        'lineage': [lineage[0].model_dump()],
+        'digest': controller.digest('delete', {'path': 'a', 'content': 'long'}),
+        'payload': {'path': 'a'},
+        'approved': True,
+        'note': None,
+        'has_changed_arguments': False,
+        'changed_payload': None,
+        'remember': 'session',
+        'remember_option': 'exact',
+        'is_remembered': False,
+        'decided_by': 'ada',
+        'decided_at': '2026-03-04T12:00:00+00:00',
+        'mode': 'interactive',
+    }
+    assert sink.entries[1] == {
+        **sink.entries[0],
+        'note': "remembered: delete(path='a')",
+        'remember': 'none',
+        'remember_option': None,
+        'is_remembered': True,
+    }
+
+
+def test_a_decision_that_cannot_be_written_is_a_denial_and_is_not_remembered(caplog):
+    ui = RecordingUI('s')
+    controller = ApprovalController(ui=ui, audit=Broken(AuditError('log', 'the disk is full')), now=noon)
+
+    decision = decide(controller, request_for())
+
+    assert decision == ApprovalDecision(
+        approved=False,
+        note='The decision could not be written to the audit log, so the call was denied.',
+        decided_by='audit',
+        decided_at=NOON,
+    )
+    assert len(controller.memory) == 0
+    assert caplog.messages == ["A call of 'delete' was denied: audit log 'log': the disk is full"]
+
+
+@pytest.mark.parametrize(
+    ('error', 'told'), [(AuditError('log', 'gone'), "audit log 'log': gone"), (ValueError('hunter22'), 'ValueError')]
+)
+def test_an_outcome_that_cannot_be_written_is_logged(caplog, error, told):
+    ApprovalController(audit=Broken(error)).record_outcome(request_for(), 'executed')
+
+    assert caplog.messages == [f"The outcome of a call of 'delete' was not written: {told}"]
+
+
+def test_an_outcome_names_the_call_and_the_kind_of_its_error():
+    sink = ListSink()
+    controller = ApprovalController(audit=sink, key=KEY)
+
+    controller.record_outcome(request_for(tool_call_id='call'), 'failed', error=ValueError('hunter22'))
+
+    assert sink.entries == [
+        {
+            'event': 'outcome',
+            'tool_name': 'delete',
+            'tool_call_id': 'call',
+            'run_id': None,
+            'session_id': None,
+            'caller': None,
+            'lineage': [],
+            'digest': controller.digest('delete', {'path': 'a'}),
+            'outcome': 'failed',
+            'error': 'ValueError',
+        }
+    ]
+
+
+def test_without_a_sink_nothing_is_written():
+    controller = ApprovalController('approve_all')
+
+    controller.record_outcome(request_for(), 'executed')
+    controller.record_block(request_for(), 'never')
+
+    assert decide(controller, request_for()).approved
+
+
+def test_a_block_that_never_became_a_question_is_written_down():
+    sink = ListSink()
+
+    ApprovalController(audit=sink, now=noon).record_block(request_for(), 'never')
+
+    [entry] = sink.entries
+    assert (entry['approved'], entry['note'], entry['decided_by']) == (False, 'never', 'policy')
+
+
+def test_what_runs_without_a_question_is_written_down():
+    sink = ListSink()
+
+    ApprovalController(audit=sink, now=noon).record_pre_approval(request_for())
+
+    [entry] = sink.entries
+    assert (entry['approved'], entry['note'], entry['decided_by']) == (True, None, 'policy')
+
+
+def test_what_policy_decides_and_cannot_be_written_is_an_error():
+    controller = ApprovalController(audit=Broken(AuditError('log', 'gone')))
+
+    with pytest.raises(AuditError):
+        controller.record_block(request_for(), 'never')
+    with pytest.raises(AuditError):
+        controller.record_pre_approval(request_for())
+
+
+@pytest.mark.parametrize('is_lasting', [True, False])
+def test_the_ui_knows_whether_always_can_be_remembered(tmp_path, is_lasting):
+    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json') if is_lasting else None
+    ui = approve_all()
+
+    decide(ApprovalController(ui=ui, memory=ApprovalMemory(store)), request_for())
+
+    assert ui.requests[0].metadata['can_remember_always'] is is_lasting
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text('ab1'),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('ab'), inner, max_size=3),
+    max_leaves=6,
+)
+ARGS = st.dictionaries(st.text('ab', max_size=2), JSON, max_size=3)
+
+
+@given(approved=ARGS, executed=ARGS, seen=ARGS)
+def test_an_approval_is_bound_to_just_its_call(approved, executed, seen):
+    controller = ApprovalController(key=KEY)
+    bound = controller.digest('delete', approved, seen)
+
+    assert controller.is_bound(bound, 'delete', deepcopy(approved), deepcopy(seen))
+    is_same = canonical_json(approved) == canonical_json(executed)
+    assert controller.is_bound(bound, 'delete', executed, seen) is is_same
+
+
+def test_nothing_else_has_the_digest_of_an_approval():
+    controller = ApprovalController()
+    bound = controller.digest('delete', {'path': 'a'}, {'seen': 'x'})
+
+    others = [
+        ('remove', {'path': 'a'}, {'seen': 'x'}),
+        ('delete', {'path': 'b'}, {'seen': 'x'}),
+        ('delete', {'path': 'a', 'force': None}, {'seen': 'x'}),
+        ('delete', {'path': 'a'}, {'seen': 'y'}),
+        ('delete', {'path': 'a'}, {}),
+        ('delete', {'path': 'a'}, None),
+        ('delete', {'path': float('nan')}, {'seen': 'x'}),
+    ]
+
+    assert not any(controller.is_bound(bound, *other) for other in others)
+    assert not controller.is_bound('\ud800', 'delete', {'path': 'a'}, {'seen': 'x'})
+    assert not ApprovalController().is_bound(bound, 'delete', {'path': 'a'}, {'seen': 'x'})
+
+
+def test_policy_is_asked_through_the_controller_before_a_request_is_made():
+    controller = ApprovalController(policy={'delete': {'approval': 'blocked'}})
+    context = ApprovalContext(tool_name='delete', args={})
+
+    assert asyncio.run(controller.judge(context)).is_blocked
+
+
+# E46: what a server says of its own tools approves nothing
+def test_a_tool_that_nothing_is_known_about_needs_approval_whatever_its_server_says():
+    context = ApprovalContext(
+        tool_name='mcp_delete', args={}, metadata={'annotations': {'readOnlyHint': True}, 'approval_policy': 'none'}
+    )
+
+    assert asyncio.run(ApprovalController().judge(context)).is_needs_approval
+
+
+# E47
+def test_the_core_needs_no_framework():
+    script = (
+        'import sys, tool_approval, tool_approval.audit, tool_approval.storage, tool_approval.testing\n'
+        "print(sorted(name for name in ('pydantic_ai', 'langchain', 'langchain_core', 'yaml') if name in sys.modules))"
+    )
+
+    done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=60)
+
+    assert (done.stdout, done.stderr) == ('[]\n', '')
+
+
+def test_refusals_are_permission_errors_with_a_reason():
+    error = ApprovalBlocked('delete', 'never')
+
+    assert isinstance(error, PermissionError)
+    assert str(error) == "Blocked 'delete': never"

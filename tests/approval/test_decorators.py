@@ -1,0 +1,223 @@
+"""`@requires_approval`: the function stays what it was, and says itself that somebody has to consent."""
+
+import asyncio
+import inspect
+
+import pytest
+from tool_approval.testing import RecordingUI
+
+from tool_approval import (
+    ApprovalContext,
+    ApprovalController,
+    ApprovalDenied,
+    execute_tool,
+    requires_approval,
+)
+
+ARGS = {'to': 'ada', 'subject': 'hello', 'body': 'hunter2'}
+
+
+def requested(function, args=ARGS, name='mail'):
+    return function.check_approval(ApprovalContext(tool_name=name, args=args))
+
+
+def mail(to: str, subject: str, body: str) -> str:
+    """Send a mail."""
+    return f'sent to {to}'
+
+
+def test_e9_the_function_is_the_same_and_callable():
+    decorated = requires_approval()(mail)
+
+    assert decorated is mail
+    assert decorated('ada', 'hello', body='hunter2') == 'sent to ada'
+    assert inspect.getdoc(decorated) == 'Send a mail.'
+    assert list(inspect.signature(decorated).parameters) == ['to', 'subject', 'body']
+
+
+def test_e9_without_anything_said_all_arguments_count_and_are_shown():
+    request = requested(requires_approval()(lambda **args: None))
+
+    assert request.payload == ARGS
+    assert request.args == ARGS
+    assert request.description == "mail(to='ada', subject='hello', body='hunter2')"
+
+
+def test_e9_the_description_may_be_a_text():
+    request = requested(requires_approval(description='Send a mail')(lambda **args: None))
+
+    assert request.description == 'Send a mail'
+    assert request.payload == ARGS
+
+
+def test_e9_the_description_may_be_made_from_the_arguments():
+    decorate = requires_approval(description=lambda args: f'Mail to {args["to"]}', exclude_keys={'body'})
+
+    request = requested(decorate(lambda **args: None))
+
+    assert request.description == 'Mail to ada'
+    assert request.payload == {'to': 'ada', 'subject': 'hello'}
+
+
+@pytest.mark.parametrize('exclude_keys', [{'body'}, ['body'], ('body',), 'body', iter(['body'])])
+def test_e7_the_automatic_description_shows_no_excluded_value(exclude_keys):
+    function = requires_approval(exclude_keys=exclude_keys)(lambda **args: None)
+
+    requests = [requested(function), requested(function)]
+
+    for request in requests:
+        assert request.description == "mail(to='ada', subject='hello')"
+        assert request.payload == {'to': 'ada', 'subject': 'hello'}
+        assert request.args == ARGS
+
+
+def test_e7_what_is_excluded_does_not_change_with_the_collection_afterwards():
+    exclude_keys = {'body'}
+    function = requires_approval(exclude_keys=exclude_keys)(lambda **args: None)
+
+    exclude_keys.clear()
+
+    assert 'hunter2' not in requested(function).description
+
+
+def test_e9_a_payload_of_its_own_wins_over_excluded_keys():
+    decorate = requires_approval(payload=lambda args: {'domain': args['to'], 'body': 'kept'}, exclude_keys={'body'})
+
+    request = requested(decorate(lambda **args: None))
+
+    assert request.payload == {'domain': 'ada', 'body': 'kept'}
+
+
+@pytest.mark.parametrize(
+    ('exclude_keys', 'shown'),
+    [
+        ((), "mail(to='ada', body='hunter2')"),
+        ({'body'}, "mail(to='ada')"),
+        ({'subject'}, "mail(to='ada', body='hunter2')"),
+    ],
+)
+def test_e7_with_a_payload_of_its_own_the_description_shows_only_what_is_in_it_and_not_excluded(exclude_keys, shown):
+    decorate = requires_approval(
+        payload=lambda args: {'to': args['to'], 'body': args['body']}, exclude_keys=exclude_keys
+    )
+
+    assert requested(decorate(lambda **args: None)).description == shown
+
+
+def test_e9_a_payload_of_its_own_and_a_description():
+    decorate = requires_approval(payload=lambda args: {}, description=lambda args: 'Send')
+
+    request = requested(decorate(lambda **args: None))
+
+    assert (request.payload, request.description) == ({}, 'Send')
+
+
+def test_a_description_or_payload_function_cannot_change_the_arguments():
+    def careless(args):
+        args['to'] = 'eve'
+        return args
+
+    decorate = requires_approval(description=lambda args: careless(args)['to'], payload=careless)
+    context = ApprovalContext(tool_name='mail', args=ARGS)
+
+    request = decorate(lambda **args: None).check_approval(context)
+
+    assert context.args == ARGS
+    assert request.args == ARGS
+    assert request.payload['to'] == 'eve'
+
+
+def test_e44_the_request_has_the_name_the_model_uses():
+    request = requested(requires_approval()(mail), name='send_mail')
+
+    assert request.tool_name == 'send_mail'
+    assert request.description.startswith('send_mail(')
+
+
+@pytest.mark.parametrize(
+    ('tool', 'args', 'excluded', 'payload'),
+    [
+        ('write_file', {'path': 'a', 'content': 'x' * 9000}, {'content'}, {'path': 'a'}),
+        ('run', {'command': 'ls', 'output': 'x'}, {'output'}, {'command': 'ls'}),
+        ('post', {'method': 'POST', 'url': 'u', 'body': '{}'}, {'body'}, {'method': 'POST', 'url': 'u'}),
+        ('query', {'operation': 'DELETE', 'table': 't', 'rows': [1]}, {'rows'}, {'operation': 'DELETE', 'table': 't'}),
+    ],
+)
+def test_e43_bulky_values_stay_out_of_payload_and_description(tool, args, excluded, payload):
+    request = requested(requires_approval(exclude_keys=excluded)(lambda **args: None), args, tool)
+
+    assert request.payload == payload
+    assert not any(repr(args[key]) in request.description for key in excluded)
+
+
+class Mailbox:
+    @requires_approval(exclude_keys={'body'})
+    def mail(self, to, body):
+        return f'{type(self).__name__} sent to {to}'
+
+    @staticmethod
+    @requires_approval(exclude_keys={'body'})
+    def static_mail(to, body):
+        return f'sent to {to}'
+
+    @classmethod
+    @requires_approval(exclude_keys={'body'})
+    def class_mail(cls, to, body):
+        return f'{cls.__name__} sent to {to}'
+
+
+@requires_approval(exclude_keys={'body'})
+async def async_mail(to, body):
+    return f'sent to {to}'
+
+
+@requires_approval(exclude_keys={'body'})
+def plain_mail(to, body):
+    return f'sent to {to}'
+
+
+@pytest.mark.parametrize(
+    'function',
+    [plain_mail, async_mail, Mailbox().mail, Mailbox.static_mail, Mailbox().class_mail],
+    ids=lambda f: f.__name__,
+)
+def test_e9_functions_of_every_kind_are_asked_about_and_run(function):
+    ui = RecordingUI()
+    controller = ApprovalController(ui=ui)
+
+    result = asyncio.run(execute_tool(function, 'mail', {'to': 'ada', 'body': 'hunter2'}, controller))
+
+    assert result.endswith('sent to ada')
+    assert [request.description for request in ui.requests] == ["mail(to='ada')"]
+
+
+@pytest.mark.parametrize('function', [plain_mail, async_mail, Mailbox().mail], ids=lambda f: f.__name__)
+def test_e9_functions_of_every_kind_do_not_run_when_denied(function):
+    controller = ApprovalController(mode='strict')
+
+    with pytest.raises(ApprovalDenied, match='Strict mode: approval required'):
+        asyncio.run(execute_tool(function, 'mail', {'to': 'ada', 'body': 'hunter2'}, controller))
+
+
+@pytest.mark.parametrize('kind', [staticmethod, classmethod])
+def test_a_decorator_that_would_never_be_asked_is_an_error(kind):
+    with pytest.raises(TypeError, match='below `@staticmethod`'):
+        requires_approval()(kind(lambda *args: None))
+
+
+def test_one_decorator_may_mark_several_functions():
+    decorate = requires_approval(description='Careful')
+
+    marked = [decorate(lambda: 1), decorate(lambda: 2)]
+
+    assert [function() for function in marked] == [1, 2]
+    assert [requested(function).description for function in marked] == ['Careful', 'Careful']
+
+
+def test_e49_a_bare_function_stays_usable_without_any_approval():
+    @requires_approval()
+    def double(number):
+        return number * 2
+
+    assert double(4) == 8
+    assert list(map(double, [1, 2])) == [2, 4]

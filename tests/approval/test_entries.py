@@ -1,0 +1,85 @@
+import pytest
+from tool_approval.entries import decision_entry, outcome_entry
+
+from tool_approval import ApprovalDecision
+
+from .parts import NOON, request_for
+
+SECRET = request_for(args={'path': 'a.txt', 'word': 'hunter22'}, payload={'path': 'a.txt'})
+
+
+def entry_of(request, **decision):
+    return decision_entry(
+        request,
+        ApprovalDecision(**{'approved': True, 'decided_at': NOON, **decision}),
+        digest='d',
+        mode='interactive',
+        is_remembered=False,
+    )
+
+
+def test_an_excluded_argument_is_written_nowhere():
+    request = request_for(
+        args={'path': 'a.txt', 'word': 'hunter22', 'command': 'echo hunter22'},
+        payload={'path': 'a.txt', 'command': 'echo hunter22'},
+    )
+
+    entry = entry_of(request, note='it is hunter22')
+
+    assert entry['payload'] == {'path': 'a.txt', 'command': 'echo [redacted]'}
+    assert entry['note'] == 'it is [redacted]'
+
+
+def test_an_excluded_argument_is_not_written_when_the_approver_changes_it():
+    entry = entry_of(SECRET, note='swordfish for hunter22', override_args={'path': 'a.txt', 'word': 'swordfish'})
+
+    assert entry['note'] == '[redacted] for [redacted]'
+    assert entry['has_changed_arguments'] is True
+
+
+def test_what_the_approver_changed_is_written_as_far_as_the_payload_goes():
+    entry = entry_of(SECRET, override_args={'path': 'hunter22 swordfish', 'word': 'swordfish'})
+
+    assert entry['changed_payload'] == {'path': '[redacted] [redacted]'}
+    assert entry_of(SECRET)['changed_payload'] is None
+
+
+def test_who_asks_is_written_where_it_is_a_name():
+    assert entry_of(request_for(metadata={'caller': 'helper'}))['caller'] == 'helper'
+    assert entry_of(request_for(metadata={'caller': {'no': 'name'}}))['caller'] is None
+
+
+def test_shapes_of_tokens_are_written_nowhere():
+    token = 'ghp_' + 'a1B2' * 9
+
+    entry = entry_of(request_for(token), note=f'use {token}')
+
+    assert token not in str(entry)
+
+
+def test_half_characters_of_a_reason_are_replaced():
+    assert entry_of(request_for(), approved=False, note='no caf\udce9')['note'] == 'no caf?'
+
+
+def test_a_payload_that_cannot_be_written_is_left_out():
+    assert entry_of(request_for(float('nan')))['payload'] is None
+
+
+@pytest.mark.parametrize(
+    'decision', [{'approved': False}, {'override_args': {}}, {'remember': 'none'}], ids=['denied', 'changed', 'once']
+)
+def test_what_will_not_be_remembered_is_not_said_to_be(decision):
+    entry = entry_of(request_for(), **{'remember': 'session', **decision})
+
+    assert (entry['remember'], entry['remember_option']) == ('none', None)
+
+
+def test_a_decision_may_be_undated():
+    assert entry_of(request_for(), decided_at=None)['decided_at'] is None
+
+
+def test_of_an_error_only_the_type_is_written():
+    entry = outcome_entry(SECRET, 'failed', digest=None, error=ValueError('hunter22'))
+
+    assert (entry['error'], entry['digest']) == ('ValueError', None)
+    assert outcome_entry(SECRET, 'executed', digest='d', error=None)['error'] is None

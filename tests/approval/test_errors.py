@@ -1,0 +1,116 @@
+"""Errors say what happened from facts, keep the facts, and survive being copied."""
+
+import copy
+import pickle
+
+import pytest
+
+from tool_approval import (
+    ApprovalBlocked,
+    ApprovalConfigError,
+    ApprovalDenied,
+    ApprovalError,
+    ApprovalRefused,
+    AuditError,
+    MissingExtraError,
+    NotCanonicalError,
+    StoreError,
+)
+
+EVERY_ERROR = [
+    (
+        ApprovalConfigError('unknown key', key='tools.rm', source='policy.yaml', line=3),
+        'policy.yaml:3: tools.rm: unknown key',
+        {'problem': 'unknown key', 'key': 'tools.rm', 'source': 'policy.yaml', 'line': 3},
+    ),
+    (
+        NotCanonicalError('a key of type int'),
+        'no canonical JSON: a key of type int',
+        {'problem': 'a key of type int'},
+    ),
+    (
+        StoreError('approvals.json', 'it is no JSON'),
+        "remembered approvals in 'approvals.json': it is no JSON",
+        {'path': 'approvals.json', 'problem': 'it is no JSON'},
+    ),
+    (
+        AuditError('audit.jsonl', 'the disk is full'),
+        "audit log 'audit.jsonl': the disk is full",
+        {'path': 'audit.jsonl', 'problem': 'the disk is full'},
+    ),
+    (
+        MissingExtraError('yaml', extra='yaml'),
+        "'yaml' is not installed; install it with: pip install 'tool-approval[yaml]'",
+        {'library': 'yaml', 'extra': 'yaml'},
+    ),
+    (
+        ApprovalBlocked('rm', 'never'),
+        "Blocked 'rm': never",
+        {'tool_name': 'rm', 'reason': 'never'},
+    ),
+    (
+        ApprovalDenied('rm', 'not today'),
+        "Denied 'rm': not today",
+        {'tool_name': 'rm', 'reason': 'not today'},
+    ),
+    (
+        ApprovalRefused('rm', 'somehow'),
+        "Refused 'rm': somehow",
+        {'tool_name': 'rm', 'reason': 'somehow'},
+    ),
+]
+each_error = pytest.mark.parametrize(
+    ('error', 'sentence', 'facts'), EVERY_ERROR, ids=lambda value: type(value).__name__
+)
+
+
+@each_error
+def test_an_error_has_a_sentence_and_its_facts(error, sentence, facts):
+    assert str(error) == sentence
+    assert vars(error) == facts
+    assert isinstance(error, ApprovalError)
+
+
+@each_error
+@pytest.mark.parametrize('duplicate', [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_an_error_survives_copying_and_pickling(error, sentence, facts, duplicate):
+    twin = duplicate(error)
+
+    assert twin is not error
+    assert type(twin) is type(error)
+    assert str(twin) == sentence
+    assert vars(twin) == facts
+
+
+@pytest.mark.parametrize(
+    ('kind', 'builtin'),
+    [
+        (ApprovalConfigError, ValueError),
+        (NotCanonicalError, ValueError),
+        (MissingExtraError, ImportError),
+        (ApprovalBlocked, PermissionError),
+        (ApprovalDenied, PermissionError),
+    ],
+)
+def test_who_knows_only_builtin_errors_can_catch_ours(kind, builtin):
+    assert issubclass(kind, builtin)
+
+
+def test_a_refusal_is_no_error_of_the_operating_system():
+    refused = ApprovalDenied('rm', 'not today')
+
+    assert refused.errno is None
+
+
+@pytest.mark.parametrize(
+    ('where', 'sentence'),
+    [
+        ({}, 'wrong'),
+        ({'key': 'a.b'}, 'a.b: wrong'),
+        ({'source': 'f'}, 'f: wrong'),
+        ({'line': 2}, '2: wrong'),
+        ({'source': 'f', 'line': 2}, 'f:2: wrong'),
+    ],
+)
+def test_a_mistake_in_a_configuration_says_where_as_far_as_known(where, sentence):
+    assert str(ApprovalConfigError('wrong', **where)) == sentence

@@ -1,0 +1,294 @@
+import asyncio
+
+import pytest
+from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
+
+from tool_approval import (
+    ApprovalBlocked,
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalDenied,
+    ApprovalMemory,
+    ApprovalRequest,
+    ApprovalResult,
+    AuditError,
+    requires_approval,
+)
+
+from .parts import ListSink, run_tool
+
+MODES = ('interactive', 'approve_all', 'strict')
+
+
+@requires_approval()
+def delete(path):
+    return f'deleted {path}'
+
+
+@requires_approval()
+async def delete_later(path):
+    return f'deleted {path} later'
+
+
+def read(path):
+    return f'content of {path}'
+
+
+class Checked:
+    """A tool whose own logic is given."""
+
+    __name__ = 'checked'
+
+    def __init__(self, check):
+        self.check_approval = check
+        self.ran = []
+
+    def __call__(self, **args):
+        self.ran.append(args)
+        return 'ran'
+
+
+def never(ctx):
+    raise PermissionError('not outside of notes/')
+
+
+# E8, E10, E49: approval is optional
+@pytest.mark.parametrize('mode', MODES)
+def test_a_bare_function_runs_in_every_mode(mode):
+    assert run_tool(read, {'path': 'a'}, ApprovalController(mode)) == 'content of a'
+
+
+# D4
+def test_a_bare_function_is_asked_about_where_that_is_the_default():
+    with pytest.raises(ApprovalDenied, match='nobody to ask'):
+        run_tool(read, {'path': 'a'}, ApprovalController(), default='required')
+
+
+# E10: what its own logic lets run, runs in all modes
+@pytest.mark.parametrize('mode', MODES)
+def test_a_call_that_needs_no_approval_runs_in_every_mode(mode):
+    tool, sink = Checked(lambda ctx: None), ListSink()
+
+    assert run_tool(tool, {'path': 'a'}, ApprovalController(mode, ui=deny_all(), audit=sink)) == 'ran'
+    assert sink.entries == []
+
+
+# E10, E12
+@pytest.mark.parametrize(('function', 'result'), [(delete, 'deleted a'), (delete_later, 'deleted a later')])
+def test_an_approved_function_runs_sync_or_async(function, result):
+    assert run_tool(function, {'path': 'a'}, ApprovalController(ui=approve_all())) == result
+
+
+# E10, E12, D7
+def test_a_denied_function_does_not_run_and_its_error_holds_the_note():
+    tool = Checked(lambda ctx: ApprovalRequest(tool_name='checked', args=ctx.args))
+
+    with pytest.raises(ApprovalDenied, match="Denied 'checked': not today") as raised:
+        run_tool(tool, {'path': 'a'}, ApprovalController(ui=deny_all('not today')))
+
+    assert tool.ran == []
+    assert isinstance(raised.value, PermissionError)
+    assert (raised.value.tool_name, raised.value.reason) == ('checked', 'not today')
+
+
+def test_a_denial_without_a_note_says_so():
+    with pytest.raises(ApprovalDenied, match='no reason was given'):
+        run_tool(delete, {'path': 'a'}, ApprovalController(ui=RecordingUI(False)))
+
+
+# D16, E34
+def test_strict_refuses_with_its_sentence():
+    with pytest.raises(PermissionError, match='Strict mode: approval required'):
+        run_tool(delete, {'path': 'a'}, ApprovalController('strict'))
+
+
+# D16
+def test_approve_all_runs_without_asking():
+    assert run_tool(delete, {'path': 'a'}, ApprovalController('approve_all')) == 'deleted a'
+
+
+# E10, D6
+@pytest.mark.parametrize('mode', MODES)
+def test_a_block_of_the_tools_own_refuses_in_every_mode_and_is_written_down(mode):
+    tool, sink, ui = Checked(never), ListSink(), approve_all()
+
+    with pytest.raises(ApprovalBlocked, match=r"Blocked 'checked': not outside of notes/"):
+        run_tool(tool, {'path': '/etc'}, ApprovalController(mode, ui=ui, audit=sink))
+
+    assert (tool.ran, ui.requests) == ([], [])
+    assert [(entry['approved'], entry['decided_by']) for entry in sink.entries] == [(False, 'policy')]
+
+
+def test_a_refusal_that_cannot_be_written_down_is_an_error_and_nothing_runs():
+    class Full:
+        def record(self, entry):
+            raise AuditError('log', 'the disk is full')
+
+    tool = Checked(never)
+
+    with pytest.raises(AuditError):
+        run_tool(tool, {}, ApprovalController(audit=Full()))
+
+    assert tool.ran == []
+
+
+# A15
+def test_the_approvers_arguments_are_what_executes():
+    sink = ListSink()
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'b'}))
+    controller = ApprovalController(ui=ui, audit=sink)
+
+    assert run_tool(delete, {'path': 'a'}, controller) == 'deleted b'
+    assert [entry['digest'] for entry in sink.entries] == [controller.digest('delete', {'path': 'b'})] * 2
+
+
+def test_the_outcome_is_written_down_after_the_decision():
+    sink = ListSink()
+
+    run_tool(delete, {'path': 'a'}, ApprovalController(ui=approve_all(), audit=sink))
+
+    assert [entry['event'] for entry in sink.entries] == ['decision', 'outcome']
+    assert sink.outcomes() == ['executed']
+    assert sink.entries[0]['digest'] == sink.entries[1]['digest']
+
+
+@pytest.mark.parametrize('error', [ValueError('hunter22'), KeyboardInterrupt()])
+def test_a_tool_that_raises_has_failed_and_the_error_passes(error):
+    sink = ListSink()
+
+    @requires_approval()
+    def fails():
+        raise error
+
+    with pytest.raises(type(error)):
+        run_tool(fails, {}, ApprovalController(ui=approve_all(), audit=sink))
+
+    assert [(entry['outcome'], entry['error']) for entry in sink.entries[1:]] == [('failed', type(error).__name__)]
+
+
+def test_a_tool_that_is_cancelled_has_failed():
+    sink = ListSink()
+
+    @requires_approval()
+    async def waits():
+        asyncio.current_task().cancel()
+        await asyncio.Event().wait()
+
+    with pytest.raises(asyncio.CancelledError):
+        run_tool(waits, {}, ApprovalController(ui=approve_all(), audit=sink))
+
+    assert sink.outcomes() == ['failed']
+
+
+# E3, E25
+def test_what_the_framework_knows_reaches_the_tool_the_ui_and_the_log():
+    seen, sink, ui = [], ListSink(), approve_all()
+    lineage = [{'agent_name': 'root', 'run_id': 'r0', 'tool_name': 'research', 'tool_call_id': 'c0'}]
+    metadata = {'run_id': 'r1', 'session_id': 'chat', 'caller': 'helper', 'lineage': lineage}
+
+    def check(ctx):
+        seen.append(dict(ctx.metadata))
+        return ApprovalRequest(tool_name='checked', args=ctx.args)
+
+    run_tool(Checked(check), {}, ApprovalController(ui=ui, audit=sink), context_metadata=metadata)
+
+    [asked] = ui.requests
+    assert seen[0] == metadata
+    assert (asked.run_id, asked.session_id, asked.metadata['caller']) == ('r1', 'chat', 'helper')
+    assert [level.agent_name for level in asked.lineage] == ['root']
+    assert [(entry['run_id'], entry['session_id'], entry['lineage']) for entry in sink.entries] == [
+        ('r1', 'chat', lineage)
+    ] * 2
+
+
+# E27
+def test_a_batch_of_the_framework_is_a_group():
+    ui = approve_all()
+
+    run_tool(delete, {'path': 'a'}, ApprovalController(ui=ui), context_metadata={'batch_id': 'batch 1'})
+
+    assert ui.requests[0].group_id == 'batch 1'
+
+
+# D13, E28
+def test_an_identical_call_is_not_asked_about_twice():
+    ui = ScriptedUI(['s', 'n'])
+    controller = ApprovalController(ui=ui)
+
+    assert [run_tool(delete, {'path': 'a'}, controller) for _ in range(2)] == ['deleted a'] * 2
+    with pytest.raises(ApprovalDenied):
+        run_tool(delete, {'path': 'b'}, controller)
+    ui.assert_done()
+
+
+# E11, E49: the tool owns what it does, and knows nothing of how it is approved
+def test_a_tool_is_given_its_arguments_and_nothing_else():
+    tool = Checked(lambda ctx: ApprovalRequest(tool_name='checked', args=ctx.args))
+    contexts = []
+    check = tool.check_approval
+    tool.check_approval = lambda ctx: contexts.append(ctx) or check(ctx)
+
+    run_tool(tool, {'path': 'a'}, ApprovalController('approve_all', memory=ApprovalMemory()))
+
+    assert tool.ran == [{'path': 'a'}]
+    assert {tuple(sorted(type(context).model_fields)) for context in contexts} == {('args', 'metadata', 'tool_name')}
+    assert contexts[0].metadata == {}
+
+
+def test_arguments_that_are_no_json_are_denied():
+    ran = []
+
+    @requires_approval()
+    def keep(thing):
+        ran.append(thing)
+
+    with pytest.raises(ApprovalDenied, match='cannot be judged'):
+        run_tool(keep, {'thing': object()}, ApprovalController('approve_all'))
+
+    assert ran == []
+
+
+def test_arguments_with_a_json_form_reach_the_function_as_they_are(tmp_path):
+    ui = approve_all()
+    kept = []
+
+    @requires_approval()
+    def keep(path):
+        kept.append(path)
+
+    run_tool(keep, {'path': tmp_path}, ApprovalController(ui=ui))
+
+    assert kept == [tmp_path]
+    assert ui.requests[0].args == {'path': str(tmp_path)}
+
+
+# The tool is asked again: what was seen must still be so.
+def test_an_approval_does_not_outlive_what_the_tool_bound_it_to():
+    content, sink = {'a.txt': 'harmless'}, ListSink()
+    tool = Checked(
+        lambda ctx: ApprovalRequest(tool_name='checked', args=ctx.args, bound_to={'content': content[ctx.args['path']]})
+    )
+
+    def approves_while_it_changes(request):
+        content['a.txt'] = 'something else'
+        return True
+
+    controller = ApprovalController(ui=RecordingUI(approves_while_it_changes), audit=sink)
+
+    with pytest.raises(ApprovalDenied, match='changed after it was approved'):
+        run_tool(tool, {'path': 'a.txt'}, controller)
+    assert tool.ran == []
+    assert sink.outcomes() == ['refused']
+
+    assert run_tool(tool, {'path': 'a.txt'}, controller) == 'ran'
+
+
+def test_what_the_tool_blocks_by_the_time_it_is_approved_does_not_run():
+    verdicts = [ApprovalResult.needs_approval(), ApprovalResult.blocked('too late')]
+    tool, sink = Checked(lambda ctx: verdicts.pop(0)), ListSink()
+
+    with pytest.raises(ApprovalBlocked, match='too late'):
+        run_tool(tool, {}, ApprovalController(ui=approve_all(), audit=sink))
+
+    assert tool.ran == []
+    assert [entry.get('outcome', entry.get('note')) for entry in sink.entries] == [None, 'refused', 'too late']

@@ -1,0 +1,437 @@
+"""Whatever goes wrong with the person, the UI or what is around it: the call is denied, and the next one works."""
+
+import asyncio
+import threading
+
+import pytest
+from tool_approval.audit import JsonlAuditSink, verify
+from tool_approval.storage import FileApprovalStore
+from tool_approval.testing import RecordingUI
+
+from tool_approval import (
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalDenied,
+    ApprovalMemory,
+    ApprovalPresentation,
+    RememberOption,
+    StoreError,
+    execute_tool,
+    requires_approval,
+)
+
+from .parts import KEY, ListSink, decide_all, request_for
+
+YES = ApprovalDecision(approved=True)
+NOT_OFFERED = ApprovalDecision(approved=True, remember='session', remember_option='everything')
+UNVALIDATED = ApprovalDecision.model_construct(approved='yes')
+EMPTY = ApprovalDecision.model_construct()
+TAMPERED = ApprovalDecision(approved=False)
+TAMPERED.__dict__['approved'] = 1
+
+
+class Sync:
+    """Does something else than deciding the first time, and approves from then on."""
+
+    def __init__(self, first):
+        self.first = first
+        self.asked = 0
+
+    def answer(self):
+        self.asked += 1
+        if self.asked > 1:
+            return YES
+        if isinstance(self.first, BaseException):
+            raise self.first
+        return self.first
+
+    def choose(self, request, *, mode):
+        return self.answer()
+
+
+class Async(Sync):
+    async def choose(self, request, *, mode):
+        return self.answer()
+
+
+class Awaitable(Sync):
+    def choose(self, request, *, mode):
+        return self.later()
+
+    async def later(self):
+        return self.answer()
+
+
+class SyncKeyboard(Sync):
+    one_at_a_time = True
+
+
+class AsyncKeyboard(Async):
+    one_at_a_time = True
+
+
+class AwaitableKeyboard(Awaitable):
+    one_at_a_time = True
+
+
+UIS = [Sync, Async, Awaitable, SyncKeyboard, AsyncKeyboard, AwaitableKeyboard]
+
+
+def denied_then_runs(ui, **options):
+    """Ask twice about the same call; how the first was denied, after checking that only the second ran."""
+    ran, sink = [], ListSink()
+
+    @requires_approval()
+    def delete(path):
+        ran.append(path)
+        return 'deleted'
+
+    controller = ApprovalController(ui=ui, audit=sink, **options)
+
+    async def main():
+        with pytest.raises(ApprovalDenied) as denied:
+            await execute_tool(delete, 'delete', {'path': 'a'}, controller)
+        assert ran == []
+        assert await execute_tool(delete, 'delete', {'path': 'a'}, controller) == 'deleted'
+        return denied.value.reason
+
+    reason = asyncio.run(main())
+    assert ran == ['a']
+    assert [entry['approved'] for entry in sink.decisions()] == [False, True]
+    assert sink.decisions()[0]['note'] == reason
+    assert sink.outcomes() == ['executed']
+    return reason
+
+
+@pytest.mark.parametrize('kind', UIS)
+@pytest.mark.parametrize('error', [ValueError('hunter22'), OSError('hunter22'), TimeoutError(), AssertionError()])
+def test_a_ui_that_raises_denies(kind, error):
+    name = type(error).__name__
+
+    assert denied_then_runs(kind(error)) == f'The approval prompt failed ({name}), so the call was denied.'
+
+
+@pytest.mark.parametrize('kind', UIS)
+def test_a_ui_at_the_end_of_its_input_denies(kind):
+    reason = denied_then_runs(kind(EOFError()))
+
+    assert reason == 'The approval prompt met the end of its input, so the call was denied.'
+
+
+@pytest.mark.parametrize('kind', [Sync, SyncKeyboard])
+@pytest.mark.parametrize('error', [SystemExit(0), GeneratorExit(), StopIteration('hunter22')])
+def test_a_ui_that_ends_its_thread_denies(kind, error):
+    assert denied_then_runs(kind(error)) == 'The approval prompt failed (RuntimeError), so the call was denied.'
+
+
+@pytest.mark.parametrize('kind', UIS)
+def test_a_ui_that_cancels_itself_denies(kind):
+    reason = denied_then_runs(kind(asyncio.CancelledError()))
+
+    assert reason == 'The approval prompt failed (RuntimeError), so the call was denied.'
+
+
+@pytest.mark.parametrize('kind', UIS)
+@pytest.mark.parametrize(
+    ('answer', 'told'),
+    [
+        (None, 'a value of type NoneType'),
+        (True, 'a value of type bool'),
+        ('y', 'a value of type str'),
+        ([YES], 'a value of type list'),
+        ({'approved': True}, 'a value of type dict'),
+        (ApprovalDecision, 'a value of type ModelMetaclass'),
+        (NOT_OFFERED, 'an option to remember that was not offered'),
+        (UNVALIDATED, 'a malformed decision'),
+        (EMPTY, 'a malformed decision'),
+        (TAMPERED, 'a malformed decision'),
+    ],
+)
+def test_a_ui_that_returns_no_decision_denies(kind, answer, told):
+    assert denied_then_runs(kind(answer)) == f'The approval prompt gave no decision ({told}), so the call was denied.'
+
+
+def test_a_ui_without_choose_denies():
+    class Nothing:
+        pass
+
+    controller = ApprovalController(ui=Nothing())
+
+    [decision] = decide_all(controller, request_for())
+
+    assert decision.note == 'The approval prompt failed (AttributeError), so the call was denied.'
+
+
+class SyncHang:
+    """Does not answer the first question until it is released."""
+
+    def __init__(self):
+        self.is_asked, self.release = threading.Event(), threading.Event()
+
+    def choose(self, request, *, mode):
+        if not self.is_asked.is_set():
+            self.is_asked.set()
+            self.release.wait(60)
+        return YES
+
+
+class AsyncHang(SyncHang):
+    async def choose(self, request, *, mode):
+        if not self.is_asked.is_set():
+            self.is_asked.set()
+            await asyncio.Event().wait()
+        return YES
+
+
+class AsyncHangAnsweringLate(AsyncHang):
+    async def choose(self, request, *, mode):
+        try:
+            return await super().choose(request, mode=mode)
+        except asyncio.CancelledError:
+            return YES
+
+
+class AsyncHangFailingLate(AsyncHang):
+    async def choose(self, request, *, mode):
+        try:
+            return await super().choose(request, mode=mode)
+        except asyncio.CancelledError:
+            raise ValueError from None
+
+
+@pytest.mark.parametrize('kind', [SyncHang, AsyncHang, AsyncHangAnsweringLate, AsyncHangFailingLate])
+def test_a_ui_that_hangs_past_the_timeout_denies(kind):
+    ui = kind()
+
+    async def main():
+        first = await ApprovalController(ui=ui, timeout=0.02).request_approval(request_for())
+        await asyncio.to_thread(ui.is_asked.wait, 60)
+        return first, await ApprovalController(ui=ui, timeout=60).request_approval(request_for())
+
+    first, second = asyncio.run(main())
+    ui.release.set()
+
+    assert (first.approved, first.decided_by) == (False, 'timeout')
+    assert first.note == 'Nobody answered within 0.02 seconds, so the call was denied.'
+    assert second.approved
+
+
+@pytest.mark.parametrize('kind', [SyncHang, AsyncHang, AsyncHangAnsweringLate])
+def test_cancelling_the_run_passes_and_nothing_runs(kind):
+    ui, ran, sink = kind(), [], ListSink()
+    memory = ApprovalMemory()
+
+    @requires_approval()
+    def delete(path):
+        ran.append(path)
+
+    async def main():
+        controller = ApprovalController(ui=ui, audit=sink, memory=memory)
+        run = asyncio.create_task(execute_tool(delete, 'delete', {'path': 'a'}, controller))
+        await asyncio.to_thread(ui.is_asked.wait, 60)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert (ran, sink.entries, len(memory)) == ([], [], 0)
+        ui.release.set()
+        await execute_tool(delete, 'delete', {'path': 'b'}, controller)
+
+    asyncio.run(main())
+
+    assert ran == ['b']
+
+
+def test_cancelling_the_run_withdraws_all_of_its_questions():
+    asked, withdrawn = [], []
+    all_asked = threading.Event()
+
+    class Inbox:
+        async def choose(self, request, *, mode):
+            asked.append(request)
+            if len(asked) == 3:
+                all_asked.set()
+            await asyncio.Event().wait()
+
+        def withdraw(self, request):
+            withdrawn.append(request)
+
+    async def main():
+        controller = ApprovalController(ui=Inbox())
+        run = asyncio.create_task(controller.request_approvals([request_for(number) for number in range(3)]))
+        await asyncio.to_thread(all_asked.wait, 60)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+    assert sorted(request.args['path'] for request in withdrawn) == [0, 1, 2]
+    assert all(request in asked for request in withdrawn)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'count'), [(Sync, 1), (Sync, 3), (SyncKeyboard, 1), (SyncKeyboard, 3), (Async, 1), (Awaitable, 1)]
+)
+def test_an_interrupt_in_the_prompt_ends_the_run_and_nothing_is_decided(kind, count):
+    sink, memory = ListSink(), ApprovalMemory()
+
+    class Interrupted(kind):
+        def answer(self):
+            raise KeyboardInterrupt
+
+    controller = ApprovalController(ui=Interrupted(None), audit=sink, memory=memory)
+
+    with pytest.raises(KeyboardInterrupt):
+        decide_all(controller, *(request_for(number) for number in range(count)))
+
+    assert (sink.entries, len(memory)) == ([], 0)
+    controller.ui = RecordingUI()
+    [decision] = decide_all(controller, request_for())
+    assert decision.approved
+
+
+# E27
+@pytest.mark.parametrize(
+    ('answer', 'told'),
+    [
+        ([], '0 answers to 2 requests'),
+        ([YES], '1 answers to 2 requests'),
+        ([YES, YES, YES], '3 answers to 2 requests'),
+        ([YES, True], 'a value of type bool'),
+        ([YES, UNVALIDATED], 'a malformed decision'),
+        ([YES, NOT_OFFERED], 'an option to remember that was not offered'),
+        (YES.model_copy(update={'override_args': {}}), 'changed arguments for a whole group'),
+        (True, 'a value of type bool'),
+        ({YES.approved: YES}, 'a value of type dict'),
+    ],
+)
+def test_a_group_that_is_answered_wrongly_is_denied_as_a_whole(answer, told):
+    class Grouping(RecordingUI):
+        def choose_group(self, requests, *, mode):
+            return answer
+
+    controller = ApprovalController(ui=Grouping())
+
+    decisions = decide_all(controller, request_for('a', group_id='g'), request_for('b', group_id='g'))
+
+    note = f'The approval prompt gave no decision ({told}), so the call was denied.'
+    assert [(each.approved, each.note) for each in decisions] == [(False, note)] * 2
+
+
+def test_a_wide_option_is_not_remembered_for_those_of_a_group_that_do_not_offer_it():
+    option = RememberOption(kind='folder', label='all', payload={})
+
+    class Grouping(RecordingUI):
+        def choose_group(self, requests, *, mode):
+            return ApprovalDecision(approved=True, remember='session', remember_option='folder')
+
+    controller = ApprovalController(ui=Grouping())
+
+    decisions = decide_all(
+        controller, request_for('a', group_id='g', remember_options=(option,)), request_for('b', group_id='g')
+    )
+
+    assert [each.approved for each in decisions] == [False, False]
+    assert len(controller.memory) == 0
+
+
+async def cancels_itself(request):
+    raise asyncio.CancelledError
+
+
+def exits(request):
+    raise SystemExit
+
+
+def fails(request):
+    raise ValueError('hunter22')
+
+
+@pytest.mark.parametrize(
+    ('present', 'told'),
+    [
+        (fails, 'ValueError'),
+        (exits, 'RuntimeError'),
+        (cancels_itself, 'RuntimeError'),
+        (lambda request: 'some text', 'TypeError'),
+    ],
+)
+@pytest.mark.parametrize('count', [1, 2])
+def test_what_cannot_be_shown_is_denied_and_nobody_is_asked(present, told, count, caplog):
+    ui = RecordingUI()
+    controller = ApprovalController(ui=ui, presenters={'delete': present})
+
+    decisions = decide_all(controller, *(request_for(number) for number in range(count)))
+
+    note = f'What to decide on could not be shown ({told}), so the call was denied.'
+    assert [(each.approved, each.note, each.decided_by) for each in decisions] == [(False, note, 'ui')] * count
+    assert ui.requests == []
+    assert caplog.messages == [f"The presenter of 'delete' failed with {told}"] * count
+
+
+def test_what_cannot_be_shown_of_one_of_a_group_denies_the_group():
+    def present(request):
+        if request.args['path'] == 'b':
+            raise ValueError
+        return ApprovalPresentation(type='text', content='fine')
+
+    class Grouping(RecordingUI):
+        def choose_group(self, requests, *, mode):
+            raise AssertionError('nobody is to be asked')
+
+    controller = ApprovalController(ui=Grouping(), presenters={'delete': present})
+
+    decisions = decide_all(controller, request_for('a', group_id='g'), request_for('b', group_id='g'))
+
+    assert [each.decided_by for each in decisions] == ['ui', 'ui']
+    assert not any(each.approved for each in decisions)
+
+
+def test_a_store_that_cannot_be_written_is_an_error_and_nothing_runs(monkeypatch, tmp_path):
+    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
+    ran = []
+
+    @requires_approval()
+    def delete(path):
+        ran.append(path)
+
+    def full(path, content):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr('tool_approval.storage.file_store.replace_private', full)
+    controller = ApprovalController(ui=RecordingUI('a'), memory=ApprovalMemory(store))
+
+    with pytest.raises(StoreError, match='No space left on device; nothing was changed'):
+        asyncio.run(execute_tool(delete, 'delete', {'path': 'a'}, controller))
+
+    assert ran == []
+    assert store.list_all() == []
+
+
+def test_a_log_that_cannot_be_written_denies_and_the_next_call_works(monkeypatch, tmp_path):
+    sink = JsonlAuditSink(tmp_path / 'audit.jsonl', key=KEY)
+    ran = []
+
+    @requires_approval()
+    def delete(path):
+        ran.append(path)
+
+    def run():
+        asyncio.run(execute_tool(delete, 'delete', {'path': 'a'}, ApprovalController(ui=RecordingUI('s'), audit=sink)))
+
+    def half(descriptor, content, *, size, fsync=False):
+        raise OSError(28, 'No space left on device')
+
+    with monkeypatch.context() as patch:
+        patch.setattr('tool_approval.audit.jsonl.append_whole', half)
+        with pytest.raises(ApprovalDenied, match='could not be written to the audit log'):
+            run()
+    assert ran == []
+
+    run()
+
+    sink.close()
+    assert ran == ['a']
+    finding = verify(tmp_path / 'audit.jsonl', key=KEY)
+    assert (finding.is_intact, finding.head.lines, finding.unfinished) == (True, 2, ())

@@ -1,0 +1,355 @@
+import asyncio
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tool_approval.storage import FileApprovalStore
+from tool_approval.testing import RecordingUI
+
+from tool_approval import (
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalMemory,
+    LineageEntry,
+    NotCanonicalError,
+    RememberOption,
+    StoreError,
+)
+
+from .parts import NOON, decide, noon, request_for
+
+SESSION = ApprovalDecision(approved=True, remember='session', decided_by='ada', decided_at=NOON)
+ALWAYS = SESSION.model_copy(update={'remember': 'always'})
+ROOT = LineageEntry(agent_name='root', run_id='run 1', tool_name='research', tool_call_id='call 1')
+
+
+def remembering(*requests, **options):
+    memory = ApprovalMemory(**options)
+    for request in requests:
+        memory.store(request, SESSION)
+    return memory
+
+
+# A5, A6, D13, E28
+def test_an_identical_request_is_approved_from_memory():
+    memory = remembering(request_for({'b': 1, 'a': [2]}))
+
+    found = memory.lookup(request_for({'a': [2], 'b': 1}))
+
+    assert found == ApprovalDecision(
+        approved=True, note="remembered: delete(path={'b': 1, 'a': [2]})", decided_by='ada', decided_at=NOON
+    )
+
+
+# D13, E28
+@pytest.mark.parametrize('path', ['b', 1, True, None, ['a'], {'a': 'a'}])
+def test_another_payload_is_not_approved_from_memory(path):
+    memory = remembering(request_for('a'))
+
+    assert memory.lookup(request_for(path)) is None
+
+
+def test_numbers_that_are_spelt_differently_are_different_payloads():
+    memory = remembering(request_for(1))
+
+    assert [memory.lookup(request_for(path)) for path in (1.0, True, '1')] == [None] * 3
+
+
+# A6
+def test_an_approval_that_is_to_be_remembered_not_at_all_is_forgotten():
+    memory = ApprovalMemory()
+
+    memory.store(request_for(), ApprovalDecision(approved=True))
+
+    assert memory.lookup(request_for()) is None
+    assert len(memory) == 0
+
+
+# E35
+@given(remember=st.sampled_from(['none', 'session', 'always']), note=st.none() | st.text())
+def test_a_denial_is_never_remembered(remember, note):
+    memory = ApprovalMemory()
+
+    memory.store(request_for(), ApprovalDecision(approved=False, remember=remember, note=note))
+
+    assert memory.lookup(request_for()) is None
+    assert memory.list_approvals() == []
+
+
+# E35, through everything that decides
+@given(
+    answers=st.lists(
+        st.builds(
+            ApprovalDecision,
+            approved=st.just(False),
+            remember=st.sampled_from(['none', 'session', 'always']),
+            override_args=st.none() | st.just({'path': 'b'}),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_what_was_denied_is_asked_about_again_every_time(answers):
+    left = list(answers)
+    ui = RecordingUI(lambda request: left.pop(0))
+    controller = ApprovalController(ui=ui)
+
+    decisions = [decide(controller, request_for()) for _ in answers]
+
+    assert not any(decision.approved for decision in decisions)
+    assert len(ui.requests) == len(answers)
+    assert len(controller.memory) == 0
+
+
+def test_an_approval_of_changed_arguments_is_not_remembered():
+    memory = ApprovalMemory()
+
+    memory.store(request_for(), SESSION.model_copy(update={'override_args': {'path': 'b'}}))
+
+    assert len(memory) == 0
+
+
+# E29
+def test_a_coarser_payload_approves_more():
+    memory = remembering(request_for('a', payload={'folder': 'notes'}))
+
+    assert memory.lookup(request_for('b', payload={'folder': 'notes'})) is not None
+    assert memory.lookup(request_for('b')) is None
+
+
+# E48
+def test_a_wider_option_approves_what_it_covers_and_nothing_of_another_kind():
+    folder = RememberOption(kind='folder', label='every file in notes/', payload={'folder': 'notes'})
+    program = RememberOption(kind='program', label='every delete', payload={'folder': 'notes'})
+    memory = ApprovalMemory()
+
+    memory.store(
+        request_for('notes/a', remember_options=(folder,)), SESSION.model_copy(update={'remember_option': 'folder'})
+    )
+
+    found = memory.lookup(request_for('notes/b', remember_options=(folder,)))
+    assert found is not None
+    assert (found.note, found.remember_option) == ('remembered: every file in notes/', 'folder')
+    assert memory.lookup(request_for('notes/b', remember_options=(program,))) is None
+    assert memory.lookup(request_for('notes/b')) is None
+
+
+def test_a_wide_option_never_meets_an_exact_payload():
+    option = RememberOption(kind='folder', label='every file', payload={'path': 'a'})
+    memory = ApprovalMemory()
+
+    memory.store(request_for('x', remember_options=(option,)), SESSION.model_copy(update={'remember_option': 'folder'}))
+
+    assert memory.lookup(request_for('a')) is None
+
+
+def test_an_option_that_calls_itself_exact_is_not_offered():
+    option = RememberOption.model_construct(kind='exact', label='all', payload={'path': 'b'})
+    memory = remembering(request_for('a', remember_options=(option,)))
+
+    assert memory.lookup(request_for('a')) is not None
+    assert memory.lookup(request_for('b')) is None
+
+
+def test_an_option_that_the_request_has_not_is_refused():
+    with pytest.raises(ValueError, match="nothing of kind 'folder'"):
+        ApprovalMemory().store(request_for(), SESSION.model_copy(update={'remember_option': 'folder'}))
+
+
+# E31
+@pytest.mark.parametrize(
+    'other',
+    [
+        {'tool_name': 'read'},
+        {'session_id': 'bob'},
+        {'metadata': {'caller': 'root', 'toolset_id': 'disk'}},
+        {'metadata': {'caller': 'someone else'}},
+        {'metadata': {}},
+        {'lineage': (ROOT,)},
+    ],
+)
+def test_an_approval_holds_for_its_tool_session_toolset_and_agent_alone(other):
+    known = {'session_id': 'ada', 'run_id': 'run 1', 'metadata': {'caller': 'root'}}
+    memory = remembering(request_for(**known))
+
+    assert memory.lookup(request_for(**known)) is not None
+    assert memory.lookup(request_for(**{**known, **other})) is None
+
+
+def test_a_conversation_goes_on_over_several_runs():
+    memory = remembering(request_for(session_id='chat', run_id='run 1', metadata={'caller': 'root'}))
+
+    assert memory.lookup(request_for(session_id='chat', run_id='run 2', metadata={'caller': 'root'})) is not None
+
+
+def test_without_a_session_id_the_outermost_run_is_the_session():
+    asked = {'metadata': {'caller': 'child'}, 'lineage': (ROOT,)}
+    memory = remembering(request_for(run_id='run 2', **asked))
+
+    assert memory.lookup(request_for(run_id='run 3', **asked)) is not None
+    elsewhere = ROOT.model_copy(update={'run_id': 'run 9'})
+    assert memory.lookup(request_for(run_id='run 2', **{**asked, 'lineage': (elsewhere,)})) is None
+
+
+def test_agents_that_share_are_those_below_one_outermost_agent():
+    memory = remembering(
+        request_for(session_id='chat', run_id='run 1', metadata={'caller': 'root'}), shares_with_nested=True
+    )
+
+    nested = request_for(session_id='chat', run_id='run 2', metadata={'caller': 'child'}, lineage=(ROOT,))
+    assert memory.lookup(nested) is not None
+    assert memory.lookup(request_for(session_id='chat', run_id='run 3', metadata={'caller': 'other'})) is None
+
+
+def test_what_is_approved_for_a_nested_agent_holds_for_those_it_shares_with():
+    nested = request_for(session_id='chat', run_id='run 2', metadata={'caller': 'child'}, lineage=(ROOT,))
+    memory = remembering(nested, shares_with_nested=True)
+
+    assert memory.lookup(request_for(session_id='chat', run_id='run 1', metadata={'caller': 'root'})) is not None
+
+
+def test_an_unnamed_outermost_agent_shares_with_its_own_runs_alone():
+    unnamed = ROOT.model_copy(update={'agent_name': None})
+    memory = remembering(request_for(session_id='chat', run_id='run 1'), shares_with_nested=True)
+
+    assert memory.lookup(request_for(session_id='chat', run_id='run 2', lineage=(unnamed,))) is not None
+    assert memory.lookup(request_for(session_id='chat', run_id='run 3')) is None
+
+
+# E30, D11
+def test_what_is_to_hold_always_needs_a_store():
+    with pytest.raises(StoreError, match="'always': this memory has no store"):
+        ApprovalMemory().store(request_for(), ALWAYS)
+
+
+def test_what_holds_always_is_found_by_the_next_process(tmp_path):
+    path = tmp_path / 'state' / 'approvals.json'
+    ApprovalMemory(FileApprovalStore(tmp_path / 'project', path)).store(request_for(session_id='monday'), ALWAYS)
+
+    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', path))
+
+    found = memory.lookup(request_for(session_id='tuesday'))
+    assert found is not None
+    assert found.decided_by == 'ada'
+    assert len(memory) == 0
+
+
+def test_what_holds_always_holds_for_one_project_and_one_definition_of_the_tool(tmp_path):
+    path = tmp_path / 'state' / 'approvals.json'
+    asked = {'metadata': {'caller': 'root', 'tool_digest': 'version 1'}}
+    ApprovalMemory(FileApprovalStore(tmp_path / 'project', path)).store(request_for(**asked), ALWAYS)
+
+    same = ApprovalMemory(FileApprovalStore(tmp_path / 'project', path))
+    elsewhere = ApprovalMemory(FileApprovalStore(tmp_path / 'other', path))
+
+    assert same.lookup(request_for(**asked)) is not None
+    assert elsewhere.lookup(request_for(**asked)) is None
+    assert same.lookup(request_for(metadata={'caller': 'root', 'tool_digest': 'version 2'})) is None
+
+
+def test_a_revoked_approver_approves_nothing_any_more(tmp_path):
+    allowed = {'ada'}
+    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
+    memory = ApprovalMemory(store, is_allowed=lambda approver: approver in allowed)
+    memory.store(request_for('a'), SESSION)
+    memory.store(request_for('b'), ALWAYS)
+    assert memory.lookup(request_for('a')) is not None
+
+    allowed.clear()
+
+    assert memory.lookup(request_for('a')) is None
+    assert memory.lookup(request_for('b')) is None
+
+
+# D12
+def test_list_approvals_names_what_is_remembered_and_len_counts_the_session(tmp_path):
+    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
+    memory = ApprovalMemory(store)
+    memory.store(request_for('b'), ALWAYS)
+    memory.store(request_for('a'), SESSION)
+
+    listed = memory.list_approvals()
+
+    assert [(each.tool_name, each.kind, each.label, each.approved_by, each.approved_at) for each in listed] == [
+        ('delete', 'exact', "delete(path='a')", 'ada', NOON),
+        ('delete', 'exact', "delete(path='b')", 'ada', NOON),
+    ]
+    assert len(memory) == 1
+
+
+def test_a_revoked_approval_is_asked_about_again(tmp_path):
+    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
+    memory = ApprovalMemory(store)
+    memory.store(request_for('a'), SESSION)
+    memory.store(request_for('b'), ALWAYS)
+
+    revoked = [memory.revoke(each.id) for each in memory.list_approvals()]
+
+    assert revoked == [True, True]
+    assert memory.list_approvals() == []
+    assert memory.revoke('0' * 64) is False
+    assert ApprovalMemory().revoke('0' * 64) is False
+
+
+def test_clearing_forgets_the_session_and_keeps_what_holds_always(tmp_path):
+    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
+    memory = ApprovalMemory(store)
+    memory.store(request_for('a'), SESSION)
+    memory.store(request_for('b'), ALWAYS)
+
+    memory.clear()
+
+    assert memory.lookup(request_for('a')) is None
+    assert memory.lookup(request_for('b')) is not None
+
+
+def test_an_approval_is_dated_when_its_decision_is_not():
+    memory = ApprovalMemory(now=noon)
+
+    memory.store(request_for(), ApprovalDecision(approved=True, remember='session'))
+
+    assert [each.approved_at for each in memory.list_approvals()] == [NOON]
+
+
+def test_a_decision_has_no_time_without_a_zone():
+    with pytest.raises(ValidationError, match='timezone'):
+        ApprovalDecision(approved=True, decided_at=datetime(2026, 3, 4))
+
+
+def test_a_label_shows_no_excluded_argument_and_no_half_character():
+    option = RememberOption(kind='folder', label='with hunter22 in \udce9/', payload={'folder': 'x'})
+    request = request_for(args={'path': 'a', 'word': 'hunter22'}, payload={'path': 'a'}, remember_options=(option,))
+    memory = ApprovalMemory()
+
+    memory.store(request, SESSION.model_copy(update={'remember_option': 'folder'}))
+
+    assert [each.label for each in memory.list_approvals()] == ['with [redacted] in ?/']
+
+
+def test_ids_tell_nothing_without_the_key():
+    one, other = remembering(request_for()), remembering(request_for())
+    same = remembering(request_for(), key=b'x' * 16), remembering(request_for(), key=b'x' * 16)
+
+    assert one.list_approvals()[0].id != other.list_approvals()[0].id
+    assert same[0].list_approvals()[0].id == same[1].list_approvals()[0].id
+
+
+def test_a_payload_without_a_canonical_form_is_refused():
+    with pytest.raises(NotCanonicalError, match='not finite'):
+        ApprovalMemory().lookup(request_for(float('nan')))
+
+
+# A17
+def test_controllers_share_no_memory_unless_they_are_given_one():
+    shared = ApprovalMemory()
+    first = ApprovalController(ui=RecordingUI('s'))
+    denies = [ApprovalController(), ApprovalController(memory=shared)]
+
+    approved = asyncio.run(first.request_approval(request_for()))
+
+    assert approved.approved
+    assert [decide(controller, request_for()).approved for controller in denies] == [False, False]
+    assert decide(ApprovalController(ui=RecordingUI('s'), memory=shared), request_for()).approved
+    assert decide(denies[1], request_for()).approved

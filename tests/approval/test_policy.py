@@ -1,0 +1,533 @@
+"""Who says whether approval is needed, and who wins."""
+
+import asyncio
+import itertools
+from fnmatch import fnmatchcase
+from types import MappingProxyType, SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tool_approval.testing import RecordingUI
+
+from tool_approval import (
+    ApprovalConfigError,
+    ApprovalContext,
+    ApprovalController,
+    ApprovalPolicy,
+    ApprovalRequest,
+    ApprovalResult,
+    PolicyConfig,
+    ToolRule,
+    execute_tool,
+    requires_approval,
+)
+
+BLOCKED_BY_POLICY = ApprovalResult.blocked("The tool 'write' is blocked by policy.")
+PRE_APPROVED = ApprovalResult.pre_approved()
+ASKS = ApprovalResult.needs_approval()
+
+
+def judged(policy, *logic, metadata=None, default=None, framework_context=None, name='write'):
+    context = ApprovalContext(tool_name=name, args={'path': 'a'}, metadata=metadata or {})
+    return asyncio.run(policy.judge(context, logic=logic, framework_context=framework_context, default=default))
+
+
+def saying(verdict):
+    return SimpleNamespace(needs_approval=lambda name, args: verdict)
+
+
+def configured(approval, description=None):
+    return ApprovalPolicy({'write': {'approval': approval, 'description': description}})
+
+
+@requires_approval(description='Marked')
+def marked(path):
+    return f'wrote {path}'
+
+
+def bare(path):
+    return f'wrote {path}'
+
+
+# Which rule speaks
+
+
+@pytest.mark.parametrize(
+    ('approval', 'verdict'),
+    [('required', ASKS), ('none', PRE_APPROVED), ('blocked', BLOCKED_BY_POLICY), (None, ASKS)],
+)
+def test_c1_a_tool_is_configured_by_its_name(approval, verdict):
+    assert judged(configured(approval)) == verdict
+
+
+def test_c2_c3_required_asks_and_none_does_not():
+    ui = RecordingUI()
+    policy = {'careful': {'approval': 'required'}, 'trusted': {'approval': 'none'}}
+    controller = ApprovalController(policy=policy, ui=ui)
+
+    for name in ('careful', 'trusted'):
+        asyncio.run(execute_tool(bare, name, {'path': 'a'}, controller, default='required'))
+
+    assert [request.tool_name for request in ui.requests] == ['careful']
+
+
+@pytest.mark.parametrize('rule', [None, {}, {'approval': None}])
+def test_c4_a_tool_without_an_entry_is_judged_by_its_decorator_and_then_by_the_default(rule):
+    policy = ApprovalPolicy({'write': rule})
+
+    assert judged(policy, marked).description == 'Marked'
+    assert judged(policy, bare) == ASKS
+    assert judged(policy, bare, default='none') == PRE_APPROVED
+    assert judged(ApprovalPolicy({'write': rule}, default='none'), bare) == PRE_APPROVED
+    assert judged(ApprovalPolicy({'write': rule}, default='none'), marked).description == 'Marked'
+
+
+def test_c5_a_marked_function_asks():
+    function = SimpleNamespace(_requires_approval=True)
+
+    assert judged(ApprovalPolicy(default='none'), function) == ASKS
+
+
+def test_c6_d4_about_what_nothing_is_said_somebody_is_asked():
+    assert judged(ApprovalPolicy()) == ASKS
+    assert judged(ApprovalPolicy({'other': {'approval': 'none'}}), bare) == ASKS
+
+
+def test_c6_not_to_ask_by_default_is_a_choice():
+    assert judged(ApprovalPolicy(default='none')) == PRE_APPROVED
+    assert judged(ApprovalPolicy(default='none'), default='required') == ASKS
+
+
+def test_a_default_that_nobody_knows_asks():
+    assert judged(ApprovalPolicy(), default='nobody knows') == ASKS
+
+
+def test_d3_a_tool_configured_as_none_is_pre_approved_and_nobody_is_asked():
+    ui = RecordingUI()
+    controller = ApprovalController(mode='strict', policy={'write': {'approval': 'none'}}, ui=ui)
+
+    result = asyncio.run(execute_tool(bare, 'write', {'path': 'a'}, controller, default='required'))
+
+    assert result == 'wrote a'
+    assert ui.requests == []
+
+
+def test_c7_a_rule_describes_what_is_asked():
+    ui = RecordingUI()
+    controller = ApprovalController(policy=configured('required', 'Tool call: write'), ui=ui)
+
+    asyncio.run(execute_tool(bare, 'write', {'path': 'a'}, controller))
+
+    assert [request.description for request in ui.requests] == ['Tool call: write']
+
+
+# The tool's own logic and the configuration
+
+
+@pytest.mark.parametrize('approval', ['required', 'none', None])
+@pytest.mark.parametrize(
+    'own',
+    [ApprovalResult.blocked('never'), SimpleNamespace(check_approval=lambda ctx: 1 / 0)],
+    ids=['blocks', 'fails'],
+)
+@pytest.mark.parametrize('position', [0, 1])
+def test_b28_blocked_by_anyone_beats_everything(approval, own, position):
+    tool = saying(own) if isinstance(own, ApprovalResult) else own
+    logic = [saying(PRE_APPROVED)]
+    logic.insert(position, tool)
+
+    assert judged(configured(approval), *logic).is_blocked
+
+
+def test_b28_a_tool_that_the_configuration_blocks_is_not_even_asked_itself():
+    asked = []
+
+    verdict = judged(configured('blocked'), SimpleNamespace(check_approval=asked.append))
+
+    assert verdict == BLOCKED_BY_POLICY
+    assert asked == []
+
+
+OWN = ApprovalResult.needs_approval(
+    description='own', payload={'p': 1}, reason='why', bound_to={'cwd': '/'}, group_id='group'
+)
+
+
+@pytest.mark.parametrize('own', [True, {'description': 'own'}, OWN, ApprovalResult.pre_approved(), False])
+def test_c9_configured_as_none_overrides_what_the_tool_says(own):
+    assert judged(configured('none'), saying(own)) == PRE_APPROVED
+
+
+@pytest.mark.parametrize('own', [False, ApprovalResult.pre_approved()])
+def test_configured_as_required_overrides_a_tool_that_pre_approves(own):
+    assert judged(configured('required', 'told'), saying(own)) == ApprovalResult.needs_approval(description='told')
+
+
+@pytest.mark.parametrize('approval', ['required', None])
+def test_a_rule_describes_and_the_tool_says_the_rest(approval):
+    assert judged(configured(approval), saying(OWN)) == OWN
+
+    described = judged(configured(approval, 'told'), saying(OWN))
+
+    assert described.description == 'told'
+    assert (described.payload, described.reason) == (OWN.payload, OWN.reason)
+    assert (described.bound_to, described.group_id) == (OWN.bound_to, OWN.group_id)
+
+
+@pytest.mark.parametrize(
+    ('own', 'verdict'),
+    [
+        (False, PRE_APPROVED),
+        (True, ASKS),
+        ({'description': 'own'}, ApprovalResult.needs_approval(description='own')),
+        (OWN, OWN),
+    ],
+)
+def test_c8_without_configuration_the_tool_decides(own, verdict):
+    assert judged(ApprovalPolicy(), saying(own)) == verdict
+
+
+def test_a_toolset_weighs_more_than_the_decorator_of_its_function():
+    assert judged(ApprovalPolicy(), saying(False), marked) == PRE_APPROVED
+    assert judged(ApprovalPolicy(), saying({'description': 'own'}), marked).description == 'own'
+
+
+def test_a_toolset_that_asks_and_says_no_more_leaves_the_rest_to_the_decorator_of_its_function():
+    verdict = judged(ApprovalPolicy(), saying(True), marked)
+
+    assert verdict.description == 'Marked'
+    assert verdict.payload is not None
+
+
+@pytest.mark.parametrize(
+    ('stated', 'chosen', 'expected'),
+    [
+        (None, None, ASKS),
+        (None, 'required', ASKS),
+        (None, 'none', PRE_APPROVED),
+        ('required', None, ASKS),
+        ('required', 'none', ASKS),
+        ('none', None, PRE_APPROVED),
+        ('none', 'none', PRE_APPROVED),
+        ('none', 'required', ASKS),
+    ],
+)
+def test_the_stricter_of_what_policy_and_code_say_holds_for_a_tool_that_says_nothing(stated, chosen, expected):
+    assert judged(ApprovalPolicy(default=stated), bare, default=chosen) == expected
+
+
+def test_logic_that_says_nothing_leaves_it_to_the_next():
+    assert judged(ApprovalPolicy(), bare, marked).description == 'Marked'
+
+
+def test_d8_the_tool_is_given_the_frameworks_context_and_the_configuration():
+    told = []
+    tool = SimpleNamespace(needs_approval=lambda name, args, ctx, config: told.append((ctx, config)) or True)
+    deps = object()
+
+    judged(configured('required', 'Careful'), tool, framework_context=deps)
+
+    assert told == [(deps, {'write': {'approval': 'required', 'description': 'Careful'}})]
+
+
+def test_e49_one_configuration_governs_functions_toolsets_and_marked_functions_alike():
+    tools = [bare, marked, saying(True), saying(False), object()]
+
+    verdicts = {approval: [judged(configured(approval), tool) for tool in tools] for approval in ('none', 'blocked')}
+
+    assert verdicts == {'none': [PRE_APPROVED] * 5, 'blocked': [BLOCKED_BY_POLICY] * 5}
+
+
+def test_c12_one_word_means_the_same_for_every_tool():
+    policy = ApprovalPolicy({'shell': {'approval': 'required'}, 'read_file': {'approval': 'none'}, 'custom': None})
+
+    verdicts = [judged(policy, name=name).status for name in ('shell', 'read_file', 'custom')]
+
+    assert verdicts == ['needs_approval', 'pre_approved', 'needs_approval']
+
+
+# Globs
+
+
+@pytest.mark.parametrize(
+    ('tools', 'approval'),
+    [
+        ({'write': 'none', '*': 'required'}, 'none'),
+        ({'wr*': 'required', 'w*': 'none'}, 'required'),
+        ({'wr*': 'none', '*': 'required'}, 'none'),
+        ({'wr*': 'none', '*te': 'required'}, 'required'),
+        ({'writ?': 'none', 'writ*': 'none', '*rite': 'required'}, 'required'),
+        ({'w[a-z]i*': 'none', 'w*': 'required'}, 'none'),
+        ({'w[abcdefghijklmnopqr]*': 'none', 'wr*': 'required'}, 'required'),
+        ({'write': 'none', '*': 'blocked'}, 'blocked'),
+        ({'write': 'blocked', '*': 'none'}, 'blocked'),
+        ({'write': None, 'w*': 'none'}, 'none'),
+        ({'wri*': None, 'w*': 'none'}, 'none'),
+        ({'write': None}, None),
+        ({'Write': 'none', 'WRITE*': 'none', 'rite': 'none', 'writ': 'none', 'write?': 'none'}, None),
+        ({'[!v]rite': 'none'}, 'none'),
+        ({'[': 'none', '[w': 'none', '[]': 'none'}, None),
+    ],
+)
+def test_the_weightiest_rule_speaks_whatever_the_order(tools, approval):
+    for order in itertools.permutations(tools):
+        policy = ApprovalPolicy({name: {'approval': tools[name]} for name in order})
+
+        assert policy.rule_for('write').approval == approval
+
+
+@pytest.mark.parametrize(
+    ('tools', 'description'),
+    [
+        ({'write': ('required', None), '*': ('required', 'star')}, None),
+        ({'write': (None, None), '*': ('required', 'star')}, 'star'),
+        ({'write': (None, 'own'), '*': ('required', 'star')}, 'own'),
+        ({'write': ('required', 'own'), '*': ('required', 'star')}, 'own'),
+        ({'wr*': (None, 'glob'), '*': ('required', 'star')}, 'glob'),
+        ({'wr*': (None, 'glob'), '*': (None, 'star')}, 'glob'),
+        ({'w*': ('required', 'left'), '*e': ('required', 'right')}, 'left'),
+    ],
+)
+def test_the_rule_that_decides_describes_or_one_that_weighs_more(tools, description):
+    for order in itertools.permutations(tools):
+        policy = ApprovalPolicy(
+            {name: dict(zip(('approval', 'description'), tools[name], strict=True)) for name in order}
+        )
+
+        assert policy.rule_for('write').description == description
+
+
+def test_a_name_that_only_begins_or_ends_like_a_blocked_one_is_another():
+    policy = ApprovalPolicy({'rm': {'approval': 'blocked'}})
+
+    assert [policy.rule_for(name).approval for name in ('rm', 'rm ', 'rm\n', 'RM', 'rmdir')] == ['blocked', *[None] * 4]
+
+
+def test_a_glob_matches_across_lines():
+    policy = ApprovalPolicy({'rm*': {'approval': 'blocked'}})
+
+    assert policy.rule_for('rm\nharmless').approval == 'blocked'
+
+
+patterns = st.text('ab*?', min_size=1, max_size=4) | st.sampled_from(
+    ['[ab]', '[!a]b', 'a[ab]*', '*', 'ab', 'a', '[', '[]']
+)
+rules = st.dictionaries(patterns, st.sampled_from(['required', 'none', 'blocked', None]), max_size=6)
+names = st.text('ab', min_size=1, max_size=4) | st.sampled_from(['[', '[]', '*', 'a*', 'c'])
+STRICTNESS = {'none': 0, 'required': 1}
+
+
+def literal_characters(pattern):
+    """Counted by hand: the classes among `patterns` are known."""
+    for characters in ('[ab]', '[!a]'):
+        pattern = pattern.replace(characters, '')
+    return len(pattern.replace('*', '').replace('?', ''))
+
+
+def expected(tools, name):
+    """The specification's sentence, written out."""
+    matching = {
+        pattern: approval
+        for pattern, approval in tools.items()
+        if approval is not None and (pattern == name or fnmatchcase(name, pattern))
+    }
+    if 'blocked' in matching.values():
+        return 'blocked'
+    if name in matching:
+        return matching[name]
+    most = max(map(literal_characters, matching), default=0)
+    candidates = [approval for pattern, approval in matching.items() if literal_characters(pattern) == most]
+    return max(candidates, key=STRICTNESS.__getitem__, default=None)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rules, names, st.randoms(use_true_random=False))
+def test_for_any_rules_blocked_wins_exact_beats_glob_and_a_tie_goes_to_the_stricter(tools, name, random):
+    order = list(tools)
+    random.shuffle(order)
+
+    policy = ApprovalPolicy({pattern: {'approval': tools[pattern]} for pattern in order})
+
+    assert policy.rule_for(name).approval == expected(tools, name)
+    assert policy.rule_for(name) == ApprovalPolicy({key: {'approval': tools[key]} for key in tools}).rule_for(name)
+
+
+@settings(deadline=None)
+@given(rules, names, st.sampled_from([True, False, None]))
+def test_for_any_rules_a_blocked_tool_stays_blocked_whatever_it_says(tools, name, own):
+    policy = ApprovalPolicy(
+        {**{pattern: {'approval': approval} for pattern, approval in tools.items()}, name: {'approval': 'blocked'}}
+    )
+
+    assert judged(policy, saying(own), name=name).is_blocked
+
+
+def test_names_that_a_model_invents_do_not_fill_the_memory():
+    policy = ApprovalPolicy({'rm': {'approval': 'blocked'}})
+
+    for number in range(10_000):
+        policy.rule_for(f'invented_{number}')
+
+    assert len(policy._found) <= 4096
+    assert policy.rule_for('rm').approval == 'blocked'
+
+
+# Requests that were raised already
+
+
+def raised(metadata, tools=None, **policy):
+    request = ApprovalRequest(tool_name='write', args={'path': 'a'}, metadata=metadata)
+    return ApprovalPolicy(tools, **policy).judge_request(request)
+
+
+def test_b28_b29_a_tool_that_says_it_is_blocked_is_blocked_without_a_question():
+    ui = RecordingUI()
+    request = ApprovalRequest(
+        tool_name='write', metadata={'approval_policy': 'blocked', 'approval_reason': 'read-only'}
+    )
+
+    decision = asyncio.run(ApprovalController(mode='approve_all', ui=ui).request_approval(request))
+
+    assert (decision.approved, decision.note, decision.decided_by) == (False, 'read-only', 'policy')
+    assert ui.requests == []
+
+
+@pytest.mark.parametrize('tools', [None, {'write': {'approval': 'none'}}, {'write': {'approval': 'required'}}])
+def test_b28_no_configuration_brings_back_what_the_tool_blocks(tools):
+    assert raised({'approval_policy': 'blocked'}, tools) == ApprovalResult.blocked(
+        "The tool 'write' blocked this call."
+    )
+
+
+@pytest.mark.parametrize('reason', ['', None, 1, ['a']])
+def test_b29_a_reason_that_is_no_text_is_left_out(reason):
+    verdict = raised({'approval_policy': 'blocked', 'approval_reason': reason})
+
+    assert verdict.reason == "The tool 'write' blocked this call."
+
+
+def test_b29_metadata_of_the_framework_blocks_too():
+    verdict = judged(
+        configured('none'), saying(False), metadata={'approval_policy': 'blocked', 'approval_reason': 'no'}
+    )
+
+    assert verdict == ApprovalResult.blocked('no')
+
+
+@pytest.mark.parametrize('approval_policy', ['needs_approval', 'pre_approved', 'none', None, True])
+def test_b29_metadata_never_approves(approval_policy):
+    assert raised({'approval_policy': approval_policy, 'approval_description': 'x', 'worker': 'w'}) == ASKS
+
+
+@pytest.mark.parametrize(
+    ('approval', 'verdict'),
+    [
+        ('required', ApprovalResult.needs_approval(description='told')),
+        ('none', PRE_APPROVED),
+        ('blocked', BLOCKED_BY_POLICY),
+        (None, ApprovalResult.needs_approval(description='told')),
+    ],
+)
+def test_c9_configuration_speaks_about_requests_that_were_raised(approval, verdict):
+    assert raised({}, {'write': {'approval': approval, 'description': 'told'}}) == verdict
+
+
+def test_c6_the_default_does_not_take_back_what_a_tool_asks_for():
+    assert raised({}, default='none') == ASKS
+
+
+GRANTS = {'container': ['fs.write', 'net.external'], 'vm': ['net.external']}
+
+
+@pytest.mark.parametrize(
+    ('metadata', 'is_granted'),
+    [
+        ({'isolation_profile': 'container', 'missing_capabilities': ['fs.write']}, True),
+        ({'isolation_profile': 'container', 'missing_capabilities': ('fs.write', 'net.external')}, True),
+        ({'isolation_profile': 'vm', 'missing_capabilities': ['net.external', 'fs.write']}, False),
+        ({'isolation_profile': 'unisolated', 'missing_capabilities': ['fs.write']}, False),
+        ({'isolation_profile': 'container', 'missing_capabilities': []}, False),
+        ({'isolation_profile': 'container', 'required_capabilities': ['fs.write']}, False),
+        ({'isolation_profile': 'container', 'missing_capabilities': 'fs.write'}, False),
+        ({'isolation_profile': 'container', 'missing_capabilities': {'fs.write': 1}}, False),
+        ({'isolation_profile': 'container', 'missing_capabilities': [['fs.write']]}, False),
+        ({'isolation_profile': ['container'], 'missing_capabilities': ['fs.write']}, False),
+        ({'missing_capabilities': ['fs.write']}, False),
+        ({'isolation_profile': 'container', 'missing_capabilities': ['fs.write'], 'granted_capabilities': []}, True),
+        (
+            {'isolation_profile': 'vm', 'missing_capabilities': ['fs.write'], 'granted_capabilities': ['fs.write']},
+            False,
+        ),
+    ],
+)
+def test_b30_b31_an_isolation_profile_grants_exactly_the_capabilities_it_lists(metadata, is_granted):
+    verdict = raised(metadata, auto_grant=GRANTS)
+
+    assert verdict == (PRE_APPROVED if is_granted else ASKS)
+
+
+def test_b31_without_auto_grant_nothing_is_granted():
+    assert raised({'isolation_profile': 'container', 'missing_capabilities': ['fs.write']}) == ASKS
+
+
+@pytest.mark.parametrize(('approval', 'status'), [('required', 'needs_approval'), ('blocked', 'blocked')])
+def test_b31_explicit_configuration_beats_a_grant(approval, status):
+    metadata = {'isolation_profile': 'container', 'missing_capabilities': ['fs.write']}
+
+    verdict = raised(metadata, {'write': {'approval': approval}}, auto_grant=GRANTS)
+
+    assert verdict.status == status
+
+
+def test_b31_a_grant_never_beats_a_block_of_the_tool():
+    metadata = {'approval_policy': 'blocked', 'isolation_profile': 'container', 'missing_capabilities': ['fs.write']}
+
+    assert raised(metadata, auto_grant=GRANTS).is_blocked
+
+
+# Ways to configure
+
+
+def test_a_policy_may_be_built_of_rules_mappings_and_tuples():
+    policy = ApprovalPolicy(
+        MappingProxyType({'a': ToolRule(approval='none'), 'b': MappingProxyType({'approval': 'blocked'}), 'c': None}),
+        auto_grant={'container': ('fs.write',), 'vm': frozenset(['net'])},
+    )
+
+    assert policy.config == PolicyConfig(
+        tools={'a': ToolRule(approval='none'), 'b': ToolRule(approval='blocked'), 'c': ToolRule()},
+        auto_grant={'container': ['fs.write'], 'vm': ['net']},
+    )
+
+
+def test_a_policy_may_be_of_a_configuration_that_was_read_before():
+    config = PolicyConfig(tools={'rm': ToolRule(approval='blocked')})
+
+    policy = ApprovalPolicy.from_config(config)
+
+    assert policy.config is config
+    assert policy.rule_for('rm').approval == 'blocked'
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'key'),
+    [
+        ({'tools': {'rm': {'aproval': 'none'}}}, 'tools.rm.aproval'),
+        ({'tools': {'rm': {'approval': 'never'}}}, 'tools.rm.approval'),
+        ({'tools': {'rm': 'blocked'}}, 'tools.rm'),
+        ({'tools': {1: {}}}, 'tools.1'),
+        ({'tools': ['rm']}, 'tools'),
+        ({'tools': {'tools': {'rm': {'approval': 'none'}}}}, 'tools.tools.rm'),
+        ({'default': 'blocked'}, 'default'),
+        ({'auto_grant': {'vm': 'net'}}, 'auto_grant.vm'),
+        ({'auto_grant': {'vm': None}}, 'auto_grant.vm'),
+        ({'auto_grant': {'vm': [1]}}, 'auto_grant.vm.0'),
+    ],
+)
+def test_a_mistake_in_code_names_the_key(arguments, key):
+    with pytest.raises(ApprovalConfigError) as mistake:
+        ApprovalPolicy(**arguments)
+
+    assert mistake.value.key == key
+    assert (mistake.value.source, mistake.value.line) == (None, None)

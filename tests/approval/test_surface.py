@@ -1,0 +1,175 @@
+"""What is public, that it is described, and that the core needs nothing but pydantic."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import tool_approval.audit
+import tool_approval.testing
+
+import tool_approval
+
+PUBLIC = {
+    tool_approval: (
+        'ApprovalAware',
+        'ApprovalBlocked',
+        'ApprovalConfigError',
+        'ApprovalContext',
+        'ApprovalController',
+        'ApprovalDecision',
+        'ApprovalDenied',
+        'ApprovalError',
+        'ApprovalMemory',
+        'ApprovalMode',
+        'ApprovalPolicy',
+        'ApprovalPresentation',
+        'ApprovalRefused',
+        'ApprovalRequest',
+        'ApprovalResult',
+        'ApprovalStore',
+        'ApprovalUI',
+        'AuditError',
+        'AuditSink',
+        'LineageEntry',
+        'MissingExtraError',
+        'NotCanonicalError',
+        'PolicyConfig',
+        'Presenter',
+        'Redactor',
+        'RememberOption',
+        'RememberedApproval',
+        'StoreError',
+        'ToolRule',
+        '__version__',
+        'canonical_json',
+        'digest',
+        'execute_tool',
+        'fingerprint',
+        'make_request',
+        'requires_approval',
+        'simple_approval_request',
+        'truncate_for_display',
+    ),
+    tool_approval.testing: (
+        'RecordingUI',
+        'ScriptedUI',
+        'approve_all',
+        'check_audit_sink',
+        'check_store',
+        'check_ui',
+        'deny_all',
+    ),
+    tool_approval.audit: ('Finding', 'Head', 'JsonlAuditSink', 'load_key', 'verify', 'verify_text'),
+}
+each_package = pytest.mark.parametrize('package', PUBLIC, ids=lambda package: package.__name__)
+
+
+@each_package
+def test_public_names_are_frozen(package: ModuleType):
+    assert package.__all__ == PUBLIC[package]
+    assert all(hasattr(package, name) for name in package.__all__)
+
+
+def is_text(node: ast.stmt | None) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def target_of(node: ast.stmt) -> str | None:
+    """The name that a statement gives a value or a type."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case _:
+            return None
+
+
+def undescribed(body: list[ast.stmt], names: set[str] | None = None) -> list[str]:
+    """The public names of a module or class that have no docstring, or of these names alone."""
+    missing: list[str] = []
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                is_described = ast.get_docstring(node) is not None
+            case _:
+                name, is_described = target_of(node) or '_', is_text(following)
+        if name.startswith('_') or (names is not None and name not in names):
+            continue
+        if not is_described:
+            missing.append(name)
+        if isinstance(node, ast.ClassDef):
+            inside = [each for each in node.body if target_of(each) != 'model_config']
+            missing += [f'{name}.{member}' for member in undescribed(inside)]
+    return missing
+
+
+@each_package
+def test_every_public_name_is_described_with_its_fields_and_methods(package: ModuleType):
+    root = Path(package.__file__ or '').parent
+    modules = [ast.parse(path.read_text(encoding='utf-8')) for path in root.glob('*.py') if path.name != '__init__.py']
+    names = set(package.__all__) - {'__version__'}
+    defined = {target_of(node) or getattr(node, 'name', '') for module in modules for node in module.body}
+
+    missing = [name for module in modules for name in undescribed(module.body, names)]
+
+    assert names <= defined
+    assert missing == []
+
+
+@each_package
+def test_the_package_itself_says_what_it_is(package: ModuleType):
+    assert package.__doc__
+
+
+BLOCKED = (
+    'pydantic_ai',
+    'pydantic_ai_deferred',
+    'langchain',
+    'langchain_core',
+    'yaml',
+    'starlette',
+    'rich',
+    'sqlalchemy',
+    'psycopg',
+)
+WITHOUT_THEM = f"""
+import sys
+
+BLOCKED = {BLOCKED!r}
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in BLOCKED:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Blocker())
+
+import asyncio
+import tool_approval
+import tool_approval.audit
+import tool_approval.storage
+from tool_approval.testing import ScriptedUI
+
+def delete(path):
+    return 'deleted ' + path
+
+ui = ScriptedUI([True, False])
+controller = tool_approval.ApprovalController(policy={{'delete': {{'approval': 'required'}}}}, ui=ui)
+print(asyncio.run(tool_approval.execute_tool(delete, 'delete', {{'path': 'a'}}, controller)))
+try:
+    asyncio.run(tool_approval.execute_tool(delete, 'delete', {{'path': 'b'}}, controller))
+except tool_approval.ApprovalDenied as denied:
+    print(denied.tool_name)
+ui.assert_done()
+print(sorted(name for name in BLOCKED if name in sys.modules))
+"""
+
+
+def test_e24_e47_the_core_runs_without_any_framework_ui_or_database():
+    done = subprocess.run(
+        [sys.executable, '-W', 'error', '-c', WITHOUT_THEM], capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.stdout.splitlines(), done.stderr) == (['deleted a', 'delete', '[]'], '')

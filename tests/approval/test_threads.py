@@ -1,0 +1,141 @@
+import asyncio
+import contextvars
+import threading
+
+import pytest
+from tool_approval.threads import call, in_thread
+
+WHO = contextvars.ContextVar('who', default='nobody')
+
+
+def raising(error):
+    def function():
+        raise error
+
+    return function
+
+
+def test_a_plain_function_runs_in_a_daemon_thread_of_its_own():
+    thread = asyncio.run(call(threading.current_thread))
+
+    assert thread is not threading.current_thread()
+    assert thread.daemon
+
+
+def test_a_coroutine_function_runs_on_the_event_loop():
+    async def here(word, *, end):
+        return threading.current_thread(), word + end
+
+    assert asyncio.run(call(here, 'a', end='b')) == (threading.current_thread(), 'ab')
+
+
+def test_what_a_plain_function_returns_is_awaited():
+    async def later():
+        return 'later'
+
+    assert asyncio.run(call(lambda: later())) == 'later'
+
+
+def test_context_variables_reach_the_thread():
+    async def main():
+        WHO.set('ada')
+        return await call(WHO.get)
+
+    assert asyncio.run(main()) == 'ada'
+
+
+@pytest.mark.parametrize('error', [ValueError('x'), EOFError(), KeyboardInterrupt()])
+def test_what_a_function_raises_in_its_thread_is_raised(error):
+    with pytest.raises(type(error)):
+        asyncio.run(call(raising(error)))
+
+
+@pytest.mark.parametrize('error', [SystemExit(3), GeneratorExit(), StopIteration()])
+def test_what_ends_a_thread_does_not_end_the_run(error):
+    with pytest.raises(RuntimeError):
+        asyncio.run(call(raising(error)))
+
+
+@pytest.mark.parametrize('is_async', [True, False])
+def test_a_function_that_cancels_itself_does_not_cancel_the_run(is_async):
+    async def cancels_itself():
+        raise asyncio.CancelledError
+
+    function = cancels_itself if is_async else raising(asyncio.CancelledError())
+
+    async def main():
+        with pytest.raises(RuntimeError):
+            await call(function)
+        return asyncio.current_task().cancelling()
+
+    assert asyncio.run(main()) == 0
+
+
+def test_cancelling_abandons_the_thread_and_what_it_returns_is_dropped():
+    release, ended = threading.Event(), threading.Event()
+
+    async def main():
+        waiting = asyncio.create_task(call(lambda: release.wait(60), on_end=ended.set))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert not ended.is_set()
+        release.set()
+        return ended.wait(60)
+
+    assert asyncio.run(main())
+
+
+@pytest.mark.parametrize('tidies_up', [True, False])
+def test_a_cancellation_that_is_swallowed_passes_all_the_same(tidies_up):
+    async def swallows():
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if tidies_up:
+                await asyncio.sleep(0)
+            return 'too late'
+
+    async def main():
+        waiting = asyncio.create_task(call(swallows))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(main())
+
+
+def test_a_thread_that_outlives_its_loop_ends_quietly():
+    started, release, ended = threading.Event(), threading.Event(), threading.Event()
+    threads = []
+
+    def function():
+        threads.append(threading.current_thread())
+        started.set()
+        release.wait(60)
+
+    async def main():
+        asyncio.create_task(call(function, on_end=ended.set))  # noqa: RUF006 - it is to be left behind
+        await asyncio.to_thread(started.wait, 60)
+
+    asyncio.run(main())
+    release.set()
+    threads[0].join(60)
+
+    assert ended.is_set()
+    assert not threads[0].is_alive()
+
+
+def test_where_no_thread_can_be_had_the_end_is_told_at_once(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, 'start', refuse)
+    told = []
+
+    with pytest.raises(RuntimeError, match='new thread'):
+        asyncio.run(in_thread(lambda: None, on_end=lambda: told.append(True)))
+
+    assert told == [True]

@@ -1,0 +1,33 @@
+import subprocess
+import sys
+
+from tool_approval.testing import RecordingUI
+
+
+def test_approval_refusal_and_block_are_results_for_the_model(play):
+    assert play('approval_no_framework') == [
+        "asked: delete_file(path='old.log') -> yes",
+        "asked: delete_file(path='notes.txt') -> no",
+        'notes.txt old.log',
+        'old.log is gone',
+        'denied: Keep that one.',
+        "not allowed: The tool 'format_disk' is blocked by policy.",
+    ]
+
+
+def test_a_tool_that_the_model_invents_is_no_error(load, finish):
+    example = load('approval_no_framework')
+    controller = example.ApprovalController(ui=RecordingUI(True))
+
+    told = finish(example.carry_out(controller, 'invented', '{}'))
+
+    assert told == "there is no tool 'invented'"
+
+
+def test_no_agent_framework_is_imported(command):
+    script = f'import runpy, sys; runpy.run_path({command("approval_no_framework")[-1]!r}); print(*sys.modules)'
+
+    program = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=60)
+
+    assert program.returncode == 0, program.stderr
+    assert not {'pydantic_ai', 'pydantic_ai_deferred', 'langchain'} & set(program.stdout.split())

@@ -1,0 +1,40 @@
+from langchain_core.messages import AIMessage, ToolMessage
+from tool_approval.testing import RecordingUI
+
+from tool_approval import ApprovalController
+
+NOTICE = '[The approver changed the arguments of this call. It ran with: {"path":"draft.txt.bak"}]'
+
+
+def test_a_person_is_asked_and_the_model_is_told_what_became_of_each_call(run):
+    program = run('langchain_agent')
+
+    assert program.stderr == ''
+    assert program.returncode == 0
+    assert program.stdout.splitlines() == [
+        "asked, 1 of 3: delete_file(path='old.log') -> yes",
+        "asked, 2 of 3: delete_file(path='thesis.txt') -> no",
+        "asked, 3 of 3: delete_file(path='draft.txt') -> yes",
+        'success: draft.txt draft.txt.bak old.log thesis.txt',
+        'error: Not my thesis.',
+        'success: old.log is deleted.',
+        'success: draft.txt.bak is deleted.',
+        '',
+        NOTICE,
+        "error: The tool 'format_disk' is blocked by policy.",
+        'success: old.log is deleted.',
+    ]
+
+
+def test_where_everything_is_denied_the_files_are_only_listed(load):
+    example = load('langchain_agent')
+    agent = example.create_agent(
+        example.Planner(),
+        tools=[example.list_files, example.delete_file, example.format_disk],
+        middleware=[example.ApprovalMiddleware(ApprovalController(ui=RecordingUI(False)), default='required')],
+    )
+
+    messages = agent.invoke({'messages': [('user', 'Tidy up.')]})['messages']
+
+    assert [message.status for message in messages if isinstance(message, ToolMessage)] == ['error'] * 6
+    assert isinstance(messages[-1], AIMessage)

@@ -1,0 +1,154 @@
+"""Puts a question to a UI, and makes a decision of whatever comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from pydantic import ValidationError
+
+from .canonical import EXACT
+from .decision import ApprovalDecision, ApprovalMode
+from .protocols import ApprovalUI
+from .request import ApprovalRequest
+from .threads import call
+from .turns import PROCESS_TURNS, Turns
+
+_log = logging.getLogger('tool_approval')
+
+
+async def ask(
+    ui: ApprovalUI | None,
+    requests: Sequence[ApprovalRequest],
+    *,
+    mode: ApprovalMode,
+    timeout_s: float | None,
+    turns: Turns = PROCESS_TURNS,
+) -> list[ApprovalDecision]:
+    """Ask about one request, or about all of a group at once.
+
+    Args:
+        ui: Whom to ask.
+        requests: One request, or a group for a UI that has `choose_group`.
+        mode: Told to the UI.
+        timeout_s: How long to wait for the answer, and for the turn to ask, in seconds; `None` waits on.
+        turns: Where a UI waits that asks one question at a time.
+
+    Returns:
+        A decision for each request, in order. Whatever goes wrong is a denial with the reason as its note; only
+        cancellation passes.
+    """
+    if ui is None:
+        return _denials(requests, 'ui', 'There is nobody to ask for approval, so the call was denied.')
+    limit = asyncio.timeout(timeout_s)
+    try:
+        async with limit:
+            return _read(await _answer(ui, requests, mode, turns), requests)
+    except EOFError:
+        return _denials(requests, 'ui', 'The approval prompt met the end of its input, so the call was denied.')
+    except _NoDecision as error:
+        return _denials(requests, 'ui', f'The approval prompt gave no decision ({error}), so the call was denied.')
+    except Exception as error:  # noqa: BLE001 - a UI may fail in any way, and the call must be denied then
+        if limit.expired():
+            note = f'Nobody answered within {timeout_s:g} seconds, so the call was denied.'
+            return _denials(requests, 'timeout', note)
+        # Not its text, which may quote arguments.
+        _log.error('The approval UI failed with %s', type(error).__name__)
+        return _denials(requests, 'ui', f'The approval prompt failed ({type(error).__name__}), so the call was denied.')
+
+
+class _NoDecision(Exception):
+    """What a UI returned is no decision."""
+
+
+async def _answer(ui: ApprovalUI, requests: Sequence[ApprovalRequest], mode: ApprovalMode, turns: Turns) -> object:
+    choose, subject = _question(ui, requests)
+    if getattr(ui, 'one_at_a_time', False) is not True:
+        return await _call(ui, choose, subject, requests, mode)
+    await turns.take()
+    if inspect.iscoroutinefunction(choose):
+        try:
+            return await _call(ui, choose, subject, requests, mode)
+        finally:
+            turns.leave()
+    # The turn ends with the thread and the wait, whichever is later: an abandoned prompt still reads what is typed, and
+    # what the thread returned may have to be awaited.
+    is_other_done = threading.Lock()
+
+    def done() -> None:
+        if not is_other_done.acquire(blocking=False):
+            turns.leave()
+
+    try:
+        return await _call(ui, choose, subject, requests, mode, on_end=done)
+    finally:
+        done()
+
+
+def _question(ui: ApprovalUI, requests: Sequence[ApprovalRequest]) -> tuple[Callable[..., object], object]:
+    if len(requests) == 1:
+        return ui.choose, requests[0]
+    return cast('Callable[..., object]', getattr(ui, 'choose_group')), list(requests)  # noqa: B009 - optional member
+
+
+async def _call(
+    ui: ApprovalUI,
+    choose: Callable[..., object],
+    subject: object,
+    requests: Sequence[ApprovalRequest],
+    mode: ApprovalMode,
+    *,
+    on_end: Callable[[], None] = lambda: None,
+) -> object:
+    try:
+        return await call(choose, subject, mode=mode, on_end=on_end)
+    except asyncio.CancelledError:
+        withdraw: object = getattr(ui, 'withdraw', None)
+        if callable(withdraw):
+            for request in requests:
+                try:
+                    withdraw(request)
+                except Exception as error:  # noqa: BLE001 - nothing may keep the cancellation from passing
+                    _log.error('The approval UI failed to withdraw a question with %s', type(error).__name__)
+        raise
+
+
+def _read(said: object, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
+    if isinstance(said, ApprovalDecision):
+        if len(requests) > 1 and said.override_args is not None:
+            raise _NoDecision('changed arguments for a whole group')
+        return [_checked(said, request) for request in requests]
+    if len(requests) > 1 and isinstance(said, list | tuple):
+        given = cast('list[object]', said)
+        if len(given) != len(requests):
+            raise _NoDecision(f'{len(given)} answers to {len(requests)} requests')
+        return [_checked(each, request) for each, request in zip(given, requests, strict=True)]
+    raise _NoDecision(f'a value of type {type(said).__name__}')
+
+
+def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
+    if not isinstance(decision, ApprovalDecision):
+        raise _NoDecision(f'a value of type {type(decision).__name__}')
+    try:
+        # It may have been built without validation, or changed behind the model's back; and it must not share its
+        # arguments with a UI that changes them afterwards.
+        decision = ApprovalDecision.model_validate(decision.model_dump(warnings='none'))
+    except ValidationError:
+        raise _NoDecision('a malformed decision') from None
+    kinds = {EXACT, *(option.kind for option in request.remember_options)}
+    if decision.remember != 'none' and decision.remember_option not in kinds:
+        raise _NoDecision('an option to remember that was not offered')
+    return decision.model_copy(update={'note': _whole(decision.note), 'decided_by': _whole(decision.decided_by)})
+
+
+def _whole(text: str | None) -> str | None:
+    # What was typed in another encoding has half characters, which neither a log nor a model can be sent.
+    return text if text is None else text.encode(errors='replace').decode()
+
+
+def _denials(requests: Sequence[ApprovalRequest], rule: str, note: str) -> list[ApprovalDecision]:
+    return [ApprovalDecision(approved=False, note=note, decided_by=rule)] * len(requests)

@@ -1,0 +1,180 @@
+"""An audit log in one file, appended to by any number of processes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tool_approval.errors import AuditError, NotCanonicalError
+from tool_approval.storage.private_file import append_whole, check_private, make_private_folder, open_private
+
+from .chain import START, Head, chained, read_head
+
+LONGEST_LINE = 1024 * 1024
+"""Chosen: a payload of a megabyte is no payload. A longer line is refused, and so is the call it is about."""
+
+
+def load_key(path: str | os.PathLike[str]) -> bytes:
+    """The key in a file of the user's own, made if there is none.
+
+    Args:
+        path: Outside of the folder the log is in, and of what the agent can read.
+
+    Returns:
+        32 bytes.
+
+    Raises:
+        AuditError: The file is not the user's alone, or holds no key.
+    """
+    place = Path(path)
+    try:
+        make_private_folder(place.parent)
+        descriptor = open_private(place, os.O_RDWR | os.O_CREAT)
+        try:
+            # Two processes may be the first at once.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            text = os.read(descriptor, 100)
+            if not text:
+                text = secrets.token_hex(32).encode()
+                append_whole(descriptor, text + b'\n', size=0, fsync=True)
+        finally:
+            os.close(descriptor)
+        key = bytes.fromhex(text.decode())
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        problem = error.strerror or str(error) if isinstance(error, OSError) else 'it holds no key'
+        raise AuditError(str(place), f'the key cannot be used: {problem}') from None
+    if len(key) != 32:
+        raise AuditError(str(place), 'the key cannot be used: it holds no key')
+    return key
+
+
+class JsonlAuditSink:
+    """Appends each entry as one line of JSON, chained to the line before it. Safe to share between threads.
+
+    Any number of processes may write to the same file. A line has been handed to the operating system when `record`
+    returns; with `fsync`, to the disk.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, key: bytes, fsync: bool = False) -> None:
+        """Open the log, or start one with mode 0600.
+
+        Args:
+            path: The file.
+            key: The secret of the chain, at least 16 bytes, kept elsewhere: see `load_key`.
+            fsync: Also survive a power cut, at the price of some milliseconds a line.
+
+        Raises:
+            AuditError: The file is not the user's alone, or does not end in an intact line of this key.
+            ValueError: The key is too short.
+        """
+        if len(key) < 16:
+            raise ValueError('the key must have at least 16 bytes')
+        self._path = Path(path)
+        self._key = key
+        self._fsync = fsync
+        self._lock = threading.Lock()
+        self._head: Head | None = None
+        self._size = -1
+        self._process = os.getpid()
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        except OSError as error:
+            raise AuditError(str(self._path), error.strerror or str(error)) from None
+        self._identity = _identity(os.fstat(self._descriptor))
+        try:
+            with self._lock:
+                self._exclusively(self._catch_up)
+        except BaseException:
+            self.close()
+            raise
+
+    def record(self, entry: Mapping[str, Any]) -> None:
+        """See `AuditSink`."""
+        with self._lock:
+            self._exclusively(lambda: self._append(entry))
+
+    @property
+    def head(self) -> Head:
+        """The end of the log, other processes' lines included. Note its `mac` elsewhere.
+
+        Raises:
+            AuditError: The log was changed.
+        """
+        with self._lock:
+            self._exclusively(self._catch_up)
+            assert self._head is not None, '`_catch_up` sets it'
+            return self._head
+
+    def close(self) -> None:
+        """Close the file. Nothing can be recorded afterwards."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _exclusively(self, action: Callable[[], None]) -> None:
+        if self._descriptor < 0:
+            raise AuditError(str(self._path), 'it is closed')
+        try:
+            if self._process != os.getpid():
+                # A forked process shares the open file with its parent, and so the lock; it needs its own.
+                parents, self._descriptor = self._descriptor, open_private(self._path, os.O_RDWR | os.O_APPEND)
+                self._process = os.getpid()
+                os.close(parents)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            try:
+                action()
+            finally:
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        except OSError as error:
+            raise AuditError(str(self._path), error.strerror or str(error)) from None
+
+    def _append(self, entry: Mapping[str, Any]) -> None:
+        self._catch_up()
+        assert self._head is not None, '`_catch_up` sets it'
+        try:
+            line, head = chained(entry, previous=self._head, key=self._key)
+        except NotCanonicalError as error:
+            raise AuditError(str(self._path), f'the entry cannot be written ({error.problem})') from None
+        if len(line) > LONGEST_LINE:
+            raise AuditError(str(self._path), f'the entry is longer than {LONGEST_LINE} bytes')
+        append_whole(self._descriptor, line, size=self._size, fsync=self._fsync)
+        self._head, self._size = head, self._size + len(line)
+
+    def _catch_up(self) -> None:
+        """Find the end of the log: somebody else may have written to it."""
+        status = os.fstat(self._descriptor)
+        check_private(status)
+        if _identity(os.lstat(self._path)) != self._identity:
+            raise AuditError(str(self._path), 'it was replaced by another file while it was open')
+        if status.st_size == self._size:
+            return
+        if status.st_size < self._size:
+            raise AuditError(str(self._path), 'it has become shorter')
+        if status.st_size == 0:
+            self._head, self._size = Head(lines=0, mac=START), 0
+            return
+        line = _last_line(self._descriptor, status.st_size)
+        try:
+            self._head, self._size = read_head(line, key=self._key), status.st_size
+        except ValueError as error:
+            raise AuditError(
+                str(self._path), f'its last line is not intact: {error}. Verify it, put it aside, and start a new one'
+            ) from None
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _last_line(descriptor: int, size: int) -> bytes:
+    window = min(size, LONGEST_LINE + 1)
+    end = os.pread(descriptor, window, size - window)
+    if not end.endswith(b'\n'):
+        return b''
+    return end[:-1].rpartition(b'\n')[2]

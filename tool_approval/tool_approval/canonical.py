@@ -1,0 +1,190 @@
+"""One JSON form for each value, so that "the same call" has one meaning, and digests of it.
+
+Two values have the same form exactly when they are the same JSON value: keys are sorted, tuples are lists, and `1`,
+`1.0`, `true` and `"1"` all differ. What has no such form is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, NoReturn, cast
+
+from .errors import NotCanonicalError
+
+EXACT = 'exact'
+"""The kind of remembering that covers the very same payload, and no other."""
+
+
+def canonical_json(value: object) -> str:
+    """The canonical form of `value`.
+
+    Args:
+        value: Mappings with string keys, lists, tuples, strings, integers, finite floats, booleans and `None`, nested
+            at will.
+
+    Returns:
+        JSON without white space, keys sorted by code point, floats as `repr` writes them, nothing escaped that need
+        not be.
+
+    Raises:
+        NotCanonicalError: NaN or an infinity, an integer of more than 4300 digits (Python's limit), a lone surrogate, a
+            key that is no string, a value that JSON lacks, or nesting that is circular or too deep.
+    """
+    try:
+        _check_keys(value)
+        text = _ENCODER.encode(value)
+        text.encode()
+    except UnicodeEncodeError:
+        raise NotCanonicalError('text with a lone surrogate') from None
+    except RecursionError:
+        raise NotCanonicalError('nested too deeply, or within itself') from None
+    except (TypeError, ValueError) as error:
+        if isinstance(error, NotCanonicalError):
+            raise
+        raise NotCanonicalError(_problem(error)) from None
+    return text
+
+
+def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    """The arguments of a call as a mapping, whichever way the host delivers them.
+
+    Args:
+        arguments: JSON text of an object, a mapping, or nothing. Empty text means no arguments, as some models send.
+
+    Returns:
+        Argument values by parameter name.
+
+    Raises:
+        NotCanonicalError: Not JSON, no object, an object that names a key twice, or a number that is not finite. What
+            passes may still have no canonical form: text with a lone surrogate.
+    """
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, str):
+        return dict(arguments)
+    if not arguments.strip():
+        return {}
+    try:
+        decoded: object = json.loads(
+            arguments, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
+        )
+    except RecursionError:
+        raise NotCanonicalError('nested too deeply') from None
+    except ValueError as error:
+        if isinstance(error, NotCanonicalError):
+            raise
+        raise NotCanonicalError('the text is no JSON') from None
+    if not isinstance(decoded, dict):
+        raise NotCanonicalError('the arguments are no object')
+    return cast('dict[str, Any]', decoded)
+
+
+def copied(value: Any) -> Any:
+    """A copy, at every depth, of a value that has a canonical form."""
+    if type(value) is dict or isinstance(value, Mapping):
+        return {key: copied(item) for key, item in cast('Mapping[str, Any]', value).items()}
+    if isinstance(value, list | tuple):
+        return [copied(item) for item in cast('list[Any]', value)]
+    return value
+
+
+def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: bytes) -> str:
+    """What remembering goes by: equal exactly when tool, kind and payload are.
+
+    Args:
+        tool_name: The tool.
+        kind: `exact`, or the kind of a wider `RememberOption`: a wide one never meets an exact payload.
+        payload: What makes two requests the same.
+        key: A secret of any length, so that nobody can guess a payload from its fingerprint.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Raises:
+        NotCanonicalError: The payload has no canonical form.
+        ValueError: The key is empty.
+    """
+    return _keyed([tool_name, kind, payload], key=key, purpose=b'fingerprint')
+
+
+def digest(tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any], *, key: bytes) -> str:
+    """What an approval is bound to: all arguments, and what else the tool declares.
+
+    Args:
+        tool_name: The tool.
+        args: All validated arguments with defaults, in JSON form.
+        bound_to: What else must not change, such as the working directory or the content a person saw.
+        key: A secret of any length.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Raises:
+        NotCanonicalError: A value has no canonical form.
+        ValueError: The key is empty.
+    """
+    return _keyed([tool_name, args, bound_to], key=key, purpose=b'digest')
+
+
+def _keyed(value: object, *, key: bytes, purpose: bytes) -> str:
+    if not key:
+        raise ValueError('the key must not be empty: without a secret, anybody can compute the digest')
+    if len(key) > blake2b.MAX_KEY_SIZE:
+        key = blake2b(key).digest()
+    return blake2b(canonical_json(value).encode(), digest_size=32, key=key, person=purpose).hexdigest()
+
+
+def _as_dict(value: object) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(cast('Mapping[str, Any]', value))
+    raise TypeError
+
+
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, allow_nan=False, check_circular=False, separators=(',', ':'), default=_as_dict
+)
+
+
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+"""What has no keys; most values are of these types, and need no closer look."""
+
+
+def _check_keys(value: object) -> None:
+    # The encoder would turn 1, True and None into strings, and they would meet the strings of that name.
+    # A mapping's own type is asked first, as `isinstance` is slow for an abstract one.
+    if type(value) is dict or isinstance(value, Mapping):
+        for key, item in cast('Mapping[object, object]', value).items():
+            if not isinstance(key, str):
+                raise NotCanonicalError(f'a key of type {type(key).__name__}')
+            if type(item) not in _LEAVES:
+                _check_keys(item)
+    elif isinstance(value, list | tuple):
+        for item in cast('list[object]', value):
+            if type(item) not in _LEAVES:
+                _check_keys(item)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    decoded = dict(pairs)
+    if len(decoded) != len(pairs):
+        raise NotCanonicalError('an object names a key twice')
+    return decoded
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise NotCanonicalError(f'{name} is no JSON number')
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise NotCanonicalError('a number that is too large')
+    return number
+
+
+def _problem(error: Exception) -> str:
+    # The encoder's sentences name a type or a float, never a text.
+    return 'a number that is too long or not finite' if isinstance(error, ValueError) else 'a value that JSON lacks'

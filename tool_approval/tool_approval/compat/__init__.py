@@ -1,0 +1,1 @@
+"""Names and behaviour of other packages, for code that was written for them."""

@@ -1,0 +1,49 @@
+"""What `pydantic-ai-blocking-approval` 0.7 to 0.9 export, under the same names.
+
+Existing code imports from here in place of `pydantic_ai_blocking_approval`, and changes nothing else. For code that
+cannot be changed, call `install_alias()` before it is imported.
+"""
+
+from .alias import AliasError, install_alias, uninstall_alias
+from .controller import ApprovalController
+from .memory import ApprovalMemory
+from .toolset import ApprovalToolset
+from .types import (
+    ApprovalBlocked,
+    ApprovalCallback,
+    ApprovalConfig,
+    ApprovalDecision,
+    ApprovalDenied,
+    ApprovalError,
+    ApprovalRequest,
+    ApprovalResult,
+    ApprovalScope,
+    SupportsApprovalDescription,
+    SupportsNeedsApproval,
+    needs_approval_from_config,
+)
+
+__version__ = '0.9.0'
+"""The newest release whose names are here."""
+
+__all__ = (
+    'AliasError',
+    'ApprovalBlocked',
+    'ApprovalCallback',
+    'ApprovalConfig',
+    'ApprovalController',
+    'ApprovalDecision',
+    'ApprovalDenied',
+    'ApprovalError',
+    'ApprovalMemory',
+    'ApprovalRequest',
+    'ApprovalResult',
+    'ApprovalScope',
+    'ApprovalToolset',
+    'SupportsApprovalDescription',
+    'SupportsNeedsApproval',
+    '__version__',
+    'install_alias',
+    'needs_approval_from_config',
+    'uninstall_alias',
+)

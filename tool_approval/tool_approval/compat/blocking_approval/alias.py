@@ -1,0 +1,56 @@
+"""The old module name, for code that cannot be changed."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from tool_approval.errors import ApprovalError
+
+OLD_NAME = 'pydantic_ai_blocking_approval'
+"""What the name stands for."""
+
+
+class AliasError(ApprovalError, ImportError):
+    """The old module name means another module already, and classes of both would be mixed."""
+
+    def __init__(self, module: ModuleType) -> None:
+        """Say which module has the name."""
+        self.module = module
+        found = getattr(module, '__file__', None) or 'a module without a file'
+        super().__init__(
+            f'{OLD_NAME!r} is imported already, from {found}; call install_alias() before anything imports it',
+            name=OLD_NAME,
+        )
+
+
+def install_alias() -> None:
+    """Let `import pydantic_ai_blocking_approval`, and its submodules, find this package in place of the other.
+
+    Call it before anything imports that name. A second call changes nothing.
+
+    Raises:
+        AliasError: The name is taken by another module. Nothing was changed.
+    """
+    modules = _own_modules()
+    found = sys.modules.get(OLD_NAME)
+    if found is not None and found is not modules[OLD_NAME]:
+        raise AliasError(found)
+    # The submodules too: the import system would load a second copy of them under the old name.
+    sys.modules.update(modules)
+
+
+def uninstall_alias() -> None:
+    """Take the old name away again, where it is this package's. What was imported by it stays as it is."""
+    for name, module in _own_modules().items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+
+
+def _own_modules() -> dict[str, ModuleType]:
+    package = __name__.rpartition('.')[0]
+    return {
+        OLD_NAME + name.removeprefix(package): module
+        for name, module in list(sys.modules.items())
+        if name == package or name.startswith(f'{package}.')
+    }

@@ -1,0 +1,91 @@
+"""A mode, and the callback and memory that go with it."""
+
+from __future__ import annotations
+
+import inspect
+
+from tool_approval.canonical import canonical_json
+from tool_approval.decision import ApprovalMode, read_mode
+
+from .memory import ApprovalMemory
+from .types import ApprovalCallback, ApprovalDecision, ApprovalRequest, ensure_decision
+
+
+class ApprovalController:
+    """Gives an `ApprovalToolset` its `approval_callback` and `memory`.
+
+    The mode decides alone: with `approve_all` and `strict` a callback that was given too is never called.
+    """
+
+    def __init__(self, mode: str = 'interactive', approval_callback: ApprovalCallback | None = None) -> None:
+        """Put the parts together.
+
+        Args:
+            mode: `interactive` asks the callback; `approve_all` approves and `strict` denies without asking.
+            approval_callback: Asks the person. Without one, `interactive` cannot ask, and its use is an error.
+
+        Raises:
+            ValueError: There is no such mode.
+        """
+        self.mode: ApprovalMode = read_mode(mode)
+        self._callback = approval_callback
+        self._memory = ApprovalMemory()
+
+    @property
+    def memory(self) -> ApprovalMemory:
+        """What was approved for the session."""
+        return self._memory
+
+    @property
+    def approval_callback(self) -> ApprovalCallback:
+        """Decides a request as the mode says.
+
+        Raises:
+            NotImplementedError: The mode is `interactive`, and there is no callback. It is a `RuntimeError`.
+        """
+        if self.mode == 'approve_all':
+            return lambda request: ApprovalDecision(approved=True)
+        if self.mode == 'strict':
+            return lambda request: ApprovalDecision(
+                approved=False, note=f'Strict mode: approval required for {request.tool_name!r}'
+            )
+        if self._callback is None:
+            raise NotImplementedError('interactive mode has nobody to ask; pass an `approval_callback`')
+        return self._callback
+
+    def request_approval_sync(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Decide a request by mode, then memory, then callback, and remember what is to be.
+
+        Raises:
+            NotImplementedError: The mode is `interactive`, and there is no callback.
+            TypeError: The callback is async, or returned no decision.
+        """
+        if self.mode == 'interactive' and (remembered := self._remembered(request)) is not None:
+            return remembered
+        answer = self.approval_callback(request)
+        if inspect.iscoroutine(answer):
+            answer.close()  # else it is reported as never awaited
+        decision = ensure_decision(answer)
+        self._memory.store(request.tool_name, request.tool_args, decision)
+        return decision
+
+    @property
+    def session_approvals(self) -> frozenset[tuple[str, str]]:
+        """Tool name and arguments, in canonical JSON, of what was approved for the session."""
+        return frozenset((tool_name, canonical_json(args)) for tool_name, args, _ in self._memory.list_approvals())
+
+    def is_session_approved(self, request: ApprovalRequest) -> bool:
+        """Whether just this call was approved for the session."""
+        return self._remembered(request) is not None
+
+    def add_session_approval(self, request: ApprovalRequest) -> None:
+        """Approve just this call for the session."""
+        decision = ApprovalDecision(approved=True, remember='session')
+        self._memory.store(request.tool_name, request.tool_args, decision)
+
+    def clear_session_approvals(self) -> None:
+        """Forget what was approved for the session."""
+        self._memory.clear()
+
+    def _remembered(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        return self._memory.lookup(request.tool_name, request.tool_args)

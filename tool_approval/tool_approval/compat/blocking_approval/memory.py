@@ -1,0 +1,54 @@
+"""What was approved for the session, found again by tool name and arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from tool_approval.canonical import canonical_json
+
+from .types import ApprovalDecision
+
+
+class ApprovalMemory:
+    """Approvals that were to be remembered for the session, in this process.
+
+    Two calls are the same if their tool is, and their arguments in canonical JSON. Arguments that JSON cannot express
+    are never remembered: such a call is asked about each time.
+    """
+
+    def __init__(self) -> None:
+        self._approvals: dict[tuple[str, str], ApprovalDecision] = {}
+
+    def lookup(self, tool_name: str, args: Mapping[str, Any]) -> ApprovalDecision | None:
+        """The approval of just this call, or `None`."""
+        key = _key(tool_name, args)
+        return None if key is None else self._approvals.get(key)
+
+    def store(self, tool_name: str, args: Mapping[str, Any], decision: ApprovalDecision) -> None:
+        """Remember an approval with `remember='session'`; anything else is not kept."""
+        key = _key(tool_name, args)
+        if key is not None and decision.approved and decision.remember == 'session':
+            self._approvals[key] = decision
+
+    def list_approvals(self) -> list[tuple[str, dict[str, Any], ApprovalDecision]]:
+        """`(tool_name, args, decision)` of each, oldest first, with the arguments in JSON form."""
+        return [(tool_name, json.loads(args), decision) for (tool_name, args), decision in self._approvals.items()]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._approvals.clear()
+
+    def __len__(self) -> int:
+        """How many approvals there are."""
+        return len(self._approvals)
+
+
+def _key(tool_name: str, args: Mapping[str, Any]) -> tuple[str, str] | None:
+    try:
+        return tool_name, canonical_json(to_jsonable_python(dict(args), inf_nan_mode='constants'))
+    except (PydanticSerializationError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,181 @@
+"""The records that callbacks and toolsets exchange, and what is raised, with the fields they have always had."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+
+from pydantic import BaseModel, Field, model_validator
+
+from tool_approval import errors, verdict
+
+ApprovalError = errors.ApprovalRefused
+"""Catches denials and blocks alike. It is a `PermissionError`, and names the tool in `tool_name`."""
+
+ApprovalConfig: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Settings by tool name. `pre_approved: True` lets a tool run; a toolset may give further keys a meaning."""
+
+_NO_REASON = 'no reason was given'
+
+
+class ApprovalRequest(BaseModel):
+    """What the callback is asked about."""
+
+    tool_name: str
+    """The name the model calls the tool by."""
+    tool_args: dict[str, Any]
+    """Argument values by parameter name, as validated."""
+    description: str
+    """One line for the person who is asked."""
+
+
+class ApprovalScope(Enum):
+    """How far an approval reaches; an older spelling of `remember`."""
+
+    ONCE = 'once'
+    """This call: `remember='none'`."""
+    SESSION = 'session'
+    """The same call in this session: `remember='session'`."""
+
+
+class ApprovalDecision(BaseModel):
+    """What the callback answers. It may be made with `scope=` in place of `remember=`."""
+
+    approved: bool = Field(strict=True)
+    """Whether the tool may run. Only `True` approves: 1 and "yes" are errors."""
+    note: str | None = None
+    """Why not."""
+    remember: Literal['none', 'session'] = 'none'
+    """How long an approval holds for the same call. Denials are never remembered."""
+
+    @model_validator(mode='before')
+    @classmethod
+    def _read_scope(cls, values: Any) -> object:
+        if not isinstance(values, dict) or 'scope' not in values:
+            return cast('object', values)
+        given = cast('dict[str, Any]', values)
+        remember = 'session' if ApprovalScope(given['scope']) is ApprovalScope.SESSION else 'none'
+        if given.get('remember', remember) != remember:
+            raise ValueError('`scope` and `remember` contradict each other; give one of them')
+        return {key: value for key, value in given.items() if key != 'scope'} | {'remember': remember}
+
+    @property
+    def scope(self) -> ApprovalScope:
+        """`remember`, in its older spelling."""
+        return ApprovalScope.SESSION if self.remember == 'session' else ApprovalScope.ONCE
+
+
+ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
+"""Decides a request. A plain function blocks the event loop while it does; an async one is awaited."""
+
+
+class ApprovalResult(verdict.ApprovalResult):
+    """Blocked, pre-approved or in need of approval: what `needs_approval` says. Make one with the three class methods.
+
+    It is a verdict of `tool_approval` as well, so a toolset that returns it works with either.
+    """
+
+    def __init__(
+        self,
+        status: Literal['blocked', 'pre_approved', 'needs_approval'],
+        block_reason: str | None = None,
+        *,
+        reason: str | None = None,
+        **details: Any,
+    ) -> None:
+        """Check that the two fit.
+
+        Args:
+            status: `blocked`, `pre_approved` or `needs_approval`.
+            block_reason: Why it is blocked; for `blocked`, and only then.
+            reason: The same in the words of `tool_approval`; there it may also say why consent is needed.
+            **details: Further fields of `tool_approval.ApprovalResult`.
+
+        Raises:
+            ValueError: An unknown status, or a reason that is missing or out of place.
+        """
+        if status not in ('blocked', 'pre_approved', 'needs_approval'):
+            raise ValueError(f'unknown status {status!r}; use one of blocked, pre_approved, needs_approval')
+        if status != 'blocked' and block_reason is not None:
+            raise ValueError(f'a result that is {status!r} has no `block_reason`')
+        reason = reason if block_reason is None else block_reason
+        if status == 'blocked' and reason is None:
+            raise ValueError('a blocked result needs a `block_reason`')
+        super().__init__(status=status, reason=reason, **details)
+
+    def __hash__(self) -> int:
+        """A result can be a key, as before; what else a verdict may hold cannot be hashed."""
+        return hash((self.status, self.reason))
+
+    @property
+    def block_reason(self) -> str | None:
+        """Why it is blocked, or `None`."""
+        return self.reason if self.is_blocked else None
+
+
+class ApprovalDenied(errors.ApprovalDenied):
+    """The callback denied the call; the tool has not run."""
+
+    def __init__(self, tool_name: str, decision: ApprovalDecision) -> None:
+        """Keep the decision, and give its note as the reason."""
+        self.decision = decision
+        super().__init__(tool_name, decision.note or _NO_REASON)
+
+
+class ApprovalBlocked(errors.ApprovalBlocked):
+    """The toolset, or the configuration, forbids the call; nobody was asked."""
+
+    def __init__(self, tool_name: str, reason: str | None) -> None:
+        """Name the tool and the reason."""
+        super().__init__(tool_name, reason or _NO_REASON)
+
+
+@runtime_checkable
+class SupportsNeedsApproval(Protocol):
+    """A toolset that says itself which of its calls need approval."""
+
+    def needs_approval(self, *args: Any, **kwargs: Any) -> Any:
+        """Judge a call.
+
+        It is passed `(name, tool_args, ctx, config)`, or without the last one or two where it takes fewer: the tool's
+        name, argument values by parameter name, the `RunContext` with its `deps`, and the wrapper's `config`. What it
+        raises leaves the run; the tool does not run then.
+
+        Returns:
+            An `ApprovalResult`, or an object with its three predicates; `True` to ask, `False` not to; or
+            `{'description': ...}` to ask with that line. Or an awaitable of one of these.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
+
+@runtime_checkable
+class SupportsApprovalDescription(Protocol):
+    """A toolset that words the question."""
+
+    def get_approval_description(self, name: str, tool_args: dict[str, Any], ctx: Any) -> str:
+        """One line for the person who is asked; called only if somebody is.
+
+        Args:
+            name: The tool's name.
+            tool_args: Argument values by parameter name.
+            ctx: The `RunContext`.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
+
+def ensure_decision(answer: object) -> ApprovalDecision:
+    """The decision that a callback returned.
+
+    Raises:
+        TypeError: It returned something else.
+    """
+    if not isinstance(answer, ApprovalDecision):
+        raise TypeError(f'the approval callback must return an `ApprovalDecision`, not {type(answer).__name__}')
+    return answer
+
+
+def needs_approval_from_config(name: str, config: ApprovalConfig | None) -> ApprovalResult:
+    """What `config` says of a tool: pre-approved if its entry says so, else it needs approval."""
+    entry = (config or {}).get(name) or {}
+    return ApprovalResult.pre_approved() if entry.get('pre_approved') else ApprovalResult.needs_approval()

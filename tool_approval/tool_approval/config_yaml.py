@@ -1,0 +1,139 @@
+"""Reads YAML and remembers the line of each value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import yaml
+from yaml.reader import ReaderError
+
+from .errors import ApprovalConfigError
+from .places import Path, dotted, printable
+
+MAX_CHARS = 100_000
+"""Chosen: thousands of rules fit, and PyYAML reads it within a second or two."""
+
+NOT_TEXT = object()
+"""In place of a number, a date or the like: no configuration has one, so it is refused wherever it stands. Reading it
+would take PyYAML minutes for some."""
+
+MAX_DEPTH = 16
+"""Chosen: four times the depth of a configuration. PyYAML needs a minute for some thousand levels."""
+
+
+def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callable[[Path], int | None]]:
+    """The document, and a function from a path of keys to the line of the key or item there.
+
+    The values are texts, booleans, `None`, lists and mappings, and `NOT_TEXT`.
+
+    Raises:
+        ApprovalConfigError: No YAML, no mapping, a key that is no text or stands there twice, an anchor, an alias or
+            a tag: nothing in a policy may mean more than it says. Too long, or nested too deeply.
+    """
+    if len(text) > MAX_CHARS:
+        raise ApprovalConfigError(f'longer than {MAX_CHARS} characters', source=source)
+    try:
+        loader = yaml.SafeLoader(text)
+    except ReaderError as error:
+        line = text.count('\n', 0, error.position) + 1
+        raise ApprovalConfigError('not YAML: a character that is not allowed', source=source, line=line) from None
+    reader = _Reader(loader, source)
+    return reader.document(), reader.line_of
+
+
+class _Reader:
+    """Builds the document from the parser's events: PyYAML's own steps after it read more into a text."""
+
+    def __init__(self, loader: yaml.SafeLoader, source: str | None) -> None:
+        # Its stubs have no types for the methods that are needed here.
+        self._loader: Any = loader
+        self._source = source
+        self._lines: dict[Path, int] = {}
+
+    def line_of(self, path: Path) -> int | None:
+        """The line of what stands at `path`, or of the nearest above it."""
+        known = (self._lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._lines)
+        return next(known, None)
+
+    def document(self) -> dict[str, Any]:
+        """The whole document; an empty one is an empty mapping."""
+        documents: list[object] = []
+        while not isinstance(event := self._next(), yaml.StreamEndEvent):
+            if isinstance(event, yaml.DocumentStartEvent) and documents:
+                raise self._error('a second document is not allowed', _line(event))
+            if isinstance(event, yaml.NodeEvent):
+                documents.append(self._value(event, ()))
+                if not isinstance(documents[0], dict | None):
+                    raise self._error('not a mapping of keys to values', _line(event))
+        return cast('dict[str, Any]', documents[0] or {}) if documents else {}
+
+    def _value(self, event: yaml.NodeEvent, path: Path) -> object:
+        if len(path) > MAX_DEPTH:
+            raise self._error('nested too deeply', _line(event), path)
+        match event:
+            case yaml.MappingStartEvent(anchor=None, tag=None):
+                return self._mapping(path)
+            case yaml.SequenceStartEvent(anchor=None, tag=None):
+                return self._sequence(path)
+            case yaml.ScalarEvent(anchor=None, tag=None):
+                return self._scalar(event, path)
+            case _:
+                raise self._error('anchors, aliases and tags are not allowed', _line(event), path)
+
+    def _mapping(self, path: Path) -> dict[str, object]:
+        built: dict[str, object] = {}
+        while isinstance(event := self._next(), yaml.NodeEvent):
+            name = None if isinstance(event, yaml.CollectionStartEvent) else self._value(event, path)
+            if not isinstance(name, str):
+                raise self._error('a key that is not a text; quote it', _line(event), path)
+            here = (*path, name)
+            if name in built:
+                raise self._error('this key stands here twice', _line(event), here)
+            self._lines[here] = _line(event)
+            built[name] = self._value(self._next(), here)
+        return built
+
+    def _sequence(self, path: Path) -> list[object]:
+        items: list[object] = []
+        while isinstance(event := self._next(), yaml.NodeEvent):
+            here = (*path, len(items))
+            self._lines[here] = _line(event)
+            items.append(self._value(event, here))
+        return items
+
+    def _scalar(self, event: yaml.ScalarEvent, path: Path) -> object:
+        tag = self._loader.resolve(yaml.ScalarNode, event.value, event.implicit)
+        match tag.removeprefix('tag:yaml.org,2002:'):
+            case 'null':
+                return None
+            case 'bool':
+                return event.value.lower() in ('yes', 'true', 'on')
+            case 'str':
+                return self._text(event, path)
+            case _:
+                return NOT_TEXT
+
+    def _text(self, event: yaml.ScalarEvent, path: Path) -> str:
+        try:
+            # JSON writes a character beyond 16 bits as two escapes, and PyYAML leaves them two.
+            return event.value.encode('utf-16', 'surrogatepass').decode('utf-16')
+        except UnicodeDecodeError:
+            raise self._error('half a character', _line(event), path) from None
+
+    def _next(self) -> Any:
+        try:
+            return self._loader.get_event()
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark is not None else None
+            raise self._error(f'not YAML: {printable(error.problem or "", 200)}', line) from None
+        except (ValueError, OverflowError):  # an escape beyond Unicode, a version of thousands of digits
+            raise self._error('not YAML: a number that is too large', self._loader.line + 1) from None
+
+    def _error(self, problem: str, line: int | None, path: Path = ()) -> ApprovalConfigError:
+        return ApprovalConfigError(problem, key=dotted(path), source=self._source, line=line)
+
+
+def _line(event: yaml.Event) -> int:
+    # The parser sets the mark of every event; its stubs leave it open.
+    return cast('yaml.Mark', event.start_mark).line + 1

@@ -1,0 +1,359 @@
+"""The spine: what happens to a request from the moment it is raised to the moment it is decided.
+
+Read `_decide_alone` and `_decide_asking` from top to bottom; everything else is called from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from hmac import compare_digest
+from typing import Any, cast
+
+from .asking import ask
+from .canonical import canonical_json, copied, digest
+from .decision import ApprovalDecision, ApprovalMode, read_mode
+from .entries import Outcome, decision_entry, outcome_entry
+from .errors import AuditError, NotCanonicalError, StoreError
+from .memory import ApprovalMemory
+from .policy import ApprovalPolicy
+from .presentation import ApprovalPresentation
+from .protocols import ApprovalUI, AuditSink, Presenter
+from .request import ApprovalContext, ApprovalRequest
+from .threads import call
+from .verdict import ApprovalResult
+
+_NO_STORE = "nothing can be remembered 'always': the memory has no store; pass `ApprovalMemory(store)`"
+
+_log = logging.getLogger('tool_approval')
+
+
+class ApprovalController:
+    """Decides requests: by policy, mode and memory, and where these are silent, by asking. Safe to share between runs.
+
+    It holds no lock between runs, and nothing about a run.
+    """
+
+    def __init__(
+        self,
+        mode: str = 'interactive',
+        *,
+        policy: ApprovalPolicy | Mapping[str, Any] | None = None,
+        ui: ApprovalUI | None = None,
+        memory: ApprovalMemory | None = None,
+        audit: AuditSink | None = None,
+        presenters: Mapping[str, Presenter] | None = None,
+        timeout: float | None = None,
+        key: bytes | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            mode: `interactive` asks, `approve_all` approves and `strict` denies without asking. A block stands in
+                all three, and what needs no approval runs in all three.
+            policy: The rules, or the mapping of tool names and globs to make them of.
+            ui: Whom to ask. With nobody, what would be asked is denied.
+            memory: What is remembered; a new one, for this process, if `None`.
+            audit: Where every decision and outcome is written down, before the call runs.
+            presenters: By tool name: makes what is shown, when somebody is about to be asked.
+            timeout: How long a person may take, in seconds; afterwards the request is denied.
+            key: The secret that approvals are bound to arguments with. Give a lasting one where a run is stopped in
+                one process and resumed in another.
+            now: The clock.
+
+        Raises:
+            ValueError: There is no such mode, or the timeout is not positive.
+            ApprovalConfigError: The policy says something that nobody can mean.
+        """
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
+        self.mode: ApprovalMode = read_mode(mode)
+        self.policy = policy if isinstance(policy, ApprovalPolicy) else ApprovalPolicy(policy)
+        self.ui = ui
+        self.memory = memory if memory is not None else ApprovalMemory()
+        self.audit = audit
+        self._presenters = dict(presenters or {})
+        self._timeout_s = timeout
+        self._key = key or secrets.token_bytes(32)
+        self._now = now
+
+    async def request_approval(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Decide one request; see `request_approvals`."""
+        [decision] = await self.request_approvals([request])
+        return decision
+
+    async def request_approvals(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
+        """Decide all requests of a response.
+
+        Each is blocked, or decided by the mode, or by memory; the rest is asked: one after the other by a UI that asks
+        one question at a time, else together. Requests of one group are one question, for a UI that can ask it.
+
+        Returns:
+            A decision for each request, in order. `decided_by` and `decided_at` are filled in.
+
+        Raises:
+            StoreError: Remembered approvals cannot be trusted, or `always` was chosen and there is no store.
+            asyncio.CancelledError: The wait was cancelled. What was still open is not decided.
+            KeyboardInterrupt: The person interrupted the UI. What was still open is not decided.
+        """
+        decisions: dict[int, ApprovalDecision] = {}
+        to_ask: list[int] = []
+        lasts = self.memory.remembers_always
+        placed = [
+            _placed(request, position, len(requests), can_remember_always=lasts)
+            for position, request in enumerate(requests, start=1)
+        ]
+        for index, request in enumerate(placed):
+            decided = self._decide_alone(request)
+            if decided is not None:
+                decisions[index] = self._settle(request, decided)
+            elif (remembered := self.memory.lookup(request)) is not None:
+                decisions[index] = self._settle(request, remembered, is_remembered=True)
+            else:
+                to_ask.append(index)
+                placed[index] = _copied(request)
+        questions = self._questions(placed, to_ask)
+
+        async def put(question: list[int], *, is_later: bool = False) -> None:
+            answers = await self._decide_asking([placed[index] for index in question], is_later=is_later)
+            decisions.update(zip(question, answers, strict=True))
+
+        if getattr(self.ui, 'one_at_a_time', False) is True:
+            for number, question in enumerate(questions):
+                await put(question, is_later=number > 0)
+        else:
+            await _together([put(question) for question in questions])
+        return [decisions[index] for index in range(len(placed))]
+
+    async def judge(
+        self,
+        context: ApprovalContext,
+        *,
+        logic: Sequence[object] = (),
+        framework_context: object = None,
+        default: str | None = None,
+    ) -> ApprovalResult:
+        """What the policy says of a call before any request is made; see `ApprovalPolicy.judge`."""
+        return await self.policy.judge(context, logic=logic, framework_context=framework_context, default=default)
+
+    def digest(self, tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any] | None = None) -> str:
+        """What an approval of this call is bound to.
+
+        Raises:
+            NotCanonicalError: An argument has no canonical form.
+        """
+        return digest(tool_name, args, bound_to or {}, key=self._key)
+
+    def is_bound(
+        self,
+        approved: str,
+        tool_name: str,
+        args: Mapping[str, Any],
+        bound_to: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Whether `approved`, the digest of an approval, is of just this call."""
+        try:
+            return compare_digest(approved.encode(), self.digest(tool_name, args, bound_to).encode())
+        except (NotCanonicalError, UnicodeEncodeError):
+            return False
+
+    def record_block(self, request: ApprovalRequest, reason: str) -> None:
+        """Write down that policy refused a call that never became a question.
+
+        Raises:
+            AuditError: It cannot be written.
+        """
+        decision = ApprovalDecision(approved=False, note=reason, decided_by='policy', decided_at=self._now())
+        self._record(request, decision)
+
+    def record_pre_approval(self, request: ApprovalRequest) -> None:
+        """Write down that policy lets a call be carried out that nobody is asked about.
+
+        Raises:
+            AuditError: It cannot be written. The call must not be carried out.
+        """
+        self._record(request, ApprovalDecision(approved=True, decided_by='policy', decided_at=self._now()))
+
+    def record_outcome(self, request: ApprovalRequest, outcome: Outcome, *, error: BaseException | None = None) -> None:
+        """Write down what came of a call. Failing to is logged: what has run cannot be undone.
+
+        Args:
+            request: The request as it was approved, or what identifies it: tool, call id, run id.
+            outcome: `executed`, `failed` or `refused`.
+            error: What it raised; only its type is written.
+        """
+        if self.audit is None:
+            return
+        try:
+            self.audit.record(outcome_entry(request, outcome, digest=self._digest_of(request), error=error))
+        except Exception as failure:  # noqa: BLE001 - the result of what has run must not get lost
+            problem = failure if isinstance(failure, AuditError) else type(failure).__name__
+            _log.error('The outcome of a call of %r was not written: %s', request.tool_name, problem)
+
+    def _decide_alone(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        """What policy and mode decide."""
+        # 1. Blocked: nothing below can bring it back.
+        verdict = self.policy.judge_request(request)
+        if verdict.is_blocked:
+            return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
+        # 2. What cannot be compared cannot be approved.
+        try:
+            options = [option.payload for option in request.remember_options]
+            canonical_json([request.tool_name, request.args, request.payload, request.bound_to, options])
+        except NotCanonicalError as error:
+            note = f'The arguments of {request.tool_name!r} cannot be judged ({error.problem}), so it was denied.'
+            return ApprovalDecision(approved=False, note=note, decided_by='arguments')
+        if verdict.is_pre_approved:
+            return ApprovalDecision(approved=True, decided_by='policy')
+        # 3. The mode.
+        if self.mode == 'approve_all':
+            return ApprovalDecision(approved=True, decided_by='mode')
+        if self.mode == 'strict':
+            return ApprovalDecision(approved=False, note='Strict mode: approval required', decided_by='mode')
+        return None
+
+    async def _decide_asking(self, requests: list[ApprovalRequest], *, is_later: bool) -> list[ApprovalDecision]:
+        """Ask about one request, or about a group."""
+        # 4. What was approved before: maybe by the answer to an earlier question of this response.
+        remembered = [self.memory.lookup(request) for request in requests] if is_later else [None]
+        if all(remembered):
+            found = cast('list[ApprovalDecision]', remembered)
+            return [
+                self._settle(request, decision, is_remembered=True)
+                for request, decision in zip(requests, found, strict=True)
+            ]
+        # 5. Only now what is shown is made.
+        shown: list[ApprovalRequest] = []
+        for request in requests:
+            try:
+                shown.append(await self._presented(self._described(request)))
+            except Exception as error:  # noqa: BLE001 - a person must not decide on less than was meant to be seen
+                _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
+                note = f'What to decide on could not be shown ({type(error).__name__}), so the call was denied.'
+                denial = ApprovalDecision(approved=False, note=note, decided_by='ui')
+                return [self._settle(each, denial) for each in requests]
+        # 6. The person.
+        answers = await ask(self.ui, shown, mode=self.mode, timeout_s=self._timeout_s)
+        # 7. Judged again if the arguments were changed, remembered, written down.
+        return [self._settle(request, answer) for request, answer in zip(requests, answers, strict=True)]
+
+    def _settle(
+        self, request: ApprovalRequest, decision: ApprovalDecision, *, is_remembered: bool = False
+    ) -> ApprovalDecision:
+        """Complete a decision, write it down, remember it."""
+        decision = self._judged_again(request, decision)
+        approver = decision.decided_by
+        if decision.approved and decision.remember == 'always' and not self.memory.remembers_always:
+            raise StoreError('', _NO_STORE)
+        decision = decision.model_copy(
+            update={
+                'decided_by': decision.decided_by or ('memory' if is_remembered else 'ui'),
+                'decided_at': decision.decided_at or self._now(),
+            }
+        )
+        try:
+            self._record(request, decision, is_remembered=is_remembered)
+        except AuditError as error:
+            _log.error('A call of %r was denied: %s', request.tool_name, error)
+            note = 'The decision could not be written to the audit log, so the call was denied.'
+            return ApprovalDecision(approved=False, note=note, decided_by='audit', decided_at=self._now())
+        # After the log: what is remembered was written down, whatever happens in between.
+        self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
+        return decision
+
+    def _judged_again(self, request: ApprovalRequest, decision: ApprovalDecision) -> ApprovalDecision:
+        if not decision.approved or decision.override_args is None:
+            return decision
+        changed = request.model_copy(update={'args': decision.override_args})
+        verdict = self.policy.judge_request(changed)
+        try:
+            canonical_json(decision.override_args)
+        except NotCanonicalError as error:
+            note = f"The approver's arguments cannot be judged ({error.problem}), so the call was denied."
+            return ApprovalDecision(approved=False, note=note, decided_by='arguments')
+        if verdict.is_blocked:
+            return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
+        return decision
+
+    def _described(self, request: ApprovalRequest) -> ApprovalRequest:
+        description = self.policy.rule_for(request.tool_name).description
+        return request if description is None else request.model_copy(update={'description': description})
+
+    async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:
+        """What the UI is given. Neither it nor the presenter shares its arguments with anybody."""
+        presenter = self._presenters.get(request.tool_name)
+        if presenter is None or request.presentation is not None:
+            return _copied(request)
+        presentation = await call(presenter, _copied(request))
+        if presentation is not None and not isinstance(presentation, ApprovalPresentation):
+            raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
+        return _copied(request).model_copy(update={'presentation': presentation})
+
+    def _questions(self, requests: list[ApprovalRequest], to_ask: list[int]) -> list[list[int]]:
+        if not callable(getattr(self.ui, 'choose_group', None)):
+            return [[index] for index in to_ask]
+        questions: list[list[int]] = []
+        by_group: dict[str, list[int]] = {}
+        for index in to_ask:
+            group = requests[index].group_id
+            if group is not None and group in by_group:
+                by_group[group].append(index)
+                continue
+            question = [index]
+            questions.append(question)
+            if group is not None:
+                by_group[group] = question
+        return questions
+
+    def _record(self, request: ApprovalRequest, decision: ApprovalDecision, *, is_remembered: bool = False) -> None:
+        if self.audit is not None:
+            bound = self._digest_of(request, decision.override_args)
+            self.audit.record(
+                decision_entry(request, decision, digest=bound, mode=self.mode, is_remembered=is_remembered)
+            )
+
+    def _digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
+        args = request.args if override_args is None else override_args
+        try:
+            return self.digest(request.tool_name, args, request.bound_to)
+        except NotCanonicalError:
+            return None
+
+
+def _placed(request: ApprovalRequest, position: int, batch_size: int, *, can_remember_always: bool) -> ApprovalRequest:
+    placed = {'position': position, 'batch_size': batch_size, 'can_remember_always': can_remember_always}
+    return request.model_copy(update={'metadata': {**request.metadata, **placed}})
+
+
+def _copied(request: ApprovalRequest) -> ApprovalRequest:
+    # Attack: the caller, a presenter or a UI changes the nested arguments of a request while it is open, so that
+    # another call is remembered, written down or run than was shown (test_attacks.py). Only what is known to be JSON
+    # is copied to its depth.
+    return request.model_copy(
+        update={
+            'args': copied(request.args),
+            'payload': copied(request.payload),
+            'bound_to': copied(request.bound_to),
+            'remember_options': tuple(
+                option.model_copy(update={'payload': copied(option.payload)}) for option in request.remember_options
+            ),
+            'metadata': dict(request.metadata),
+        }
+    )
+
+
+async def _together(questions: list[Any]) -> None:
+    if len(questions) == 1:
+        await questions[0]
+        return
+    try:
+        async with asyncio.TaskGroup() as group:
+            for question in questions:
+                group.create_task(question)
+    except BaseExceptionGroup as errors:
+        # The caller knows these errors one by one.
+        raise errors.exceptions[0] from None

@@ -1,0 +1,15 @@
+"""Approval for LangChain: around one tool, or as a middleware of an agent."""
+
+try:
+    import langchain as _host
+except ImportError:
+    from tool_approval.errors import MissingExtraError
+
+    raise MissingExtraError('langchain', extra='langchain') from None
+
+from .middleware import ApprovalMiddleware
+from .wrapper import ApprovalToolWrapper
+
+__all__ = ('ApprovalMiddleware', 'ApprovalToolWrapper')
+
+del _host

@@ -1,0 +1,159 @@
+"""Arguments as a tool gets them, in the one form approvals are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, TypeGuard, cast
+
+from langchain_core.tools import BaseTool, Tool
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from tool_approval.canonical import canonical_json
+from tool_approval.errors import NotCanonicalError
+
+_VARIADIC = frozenset({'args', 'kwargs'})
+"""What the host calls the fields of `*args` and `**kwargs`; it passes them on only where they were given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """The arguments of one call."""
+
+    given: dict[str, Any]
+    """What the tool is called with: what was given, and those defaults that would differ next time. A copy."""
+    given_json: dict[str, Any]
+    """The same in JSON form."""
+    values: dict[str, Any]
+    """What the tool's function gets of it: validated, with all defaults, in JSON form."""
+    injected: dict[str, Any]
+    """What the host fills in and no model may send, such as the graph's state. Not judged, and passed on as it is."""
+
+
+def read_arguments(tool: BaseTool, given: object) -> Arguments:
+    """Read and validate what a tool is called with.
+
+    Args:
+        tool: The tool.
+        given: Values by parameter name; or a text for the tool's first parameter, as the host understands it.
+
+    Raises:
+        ValueError: They do not fit the tool, cannot be copied or have no JSON form. The text says what is wrong, for
+            who made the call.
+    """
+    if isinstance(given, str) and not isinstance(tool.args_schema, dict):
+        given = {_first_name(tool): given}
+    if not isinstance(given, Mapping):
+        raise ValueError('they are no mapping of names to values')  # noqa: TRY004 - as all other reasons are
+    injected_names = _injected_names(tool)
+    injected: dict[str, Any] = {}
+    passed: dict[str, Any] = {}
+    for name, value in cast('Mapping[str, Any]', given).items():
+        if name in injected_names:
+            injected[name] = value
+        else:
+            passed[name] = _copy(value)
+    values = _validated(tool, passed)
+    return Arguments(given=passed, given_json=as_json(passed), values=as_json(values), injected=injected)
+
+
+def _first_name(tool: BaseTool) -> str:
+    full, shown = tool.args_schema, tool.tool_call_schema
+    if _is_model(full) and _is_model(shown):
+        # The shown schema has lost the aliases.
+        names = [full.model_fields[name].alias or name for name in shown.model_fields]
+    else:
+        names = list(tool.args)
+    return names[0] if names else 'tool_input'
+
+
+def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values in JSON form: dates as text, models as objects. A copy, at every depth.
+
+    Raises:
+        NotCanonicalError: A value has no JSON form, or no single one.
+    """
+    try:
+        made = cast('dict[str, Any]', to_jsonable_python(dict(values), inf_nan_mode='constants'))
+    except (PydanticSerializationError, UnicodeDecodeError):
+        raise NotCanonicalError('a value that JSON lacks') from None
+    except (ValueError, RecursionError):
+        raise NotCanonicalError('nested too deeply, or within itself') from None
+    canonical_json(made)
+    return made
+
+
+def _injected_names(tool: BaseTool) -> frozenset[str]:
+    # What the host fills in for parameters of the function that its schema does not list. It has no public name;
+    # without it, such a parameter is judged like any other.
+    found = frozenset(cast('frozenset[str]', getattr(tool, '_injected_args_keys', ())))
+    full, shown = tool.args_schema, tool.tool_call_schema
+    if _is_model(full) and _is_model(shown):
+        found |= full.model_fields.keys() - shown.model_fields.keys()
+    return found
+
+
+def _copy(value: object) -> object:
+    try:
+        return deepcopy(value)
+    except Exception as error:  # noqa: BLE001 - a value of any type may refuse to be copied, in any way
+        raise ValueError(f'a value cannot be copied ({type(error).__name__})') from None
+
+
+def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:
+    """What the function gets. `passed` is completed by the defaults that differ each time they are made."""
+    schema, shown = tool.args_schema, tool.tool_call_schema
+    if schema is None:
+        _check_signature(tool, passed)
+    elif isinstance(schema, dict):
+        _refuse([name for name in cast('list[str]', schema.get('required', [])) if name not in passed], 'missing')
+    elif _is_model(schema) and _is_model(shown):
+        # The shown schema lacks injected fields, and with them the model's own validators, which run with the tool.
+        return _complete(schema if shown.model_fields.keys() == schema.model_fields.keys() else shown, passed)
+    # Else a model of pydantic 1, which validates when the tool runs.
+    return passed
+
+
+def _complete(schema: type[BaseModel], passed: dict[str, Any]) -> Mapping[str, Any]:
+    model = _validate(schema, passed)
+    values: dict[str, Any] = dict(model.model_extra or {})
+    for name, field in schema.model_fields.items():
+        is_given = name in model.model_fields_set
+        if is_given or (not field.is_required() and name not in _VARIADIC):
+            values[name] = getattr(model, name)
+        if not is_given and field.default_factory is not None:
+            passed[field.alias or name] = as_json({name: values[name]})[name]
+    return values
+
+
+def _check_signature(tool: BaseTool, passed: Mapping[str, Any]) -> None:
+    """Refuse what a tool without a schema could not be called with: the host does not validate for it."""
+    if isinstance(tool, Tool):
+        if len(passed) != 1:
+            raise ValueError(f'the tool takes one argument, not {len(passed)}')
+        return
+    inferred = cast('type[BaseModel]', tool.tool_call_schema)  # made from the signature
+    _validate(inferred, passed)
+    if 'kwargs' not in inferred.model_fields:
+        _refuse([name for name in passed if name not in inferred.model_fields], 'unknown')
+
+
+def _validate(schema: type[BaseModel], passed: Mapping[str, Any]) -> BaseModel:
+    try:
+        return schema.model_validate(passed)
+    except ValidationError as error:
+        problems = [f'{".".join(map(str, each["loc"]))}: {each["msg"]}' for each in error.errors()]
+        raise ValueError(f'they do not fit the tool ({"; ".join(problems)})') from None
+    except Exception as error:  # noqa: BLE001 - a tool's own validator may fail in any way
+        raise ValueError(f'they could not be validated ({type(error).__name__})') from None
+
+
+def _refuse(names: list[str], problem: str) -> None:
+    if names:
+        raise ValueError(f'they do not fit the tool ({problem}: {", ".join(map(str, names))})')
+
+
+def _is_model(schema: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(schema, type) and issubclass(schema, BaseModel)

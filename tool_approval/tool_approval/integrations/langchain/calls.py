@@ -1,0 +1,210 @@
+"""Decides calls, and ties what was decided to what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+
+from tool_approval.controller import ApprovalController
+from tool_approval.decision import ApprovalDecision
+from tool_approval.request import ApprovalContext, ApprovalRequest
+from tool_approval.verdict import ApprovalResult, make_request
+
+from .arguments import Arguments, read_arguments
+from .place import definition_digest, own_logic
+
+CHANGED = 'The call changed after it was approved, so it was not run.'
+"""What the model is told when what would run is not what was approved."""
+
+_GIVEN = 'arguments_as_given'
+"""What an approval is bound to beside the validated arguments: the JSON form of a validated value may hide a part of
+it, such as a secret."""
+_DEFINITION = 'tool_definition'
+"""What it is bound to as well: another tool may go by the same name later."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One call that wants to run."""
+
+    tool: BaseTool
+    """What would run."""
+    name: str
+    """The name the model calls it by."""
+    arguments: Arguments
+    """What it would run with."""
+    call_id: str | None
+    """The call's id, where it has one."""
+    place: Mapping[str, Any]
+    """Metadata: where the call stands."""
+    config: RunnableConfig | None
+    """What the host runs with, for the tool's own logic."""
+
+    @cached_property
+    def definition(self) -> str | None:
+        """Digest of what the model is told of the tool."""
+        return definition_digest(self.tool)
+
+    @property
+    def context(self) -> ApprovalContext:
+        """The call as the tool's own logic is told of it."""
+        facts = {'tool_digest': self.definition} if self.definition is not None else {}
+        return ApprovalContext(tool_name=self.name, args=self.arguments.values, metadata={**self.place, **facts})
+
+    def request(self, verdict: ApprovalResult) -> ApprovalRequest:
+        """The call as somebody is asked about it."""
+        request = make_request(self.context, verdict, tool_call_id=self.call_id)
+        return request.model_copy(update={'bound_to': self.bound_to(verdict.bound_to)})
+
+    def bound_to(self, declared: Mapping[str, Any]) -> dict[str, Any]:
+        """What must not change until the call runs, beside its arguments: what the tool declares, and more."""
+        return {**declared, _GIVEN: self.arguments.given_json, _DEFINITION: self.definition}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """The call does not run."""
+
+    reason: str
+    """Why, for who made it."""
+    is_block: bool = False
+    """Whether policy refused it, so that nobody was asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowed:
+    """The call may run, and just this one."""
+
+    call: Call
+    """The call, with the arguments it runs with."""
+    digest: str
+    """What it is bound to."""
+    declared: Mapping[str, Any]
+    """What the tool declares beside the arguments, as part of the digest."""
+    request: ApprovalRequest | None
+    """What the outcome is written down for; `None` where nobody had to decide."""
+    is_changed: bool = False
+    """Whether the approver changed the arguments."""
+
+
+Settled: TypeAlias = Refused | Allowed
+"""What becomes of a call before it runs."""
+
+
+async def decide(controller: ApprovalController, calls: Sequence[Call], *, default: str) -> list[Settled]:
+    """Decide all calls of a response, before any of them runs.
+
+    Args:
+        controller: Judges and decides.
+        calls: The calls, in the order the model made them.
+        default: What holds for a tool about which nothing is said.
+
+    Returns:
+        What became of each, in order.
+
+    Raises:
+        AuditError: A refusal could not be written down. Nothing has run.
+        StoreError: Remembered approvals cannot be trusted. Nothing has run.
+    """
+    settled: dict[int, Settled] = {}
+    asked: list[tuple[int, Call, ApprovalResult]] = []
+    requests: list[ApprovalRequest] = []
+    for index, call in enumerate(calls):
+        verdict = await _judge(controller, call, default)
+        if verdict.is_blocked:
+            settled[index] = _block(controller, call, verdict)
+            continue
+        request = call.request(verdict)
+        if verdict.is_pre_approved:
+            digest = _digest(controller, request)
+            settled[index] = Allowed(call=call, digest=digest, declared=verdict.bound_to, request=None)
+        else:
+            asked.append((index, call, verdict))
+            requests.append(request)
+    decisions = await controller.request_approvals(requests)
+    for (index, call, verdict), request, decision in zip(asked, requests, decisions, strict=True):
+        settled[index] = await _settle(controller, call, verdict, request, decision, default)
+    return [settled[index] for index in range(len(calls))]
+
+
+async def confirm(controller: ApprovalController, allowed: Allowed, *, default: str) -> Settled:
+    """Look again at a call that was approved, right before it runs: time has passed since.
+
+    Args:
+        controller: Judges, and knows its own digests.
+        allowed: The call as it would run now, and what the approval is bound to.
+        default: What holds for a tool about which nothing is said.
+
+    Raises:
+        AuditError: A block could not be written down. Nothing has run.
+    """
+    call = allowed.call
+    verdict = await _judge(controller, call, default)
+    if verdict.is_blocked:
+        return _block(controller, call, verdict)
+    request = call.request(verdict)
+    if not controller.is_bound(allowed.digest, call.name, request.args, request.bound_to):
+        controller.record_outcome(request, 'refused')
+        return Refused(reason=CHANGED)
+    return replace(allowed, declared=verdict.bound_to, request=request)
+
+
+def check_default(default: str) -> None:
+    """Refuse a default that policy does not know.
+
+    Raises:
+        ValueError: It is neither `required` nor `none`.
+    """
+    if default not in ('required', 'none'):
+        raise ValueError(f"`default` must be 'required' or 'none', not {default!r}")
+
+
+def unfit(name: str, error: ValueError) -> Refused:
+    """What becomes of a call whose arguments do not fit its tool: nobody is asked about it."""
+    return Refused(reason=f'The arguments of {name!r} cannot be used: {error}. The call was not run.')
+
+
+async def _settle(
+    controller: ApprovalController,
+    call: Call,
+    verdict: ApprovalResult,
+    request: ApprovalRequest,
+    decision: ApprovalDecision,
+    default: str,
+) -> Settled:
+    if not decision.approved:
+        return Refused(reason=decision.note or 'The call was denied.', is_block=decision.decided_by == 'policy')
+    if decision.override_args is None:
+        return Allowed(call=call, digest=_digest(controller, request), declared=verdict.bound_to, request=request)
+    try:
+        arguments = read_arguments(call.tool, decision.override_args)
+        changed = replace(call, arguments=replace(arguments, injected=call.arguments.injected))
+        verdict = await _judge(controller, changed, default)
+        if verdict.is_blocked:
+            return _block(controller, changed, verdict)
+        changed_request = changed.request(verdict)
+        digest = _digest(controller, changed_request)
+    except ValueError as error:
+        controller.record_outcome(request, 'refused')
+        return Refused(reason=f"The approver's arguments cannot be used: {error}. The call was not run.")
+    return Allowed(call=changed, digest=digest, declared=verdict.bound_to, request=changed_request, is_changed=True)
+
+
+async def _judge(controller: ApprovalController, call: Call, default: str) -> ApprovalResult:
+    logic = list(own_logic(call.tool))
+    return await controller.judge(call.context, logic=logic, framework_context=call.config, default=default)
+
+
+def _block(controller: ApprovalController, call: Call, verdict: ApprovalResult) -> Refused:
+    reason = verdict.reason or f'The tool {call.name!r} is blocked.'
+    controller.record_block(call.request(verdict), reason)
+    return Refused(reason=reason, is_block=True)
+
+
+def _digest(controller: ApprovalController, request: ApprovalRequest) -> str:
+    return controller.digest(request.tool_name, request.args, request.bound_to)

@@ -1,0 +1,127 @@
+"""One tool under a controller's policy, wherever it is called from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.tools import BaseTool
+from pydantic import PrivateAttr
+
+from tool_approval.config import Default
+from tool_approval.controller import ApprovalController
+
+from .arguments import read_arguments
+from .blocking import wait_for
+from .bound import BoundTool, answer
+from .calls import Allowed, Call, Refused, Settled, check_default, confirm, decide, unfit
+from .place import find_place
+from .stand_in import StandIn, ToolInput, arguments_of, call_id_of, with_arguments
+
+
+class ApprovalToolWrapper(StandIn):
+    """A tool whose calls are judged, and asked about where policy says so, before they run.
+
+    It has the inner tool's name, description and parameters, and goes wherever a tool goes: `invoke(args)`,
+    `create_agent(tools=[...])`. Each call is a question of its own; `ApprovalMiddleware` asks about all calls of a
+    response together.
+
+    A model's call, one with an id, is answered by a message with `status='error'` if it does not run. Code that calls
+    the tool with plain arguments gets an exception.
+
+    What is approved for a session holds for one `thread_id` and one agent: give both, the agent by its name or by
+    `caller`. In an agent's run without them each call is a session of its own.
+    """
+
+    _controller: ApprovalController = PrivateAttr()
+    _default: Default = PrivateAttr()
+    _caller: str | None = PrivateAttr()
+    _tells_changes: bool = PrivateAttr()
+
+    def __init__(
+        self,
+        tool: BaseTool,
+        controller: ApprovalController,
+        default: Default = 'required',
+        *,
+        caller: str | None = None,
+        tells_changes: bool = True,
+    ) -> None:
+        """Put a tool under a controller's policy.
+
+        Args:
+            tool: The tool; a function becomes one by LangChain's `@tool`.
+            controller: Judges and decides.
+            default: What holds if neither the policy nor the tool says anything: `required` or `none`.
+            caller: The name of the agent that has the tool, in place of the one that LangChain tells.
+            tells_changes: Whether a text result, or a model's message, says that the approver changed the arguments.
+
+        Raises:
+            TypeError: It is no tool.
+            ValueError: There is no such default.
+        """
+        if not isinstance(tool, BaseTool):  # pyright: ignore[reportUnnecessaryIsInstance] - most pass a function
+            raise TypeError(f'`ApprovalToolWrapper` wraps a tool, not {type(tool).__name__}; decorate it with `@tool`')
+        check_default(default)
+        super().__init__(tool)
+        self._controller = controller
+        self._default = default
+        self._caller = caller
+        self._tells_changes = tells_changes
+
+    def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Ask if need be, and run the tool. It waits, also where an event loop is running.
+
+        Args:
+            input: Arguments by name, a text for the first parameter, or a model's call.
+            config: LangChain's. `configurable.thread_id` is the session that approvals are remembered for.
+            **kwargs: Passed on to the tool.
+
+        Returns:
+            What the tool returns; a message, for a model's call.
+
+        Raises:
+            ApprovalBlocked: Policy refuses the call. Nothing has run.
+            ApprovalDenied: It was denied, or the arguments do not fit the tool. Nothing has run.
+            AuditError: The refusal could not be written down. Nothing has run.
+            StoreError: Remembered approvals cannot be trusted. Nothing has run.
+        """
+        settled = wait_for(lambda: self._settle(input, config))
+        if isinstance(settled, Refused):
+            return answer(settled, name=self.name, call_id=call_id_of(input))
+        tool = BoundTool(settled, self._controller, tells_changes=self._tells_changes)
+        return tool.invoke(with_arguments(input, settled.call.arguments), config, **kwargs)
+
+    async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """The same, on the event loop; see `invoke`.
+
+        Raises:
+            ApprovalBlocked: Policy refuses the call. Nothing has run.
+            ApprovalDenied: It was denied, or the arguments do not fit the tool. Nothing has run.
+            AuditError: The refusal could not be written down. Nothing has run.
+            StoreError: Remembered approvals cannot be trusted. Nothing has run.
+        """
+        settled = await self._settle(input, config)
+        if isinstance(settled, Refused):
+            return answer(settled, name=self.name, call_id=call_id_of(input))
+        tool = BoundTool(settled, self._controller, tells_changes=self._tells_changes)
+        return await tool.ainvoke(with_arguments(input, settled.call.arguments), config, **kwargs)
+
+    async def _settle(self, input: ToolInput, config: RunnableConfig | None) -> Settled:
+        told = ensure_config(config)
+        try:
+            arguments = read_arguments(self._inner, arguments_of(input))
+        except ValueError as error:
+            return unfit(self.name, error)
+        call = Call(
+            tool=self._inner,
+            name=self.name,
+            arguments=arguments,
+            call_id=call_id_of(input),
+            place=find_place(told, caller=self._caller),
+            config=told,
+        )
+        [settled] = await decide(self._controller, [call], default=self._default)
+        if isinstance(settled, Allowed) and settled.request is not None:
+            return await confirm(self._controller, settled, default=self._default)
+        return settled

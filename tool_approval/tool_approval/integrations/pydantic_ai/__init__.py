@@ -1,0 +1,26 @@
+"""Approval for Pydantic AI: inside the run with a handler, or by stopping and resuming."""
+
+try:
+    import pydantic_ai as _host
+except ImportError:
+    from tool_approval.errors import MissingExtraError
+
+    raise MissingExtraError('pydantic_ai', extra='pydantic-ai') from None
+
+from .handler import ApprovalHandler, approval_handler
+from .requests import build_approval_requests
+from .stop_resume import collect_approvals, collect_approvals_sync, run_with_approval, run_with_approval_sync
+from .toolset import ApprovalToolset
+
+__all__ = (
+    'ApprovalHandler',
+    'ApprovalToolset',
+    'approval_handler',
+    'build_approval_requests',
+    'collect_approvals',
+    'collect_approvals_sync',
+    'run_with_approval',
+    'run_with_approval_sync',
+)
+
+del _host

@@ -1,0 +1,171 @@
+"""All deferred calls of one response: requests in, decisions, results out."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.messages import ToolCallPart
+
+from tool_approval.controller import ApprovalController
+from tool_approval.decision import ApprovalDecision
+from tool_approval.own_logic import ask_own_logic
+from tool_approval.request import ApprovalContext, ApprovalRequest
+from tool_approval.verdict import ApprovalResult, make_request
+
+from .arguments import find_tool, validated
+from .binding import bind
+from .external import External, carry_out, unfit
+from .frame import Frame, tool_facts
+from .logic import logic_of
+from .requests import REQUEST_KEY, request_of
+from .results import approval, failure
+
+
+class Batch:
+    """All deferred calls of one response."""
+
+    def __init__(
+        self,
+        controller: ApprovalController,
+        requests: DeferredToolRequests,
+        *,
+        external: External,
+        frame: Frame,
+        ctx: RunContext[Any] | None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            controller: Decides.
+            requests: The calls.
+            external: What carries out external calls, by tool name.
+            frame: What is known of the run.
+            ctx: The run that waits for the answer; `None` where it has ended.
+        """
+        self.controller = controller
+        self.requests = requests
+        self.external = external
+        self.frame = frame
+        self.ctx = ctx
+        self.results = DeferredToolResults()
+
+    async def answer(self) -> DeferredToolResults:
+        """Decide everything, then do what is done here."""
+        approvals = [(call, await self._approval(call)) for call in self.requests.approvals]
+        externals = [(call, self._request(call)) for call in self.requests.calls]
+        to_ask, to_do = await self._externals_to_ask(externals)
+        asked = [*(request for _, request in approvals), *(request for _, request in to_ask)]
+        decisions = await self.controller.request_approvals(asked)
+        for (call, request), decision in zip(approvals, decisions, strict=False):
+            self._settle(call, request, decision)
+        for (call, request), decision in zip(to_ask, decisions[len(approvals) :], strict=True):
+            if decision.approved:
+                to_do.append((call, request, decision))
+            else:
+                self.results.calls[call.tool_call_id] = failure(decision.note or 'The call was denied.')
+        # Nothing is started before every decision of the batch is made.
+        await asyncio.gather(*(self._do(*each) for each in to_do))
+        return self.results
+
+    def _request(self, call: ToolCallPart) -> ApprovalRequest:
+        metadata = self.requests.metadata.get(call.tool_call_id)
+        facts = tool_facts(self.ctx, call.tool_name, is_lasting=self.controller.memory.remembers_always)
+        return request_of(call, metadata, self.frame, facts)
+
+    async def _approval(self, call: ToolCallPart) -> ApprovalRequest:
+        """The request for an approval; of a bare tool, with what its function says of the call."""
+        request = self._request(call)
+        tool = find_tool(self.ctx, call.tool_name)
+        if tool is None or REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {}):
+            return request
+        context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
+        for function in logic_of(None, tool):
+            verdict = await ask_own_logic(function, context, framework_context=self.ctx)
+            if verdict is not None and verdict.is_needs_approval:
+                request = _told(request, context, verdict)
+            elif verdict is not None and verdict.is_blocked:
+                blocked = {'approval_policy': 'blocked', 'approval_reason': verdict.reason}
+                request = request.model_copy(update={'metadata': {**request.metadata, **blocked}})
+        return request
+
+    def _settle(self, call: ToolCallPart, request: ApprovalRequest, decision: ApprovalDecision) -> None:
+        """Answer an approval, bound to what the tool will get."""
+        if decision.approved and decision.override_args is not None:
+            try:
+                args = validated(self.ctx, call.tool_name, decision.override_args)
+            except ValueError as error:
+                decision = ApprovalDecision(
+                    approved=False, note=f"The approver's arguments cannot be used: {error}. The call was not run."
+                )
+                self.controller.record_outcome(request, 'refused')
+            else:
+                bound = decision.model_copy(update={'override_args': args})
+                self.results.metadata[call.tool_call_id] = bind(self.controller, request, bound)
+        elif decision.approved:
+            self.results.metadata[call.tool_call_id] = bind(self.controller, request, decision)
+        self.results.approvals[call.tool_call_id] = approval(decision)
+        answered_by: object = getattr(self.results, 'answered_by', None)
+        if isinstance(answered_by, dict) and decision.decided_by:
+            answered_by[call.tool_call_id] = decision.decided_by
+
+    async def _externals_to_ask(
+        self, externals: list[tuple[ToolCallPart, ApprovalRequest]]
+    ) -> tuple[
+        list[tuple[ToolCallPart, ApprovalRequest]], list[tuple[ToolCallPart, ApprovalRequest, ApprovalDecision]]
+    ]:
+        """Which external calls somebody is asked about, and which are done without; the others are answered."""
+        to_ask: list[tuple[ToolCallPart, ApprovalRequest]] = []
+        to_do: list[tuple[ToolCallPart, ApprovalRequest, ApprovalDecision]] = []
+        for call, request in externals:
+            context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
+            verdict = await self.controller.judge(context, logic=[self.external.get(call.tool_name)], default='none')
+            if verdict.is_blocked:
+                reason = verdict.reason or 'The call is blocked.'
+                self.controller.record_block(_told(request, context, verdict), reason)
+                self.results.calls[call.tool_call_id] = failure(reason)
+            elif call.tool_name not in self.external:
+                self._refuse(call, request, f'Nothing here can carry out {call.tool_name!r}.')
+            elif (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
+                self._refuse(call, request, f'The arguments of {call.tool_name!r} cannot be used: {problem}.')
+            elif verdict.is_pre_approved:
+                self.controller.record_pre_approval(request)
+                to_do.append((call, request, ApprovalDecision(approved=True, decided_by='policy')))
+            else:
+                to_ask.append((call, _told(request, context, verdict)))
+        return to_ask, to_do
+
+    def _refuse(self, call: ToolCallPart, request: ApprovalRequest, reason: str) -> None:
+        self.controller.record_block(request, reason)
+        self.results.calls[call.tool_call_id] = failure(reason)
+
+    async def _do(self, call: ToolCallPart, request: ApprovalRequest, decision: ApprovalDecision) -> None:
+        args = request.args
+        if decision.override_args is not None:
+            args = decision.override_args
+            problem = unfit(self.ctx, call.tool_name, args)
+            if problem is not None:
+                self.controller.record_outcome(request, 'refused')
+                self.results.calls[call.tool_call_id] = failure(f"The approver's arguments cannot be used: {problem}.")
+                return
+        result, is_done = await carry_out(self.ctx, self.external, call.tool_name, args)
+        outcome = request.model_copy(update={'args': args})
+        self.controller.record_outcome(outcome, 'executed' if is_done else 'failed')
+        self.results.calls[call.tool_call_id] = result
+
+
+def _told(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
+    """The request with what the function itself says of its call: what is shown, remembered and written down."""
+    own = make_request(context, verdict)
+    told: dict[str, Any] = {
+        'payload': own.payload,
+        'presentation': own.presentation,
+        'remember_options': own.remember_options,
+        'group_id': own.group_id,
+    }
+    if verdict.description is not None or verdict.payload is not None:
+        told['description'] = own.description
+    if verdict.reason is not None:
+        told['reason'] = verdict.reason
+    return request.model_copy(update=told)

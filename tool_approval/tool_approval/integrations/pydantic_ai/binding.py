@@ -1,0 +1,78 @@
+"""Ties an approval to just the call it was given for, from the decision to the execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any, cast
+
+from pydantic_ai import RunContext
+
+from tool_approval.controller import ApprovalController
+from tool_approval.decision import ApprovalDecision
+from tool_approval.errors import NotCanonicalError
+from tool_approval.request import ApprovalRequest
+
+from .arguments import possible_forms
+
+BINDING_KEY = 'tool_approval'
+"""Where the binding travels: in `DeferredToolResults.metadata`, which the host hands to the tool, and stop and resume
+keeps."""
+
+CHANGED = 'The call changed after it was approved, so it was not run.'
+"""What the model is told when what would run is not what was approved."""
+
+watched: ContextVar[str | None] = ContextVar('tool_approval_watched', default=None)
+"""The call that a handler stands around: an `ApprovalToolset` inside leaves the log and the notice to it."""
+
+
+def bind(controller: ApprovalController, request: ApprovalRequest, decision: ApprovalDecision) -> dict[str, Any]:
+    """The metadata that a tool is given with its approval.
+
+    Returns:
+        The binding under `tool_approval`: `digest`, `bound_to`, `has_changed_arguments`. And what the tool asked to be
+        granted, as `granted_capabilities`.
+    """
+    args = request.args if decision.override_args is None else decision.override_args
+    binding = {
+        'digest': controller.digest(request.tool_name, args, request.bound_to),
+        'bound_to': dict(request.bound_to),
+        'has_changed_arguments': decision.override_args is not None,
+    }
+    missing = request.metadata.get('missing_capabilities')
+    granted = {'granted_capabilities': list(cast('list[Any]', missing))} if isinstance(missing, list | tuple) else {}
+    return {BINDING_KEY: binding, **granted}
+
+
+def find_binding(ctx: RunContext[Any]) -> Mapping[str, Any] | None:
+    """The binding of the call that executes, or `None` if somebody else approved it."""
+    metadata: object = ctx.tool_call_metadata
+    binding = cast('Mapping[str, object]', metadata).get(BINDING_KEY) if isinstance(metadata, Mapping) else None
+    return cast('Mapping[str, Any]', binding) if isinstance(binding, Mapping) else None
+
+
+def is_approved(
+    controller: ApprovalController,
+    binding: Mapping[str, Any],
+    tool_name: str,
+    args: Mapping[str, Any],
+    bound_to: Mapping[str, Any] | None = None,
+) -> bool:
+    """Whether what is about to run is what was approved.
+
+    Args:
+        controller: Who bound it.
+        binding: What it made.
+        tool_name: The tool.
+        args: The validated arguments.
+        bound_to: What the tool declares now; what it declared then if `None`.
+    """
+    digest, declared = binding.get('digest'), binding.get('bound_to')
+    if not isinstance(digest, str) or not isinstance(declared, Mapping):
+        return False
+    now = cast('Mapping[str, Any]', declared) if bound_to is None else bound_to
+    try:
+        forms = possible_forms(args)
+    except NotCanonicalError:
+        return False
+    return any(controller.is_bound(digest, tool_name, form, now) for form in forms)

@@ -1,0 +1,115 @@
+"""The handler: all deferred calls of a response are decided by a controller, inside the run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.messages import ToolCallPart
+
+from tool_approval.controller import ApprovalController
+from tool_approval.errors import NotCanonicalError
+from tool_approval.request import ApprovalRequest
+
+from .arguments import as_json
+from .batch import Batch
+from .binding import CHANGED, find_binding, is_approved, watched
+from .external import External
+from .frame import Frame, Session
+from .results import refuse, with_notice
+
+Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+def approval_handler(
+    controller: ApprovalController,
+    external: External | None = None,
+    *,
+    session: Session = None,
+    tells_changes: bool = True,
+) -> ApprovalHandler:
+    """A `deferred_tool_handler` that lets `controller` decide.
+
+    Give it to `pydantic_ai_deferred.Agent` or to one of its runs, or to the host's own
+    `HandleDeferredToolCalls(approval_handler(...))`: there, only tools of an `ApprovalToolset` are bound to what was
+    approved, and only of those an outcome is written down.
+
+    Args:
+        controller: Decides. It may be shared by any number of agents and runs.
+        external: What carries out external calls, and answers questions, by tool name.
+        session: The conversation approvals are remembered for.
+        tells_changes: Whether the model is told that an approver changed arguments, and to what.
+    """
+    return ApprovalHandler(controller=controller, external=external or {}, session=session, tells_changes=tells_changes)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ApprovalHandler:
+    """Made by `approval_handler`."""
+
+    controller: ApprovalController
+    """Decides."""
+    external: External
+    """What carries out external calls, by tool name."""
+    session: Session = None
+    """The conversation approvals are remembered for."""
+    tells_changes: bool = True
+    """Whether the model is told that an approver changed arguments."""
+
+    async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        """Answer every deferred call of a response.
+
+        Raises:
+            StoreError: Remembered approvals cannot be trusted, or kept. Nothing has run.
+        """
+        frame = Frame.of(ctx, self.session)
+        return await Batch(self.controller, requests, external=self.external, frame=frame, ctx=ctx).answer()
+
+    async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
+        """Run what was approved, and only that; write down what came of it."""
+        binding = find_binding(ctx)
+        request = self._executing(ctx, call, args, binding)
+        if binding is None or not is_approved(self.controller, binding, call.tool_name, args):
+            self.controller.record_outcome(request, 'refused')
+            return refuse(CHANGED)
+        token = watched.set(call.tool_call_id)
+        try:
+            result = await run(args)
+        except BaseException as error:
+            self.controller.record_outcome(request, 'failed', error=error)
+            raise
+        finally:
+            watched.reset(token)
+        self.controller.record_outcome(request, 'executed')
+        if self.tells_changes and binding.get('has_changed_arguments') is True:
+            return with_notice(result, request.args)
+        return result
+
+    def _executing(
+        self, ctx: RunContext[Any], call: ToolCallPart, args: Mapping[str, Any], binding: Mapping[str, Any] | None
+    ) -> ApprovalRequest:
+        return executing_request(Frame.of(ctx, self.session), call.tool_name, call.tool_call_id, args, binding)
+
+
+def executing_request(
+    frame: Frame,
+    tool_name: str,
+    tool_call_id: str | None,
+    args: Mapping[str, Any],
+    binding: Mapping[str, Any] | None,
+) -> ApprovalRequest:
+    """What identifies the call that executes, in the log: the digest is that of its decision."""
+    try:
+        values = as_json(args)
+    except NotCanonicalError:
+        values = {}
+    return ApprovalRequest(
+        tool_name=tool_name,
+        args=values,
+        payload={},
+        tool_call_id=tool_call_id,
+        bound_to=binding.get('bound_to', {}) if binding is not None else {},
+        **frame.fields(),
+    )

@@ -1,0 +1,66 @@
+"""Decisions in, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pydantic_ai import ToolApproved, ToolDenied, exceptions
+from pydantic_ai.messages import ToolReturn
+
+from tool_approval.canonical import canonical_json
+from tool_approval.decision import ApprovalDecision
+
+# Older hosts have no way to tell the model of a failure that it should not simply retry.
+TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)
+
+NOTICE_KEY = 'approval_notice'
+"""Under which a result that is no text is told that arguments were changed."""
+
+
+def approval(decision: ApprovalDecision) -> bool | ToolApproved | ToolDenied:
+    """What the host is told of a decision."""
+    if decision.approved:
+        changed = decision.override_args
+        return True if changed is None else ToolApproved(override_args=dict(changed))
+    return ToolDenied(decision.note) if decision.note else False
+
+
+def failure(message: str) -> Any:
+    """What stands in for the result of an external call that failed, or was refused."""
+    return TOOL_FAILED(message) if TOOL_FAILED is not None else message
+
+
+def refuse(message: str) -> str:
+    """Tell the model, in place of a tool's result, that a call was refused.
+
+    Returns:
+        The message, on hosts that have no `ToolFailed`.
+
+    Raises:
+        ToolFailed: On hosts that have it: the result counts as failed, and no retry is used up.
+    """
+    if TOOL_FAILED is not None:
+        raise TOOL_FAILED(message)
+    return message
+
+
+def with_notice(result: Any, args: Mapping[str, Any]) -> Any:
+    """A tool's result that also tells the model which arguments it really ran with."""
+    changed = canonical_json(args)
+    notice = f'The approver changed the arguments of this call. It ran with: {changed}'
+    if isinstance(result, ToolReturn):
+        return ToolReturn(
+            return_value=_noted(result.return_value, notice),
+            content=result.content,
+            metadata=result.metadata,
+        )
+    return _noted(result, notice)
+
+
+def _noted(result: object, notice: str) -> Any:
+    if isinstance(result, str):
+        return f'{result}\n\n[{notice}]'
+    if isinstance(result, Mapping) and NOTICE_KEY not in result:
+        return {**cast('Mapping[Any, Any]', result), NOTICE_KEY: notice}
+    return {'result': cast(Any, result), NOTICE_KEY: notice}

@@ -1,0 +1,206 @@
+"""The other way: the run ends with its deferred calls, and another one takes them up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar, cast
+
+from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults
+from pydantic_ai.agent import AbstractAgent
+
+from tool_approval.controller import ApprovalController
+from tool_approval.memory import ApprovalMemory
+from tool_approval.protocols import ApprovalUI
+
+from .batch import Batch
+from .external import External
+from .frame import Frame
+
+DepsT = TypeVar('DepsT')
+OutputT = TypeVar('OutputT')
+T = TypeVar('T')
+
+
+async def collect_approvals(
+    requests: DeferredToolRequests,
+    *,
+    ui: ApprovalUI | None = None,
+    mode: str = 'interactive',
+    memory: ApprovalMemory | None = None,
+    controller: ApprovalController | None = None,
+    external: External | None = None,
+    session: str | None = None,
+    caller: str | None = None,
+) -> DeferredToolResults:
+    """Answer every deferred call that a run ended with.
+
+    Args:
+        requests: The run's output.
+        ui: Whom to ask.
+        mode: `interactive`, `approve_all` or `strict`.
+        memory: What is remembered. Give the same one for every stop of a conversation; a new one if `None`.
+        controller: In place of `ui`, `mode` and `memory`: with policy, audit and more. Give the same one to the
+            `ApprovalToolset`s, and it a lasting `key` where another process resumes.
+        external: What carries out external calls, by tool name.
+        session: The conversation approvals are remembered for.
+        caller: The agent's name.
+
+    Returns:
+        A result for each call, for `deferred_tool_results`.
+
+    Raises:
+        ValueError: Both a controller and one of `ui`, `mode` and `memory` are given, or there is no such mode.
+        StoreError: Remembered approvals cannot be trusted, or kept.
+    """
+    if controller is None:
+        controller = ApprovalController(mode, ui=ui, memory=memory)
+    elif ui is not None or memory is not None or mode != 'interactive':
+        raise ValueError('give either a controller, or `ui`, `mode` and `memory` to make one of')
+    frame = Frame(run_id=None, session_id=session, caller=caller, lineage=())
+    return await Batch(controller, requests, external=external or {}, frame=frame, ctx=None).answer()
+
+
+def collect_approvals_sync(
+    requests: DeferredToolRequests,
+    *,
+    ui: ApprovalUI | None = None,
+    mode: str = 'interactive',
+    memory: ApprovalMemory | None = None,
+    controller: ApprovalController | None = None,
+    external: External | None = None,
+    session: str | None = None,
+    caller: str | None = None,
+) -> DeferredToolResults:
+    """Like `collect_approvals`, for code that is not asynchronous. It blocks until everything is decided.
+
+    Inside a running event loop, which it would hold up, the questions are asked on another one in a thread.
+    """
+    return _wait_for(
+        lambda: collect_approvals(
+            requests,
+            ui=ui,
+            mode=mode,
+            memory=memory,
+            controller=controller,
+            external=external,
+            session=session,
+            caller=caller,
+        )
+    )
+
+
+async def run_with_approval(
+    agent: AbstractAgent[DepsT, OutputT],
+    prompt: Any = None,
+    *,
+    ui: ApprovalUI | None = None,
+    mode: str = 'interactive',
+    memory: ApprovalMemory | None = None,
+    controller: ApprovalController | None = None,
+    external: External | None = None,
+    session: str | None = None,
+    **run: Any,
+) -> AgentRunResult[OutputT]:
+    """Run an agent, answering each stop with `collect_approvals` and resuming, until it has its output.
+
+    A `deferred_tool_handler` does the same inside of one run, and needs no new run for each response. This is for
+    agents and code that cannot be given one.
+
+    Args:
+        agent: Any agent. Its output types need not contain `DeferredToolRequests`.
+        prompt: The user's prompt; it stands in the history once.
+        ui: As for `collect_approvals`.
+        mode: As for `collect_approvals`.
+        memory: One for all stops; a new one if `None`.
+        controller: As for `collect_approvals`.
+        external: As for `collect_approvals`.
+        session: As for `collect_approvals`.
+        **run: Further keywords of the agent's `run`; `message_history` is that before the prompt.
+
+    Returns:
+        The result of the last run, with the agent's own type of output.
+
+    Raises:
+        ValueError: As for `collect_approvals`.
+        StoreError: As for `collect_approvals`.
+    """
+    memory = memory if memory is not None or controller is not None else ApprovalMemory()
+    output_type = run.pop('output_type', None)
+    types = [agent.output_type if output_type is None else output_type, DeferredToolRequests]
+    result: AgentRunResult[Any] = await agent.run(prompt, output_type=types, **run)
+    # A controller may be shared: without a name, these runs are a session of their own.
+    session = session or result.run_id
+    while isinstance(result.output, DeferredToolRequests):
+        answers = await collect_approvals(
+            result.output,
+            ui=ui,
+            mode=mode,
+            memory=memory,
+            controller=controller,
+            external=external,
+            session=session,
+            caller=agent.name,
+        )
+        resumed: dict[str, Any] = {**run, 'message_history': result.all_messages(), 'deferred_tool_results': answers}
+        result = await agent.run(output_type=types, **resumed)
+    return cast('AgentRunResult[OutputT]', result)
+
+
+def run_with_approval_sync(
+    agent: AbstractAgent[DepsT, OutputT],
+    prompt: Any = None,
+    *,
+    ui: ApprovalUI | None = None,
+    mode: str = 'interactive',
+    memory: ApprovalMemory | None = None,
+    controller: ApprovalController | None = None,
+    external: External | None = None,
+    session: str | None = None,
+    **run: Any,
+) -> AgentRunResult[OutputT]:
+    """Like `run_with_approval`, for code that is not asynchronous. It blocks until the run has ended."""
+    return _wait_for(
+        lambda: run_with_approval(
+            agent,
+            prompt,
+            ui=ui,
+            mode=mode,
+            memory=memory,
+            controller=controller,
+            external=external,
+            session=session,
+            **run,
+        )
+    )
+
+
+def _wait_for(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return _run(make)
+    outcome: list[T] = []
+    errors: list[BaseException] = []
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        try:
+            outcome.append(context.run(_run, make))
+        except BaseException as error:  # noqa: BLE001 - raised below, where it was asked for
+            errors.append(error)
+
+    thread = threading.Thread(target=work, name='tool-approval-sync', daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return outcome[0]
+
+
+def _run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    # `asyncio.run` would take away the thread's current event loop, which the host's `run_sync` keeps for its next call.
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(make())

@@ -1,0 +1,136 @@
+"""Puts a toolset under a controller's policy, call by call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ApprovalRequired, UserError
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+
+from tool_approval.config import Default
+from tool_approval.controller import ApprovalController
+from tool_approval.errors import NotCanonicalError
+from tool_approval.request import ApprovalContext, ApprovalRequest
+from tool_approval.verdict import ApprovalResult, make_request
+
+from .arguments import as_json
+from .binding import CHANGED, find_binding, is_approved, watched
+from .frame import Frame, Session, tool_facts
+from .logic import logic_of
+from .requests import REQUEST_KEY
+from .results import refuse, with_notice
+
+
+@dataclass
+class ApprovalToolset(WrapperToolset[Any]):
+    """A toolset whose calls are judged before they run, and deferred where somebody has to consent.
+
+    It decides per call, so that all calls of a response that need consent reach the handler, or leave the run,
+    together. What the inner toolset declares as deferred it presents as its own, so that `approval: none` holds for it.
+    A blocked call never becomes a question: the model is told of the refusal, also where somebody approved the call.
+    """
+
+    controller: ApprovalController = field(kw_only=False)
+    """Whose policy judges. The same controller as the handler's."""
+    default: Default = 'required'
+    """What holds for a tool about which nothing is said: secure unless chosen otherwise."""
+    session: Session = field(default=None, kw_only=True)
+    """The conversation approvals are remembered for."""
+    tells_changes: bool = field(default=True, kw_only=True)
+    """Whether the model is told that an approver changed arguments, where no `approval_handler` tells it."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would otherwise be found out in the middle of a run."""
+        if not isinstance(self.wrapped, AbstractToolset):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UserError(f'`ApprovalToolset` wraps a toolset, not {type(self.wrapped).__name__}.')
+        if self.default not in ('required', 'none'):
+            raise UserError(f"`default` must be 'required' or 'none', not {self.default!r}.")
+
+    @property
+    def id(self) -> str | None:
+        """The inner toolset's: durable agents need one, and it is the same toolset."""
+        return self.wrapped.id
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """The inner toolset's tools, with declared approvals taken over."""
+        return {
+            name: replace(tool, tool_def=replace(tool.tool_def, kind='function'))
+            if tool.tool_def.kind == 'unapproved'
+            else tool
+            for name, tool in (await self.wrapped.get_tools(ctx)).items()
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Run the tool, refuse the call, or defer it.
+
+        Raises:
+            ApprovalRequired: Somebody has to consent first; the metadata has the conventional keys.
+            ToolFailed: It is refused, on hosts that have this; on others the refusal is the result.
+        """
+        frame = Frame.of(ctx, self.session)
+        facts = tool_facts(ctx, name, is_lasting=self.controller.memory.remembers_always)
+        metadata = {**frame.metadata(), 'toolset_id': self.id, **facts}
+        try:
+            context = ApprovalContext(tool_name=name, args=as_json(tool_args), metadata=metadata)
+        except NotCanonicalError as error:
+            reason = f'The arguments of {name!r} cannot be judged ({error.problem}), so the call was not run.'
+            request = ApprovalRequest(tool_name=name, tool_call_id=ctx.tool_call_id, **frame.fields())
+            self.controller.record_block(request, reason)
+            return refuse(reason)
+        verdict = await self.controller.judge(
+            context, logic=list(logic_of(self.wrapped, tool)), framework_context=ctx, default=self.default
+        )
+        request = make_request(context, verdict, tool_call_id=ctx.tool_call_id, **frame.fields())
+        if verdict.is_blocked:
+            reason = verdict.reason or f'The tool {name!r} is blocked.'
+            self.controller.record_block(request, reason)
+            return refuse(reason)
+        if ctx.tool_call_approved:
+            return await self._approved(name, tool_args, ctx, tool, verdict, request)
+        if verdict.is_pre_approved:
+            return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        raise ApprovalRequired(metadata=_conventional(request))
+
+    async def _approved(
+        self,
+        name: str,
+        tool_args: dict[str, Any],
+        ctx: RunContext[Any],
+        tool: ToolsetTool[Any],
+        verdict: ApprovalResult,
+        request: ApprovalRequest,
+    ) -> Any:
+        binding = find_binding(ctx)
+        if binding is not None and not is_approved(self.controller, binding, name, tool_args, verdict.bound_to):
+            self._record(request, 'refused')
+            return refuse(CHANGED)
+        try:
+            result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        except BaseException as error:
+            self._record(request, 'failed', error)
+            raise
+        self._record(request, 'executed')
+        is_changed = binding is not None and binding.get('has_changed_arguments') is True
+        if is_changed and self.tells_changes and watched.get() != ctx.tool_call_id:
+            return with_notice(result, as_json(tool_args))
+        return result
+
+    def _record(self, request: ApprovalRequest, outcome: Any, error: BaseException | None = None) -> None:
+        # A refusal is recorded by the handler around it too, as a failure: the log has the reason only from here.
+        if watched.get() != request.tool_call_id or outcome == 'refused':
+            self.controller.record_outcome(request, outcome, error=error)
+
+
+def _conventional(request: ApprovalRequest) -> dict[str, Any]:
+    """What other handlers understand, and the request itself for ours."""
+    told = {
+        'approval_description': request.description,
+        'approval_reason': request.reason,
+        'approval_policy': 'needs_approval',
+        'toolset_id': request.metadata.get('toolset_id'),
+    }
+    return {REQUEST_KEY: request, **{key: value for key, value in told.items() if value is not None}}

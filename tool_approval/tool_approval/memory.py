@@ -1,0 +1,181 @@
+"""What was approved to be remembered, so that nobody is asked again."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from .canonical import EXACT, fingerprint
+from .decision import ApprovalDecision
+from .errors import StoreError
+from .protocols import ApprovalStore, RememberedApproval
+from .redact import Redactor
+from .request import ApprovalRequest
+
+
+class ApprovalMemory:
+    """Approvals that hold for a session, in this process, and those that hold `always`, in a store.
+
+    An approval is found again by session, agents, toolset, tool, option and payload, all of them alike. `always`
+    replaces the session by the store's scope (its project) and the tool's definition. It is safe to share between
+    threads, and between the runs of one user.
+    """
+
+    def __init__(
+        self,
+        store: ApprovalStore | None = None,
+        *,
+        is_allowed: Callable[[str | None], bool] = lambda approver: True,
+        shares_with_nested: bool = False,
+        key: bytes | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Start empty.
+
+        Args:
+            store: Where `always` is kept. Without one, such a decision is an error.
+            is_allowed: Whether that approver may still decide: an approval is void once they may not.
+            shares_with_nested: Whether an agent inside a tool uses what was approved for the agents above it, and they
+                what was approved for it: all that the outermost agent started is one then.
+            key: The secret of the session's ids; random if `None`.
+            now: The clock.
+        """
+        self._store = store
+        self._is_allowed = is_allowed
+        self._shares_with_nested = shares_with_nested
+        self._key = key or secrets.token_bytes(32)
+        self._now = now
+        self._session: dict[str, RememberedApproval] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def remembers_always(self) -> bool:
+        """Whether there is a store."""
+        return self._store is not None
+
+    def lookup(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        """The approval that covers `request`, or `None`.
+
+        Raises:
+            StoreError: The store's contents cannot be trusted.
+            NotCanonicalError: The payload has no canonical form.
+        """
+        for kind, payload in _coverings(request):
+            found = self._session.get(self._session_id(request, kind, payload))
+            if found is None and self._store is not None:
+                found = self._store.get(self._lasting_id(self._store, request, kind, payload))
+            if found is not None and self._is_allowed(found.approved_by):
+                return ApprovalDecision(
+                    approved=True,
+                    note=f'remembered: {found.label}',
+                    remember_option=kind,
+                    decided_by=found.approved_by,
+                    decided_at=found.approved_at,
+                )
+        return None
+
+    def store(self, request: ApprovalRequest, decision: ApprovalDecision) -> None:
+        """Remember what was decided, if it is to be: an approval of the arguments as they are.
+
+        A denial is never remembered, nor is an approval with changed arguments, nor one with `remember='none'`.
+
+        Raises:
+            StoreError: It is to hold `always`, and there is no store, or it cannot be kept.
+            ValueError: `remember_option` is none of the request's.
+            NotCanonicalError: The payload has no canonical form.
+        """
+        if not decision.approved or decision.remember == 'none' or decision.override_args is not None:
+            return
+        covering = dict(_coverings(request))
+        if decision.remember_option not in covering:
+            raise ValueError(f'the request offers nothing of kind {decision.remember_option!r} to remember')
+        kind, payload = decision.remember_option, covering[decision.remember_option]
+        labels = {option.kind: option.label for option in request.remember_options}
+        label = Redactor.of(request.args, request.payload).text(labels.get(kind, request.description))
+        approval = RememberedApproval(
+            id=self._session_id(request, kind, payload),
+            tool_name=request.tool_name,
+            kind=kind,
+            label=label.encode(errors='replace').decode(),  # the name of a file may have half characters
+            approved_by=decision.decided_by,
+            approved_at=decision.decided_at or self._now(),
+        )
+        if decision.remember == 'session':
+            with self._lock:
+                self._session[approval.id] = approval
+            return
+        if self._store is None:
+            raise StoreError('', "nothing can be remembered 'always': this memory has no store; pass `store=`")
+        self._store.put(approval.model_copy(update={'id': self._lasting_id(self._store, request, kind, payload)}))
+
+    def list_approvals(self) -> list[RememberedApproval]:
+        """All that is remembered, the session's first.
+
+        Raises:
+            StoreError: The store's contents cannot be trusted.
+        """
+        with self._lock:
+            session = list(self._session.values())
+        return [*session, *(self._store.list_all() if self._store is not None else ())]
+
+    def revoke(self, approval_id: str) -> bool:
+        """Forget one approval; whether there was one.
+
+        Raises:
+            StoreError: The store's contents cannot be trusted, or not be changed.
+        """
+        with self._lock:
+            if self._session.pop(approval_id, None) is not None:
+                return True
+        return self._store is not None and self._store.remove(approval_id)
+
+    def clear(self) -> None:
+        """Forget the session's approvals. Those that hold `always` stay until they are revoked."""
+        with self._lock:
+            self._session.clear()
+
+    def __len__(self) -> int:
+        """How many approvals the session has."""
+        return len(self._session)
+
+    def _session_id(self, request: ApprovalRequest, kind: str, payload: Any) -> str:
+        session = request.session_id or (request.lineage[0].run_id if request.lineage else request.run_id)
+        return self._id(request, kind, payload, {'session': session}, key=self._key)
+
+    def _lasting_id(self, store: ApprovalStore, request: ApprovalRequest, kind: str, payload: Any) -> str:
+        definition = request.metadata.get('tool_digest')
+        scope = {'scope': dict(store.scope), 'definition': definition if isinstance(definition, str) else None}
+        return self._id(request, kind, payload, scope, key=store.key)
+
+    def _id(self, request: ApprovalRequest, kind: str, payload: Any, scope: dict[str, Any], *, key: bytes) -> str:
+        toolset = request.metadata.get('toolset_id')
+        return fingerprint(
+            request.tool_name,
+            kind,
+            {
+                'payload': dict(payload),
+                'agents': self._agents(request),
+                'toolset': toolset if isinstance(toolset, str) else None,
+                **scope,
+            },
+            key=key,
+        )
+
+    def _agents(self, request: ApprovalRequest) -> list[Any]:
+        """Who asks: agents by name, and the tools between them. One without a name is nobody else."""
+        caller = request.metadata.get('caller')
+        itself = caller if isinstance(caller, str) and caller else {'run': request.run_id}
+        above = [(level.agent_name or {'run': level.run_id}, level.tool_name) for level in request.lineage]
+        if self._shares_with_nested:
+            return [above[0][0] if above else itself]
+        return [*above, itself]
+
+
+def _coverings(request: ApprovalRequest) -> Iterator[tuple[str, Any]]:
+    yield EXACT, request.payload
+    for option in request.remember_options:
+        if option.kind != EXACT:
+            yield option.kind, option.payload

@@ -1,0 +1,139 @@
+"""What a tool says itself: every shape of a tool's own logic, read as one verdict."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from .request import ApprovalContext, ApprovalRequest
+from .verdict import ApprovalResult
+
+_log = logging.getLogger('tool_approval')
+
+
+async def ask_own_logic(
+    tool: object,
+    context: ApprovalContext,
+    *,
+    framework_context: object = None,
+    config: Mapping[str, Any] | None = None,
+) -> ApprovalResult | None:
+    """What `tool` says of a call.
+
+    It may have, in this order of preference:
+
+    - `check_approval(ctx)`, sync or async: `None` lets the call run, an `ApprovalRequest` asks, `PermissionError`
+      blocks.
+    - `needs_approval(name, args[, ctx[, config]])`, sync or async: an `ApprovalResult`, a bool,
+      `{'description': ...}`, which asks, or `None`, which leaves it to others. It is passed as many arguments as it takes, `ctx` and `config` also where
+      parameters of these names stand elsewhere. Where it asks without a description, and there is a
+      `get_approval_description` with the same parameters, this makes one.
+    - any of the two as a plain true value, or a true `_requires_approval`: it asks.
+
+    Args:
+        tool: A toolset, a function or any other object.
+        context: The call.
+        framework_context: Passed as `ctx` to `needs_approval`.
+        config: Passed as `config` to `needs_approval`.
+
+    Returns:
+        The verdict, or `None` if the tool has no such logic. Logic that fails, or says what nobody can read, blocks:
+        what cannot be judged does not run.
+    """
+    try:
+        check: object = getattr(tool, 'check_approval', None)
+        if callable(check):
+            return _read_check(await _settled(check(context)))
+        needs: object = getattr(tool, 'needs_approval', None)
+        if callable(needs):
+            possible = (context.tool_name, dict(context.args), framework_context, config or {})
+            verdict = _read_needs(await _settled(_call(needs, possible)))
+            describe: object = getattr(tool, 'get_approval_description', None)
+            if (
+                verdict is None
+                or not verdict.is_needs_approval
+                or verdict.description is not None
+                or not callable(describe)
+            ):
+                return verdict
+            return replace(verdict, description=_read_description(await _settled(_call(describe, possible))))
+        marked = check or needs or getattr(tool, '_requires_approval', False)
+        return ApprovalResult.needs_approval() if marked else None
+    except Exception as error:  # noqa: BLE001 - whatever happens in it, a tool that cannot be judged does not run
+        # With an error number it comes from the operating system, and is no verdict.
+        if isinstance(error, PermissionError) and error.errno is None:
+            return ApprovalResult.blocked(str(error) or f'{context.tool_name!r} is not permitted.')
+        # Not its text: it may quote arguments, and those may be secret.
+        _log.error('The approval check of tool %r failed with %s', context.tool_name, type(error).__name__)
+        return ApprovalResult.blocked(
+            f'The approval check of {context.tool_name!r} failed ({type(error).__name__}), so the call was not run.'
+        )
+
+
+def from_request(request: ApprovalRequest) -> ApprovalResult:
+    """The verdict that a tool expresses by returning `request`."""
+    return ApprovalResult.needs_approval(
+        description=request.description,
+        payload=request.payload,
+        presentation=request.presentation,
+        reason=request.reason,
+        remember_options=request.remember_options,
+        bound_to=request.bound_to,
+        group_id=request.group_id,
+    )
+
+
+async def _settled(said: object) -> object:
+    return await cast('Awaitable[object]', said) if inspect.isawaitable(said) else said
+
+
+def _read_check(said: object) -> ApprovalResult:
+    match said:
+        case None:
+            return ApprovalResult.pre_approved()
+        case ApprovalRequest():
+            return from_request(said)
+        case ApprovalResult():
+            return said
+        case _:
+            raise TypeError('`check_approval` must return `None` or an `ApprovalRequest`')
+
+
+def _read_needs(said: object) -> ApprovalResult | None:
+    match said:
+        case None:
+            return None
+        case ApprovalResult():
+            return said
+        case True:
+            return ApprovalResult.needs_approval()
+        case False:
+            return ApprovalResult.pre_approved()
+        case {'description': str() as description} if len(cast('dict[object, object]', said)) == 1:
+            return ApprovalResult.needs_approval(description=description)
+        case _:
+            raise TypeError(
+                "`needs_approval` must return an `ApprovalResult`, a bool, `{'description': ...}` or `None`"
+            )
+
+
+def _read_description(said: object) -> str:
+    if not isinstance(said, str):
+        raise TypeError('`get_approval_description` must return a text')
+    return said
+
+
+def _call(logic: Callable[..., object], possible: tuple[str, dict[str, Any], object, Mapping[str, Any]]) -> object:
+    by_name: dict[str, object] = {'ctx': possible[2], 'config': possible[3]}
+    parameters = inspect.signature(logic).parameters.values()
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return logic(*possible)
+    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    passed = [by_name.get(each.name, value) for each, value in zip(positional, possible, strict=False)]
+    named = {
+        each.name: by_name[each.name] for each in parameters if each.kind is each.KEYWORD_ONLY and each.name in by_name
+    }
+    return logic(*passed, **named)

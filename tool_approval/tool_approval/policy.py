@@ -1,0 +1,198 @@
+"""Who says whether approval is needed: blocked by anyone, then the configuration, the tool, the default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import translate
+from typing import Any, cast
+
+from .config import Approval, PolicyConfig, ToolRule, parse_config, read_config
+from .own_logic import ask_own_logic
+from .request import ApprovalContext, ApprovalRequest
+from .verdict import ApprovalResult
+
+
+class ApprovalPolicy:
+    """The configured rules, and how they meet what a tool says itself.
+
+    The first that speaks wins: blocked by anyone; the configuration of the tool; the tool's own logic; its
+    `@requires_approval`; the default.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Mapping[str, Any] | ToolRule | None] | None = None,
+        *,
+        default: str | None = None,
+        auto_grant: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Configure in code; `from_yaml` reads a file's text.
+
+        Args:
+            tools: `{name or glob: {'approval': 'required' | 'none' | 'blocked', 'description': ...}}`. An exact name
+                beats a glob, the glob with more literal characters beats the other, a tie goes to the stricter;
+                `blocked` from any match wins.
+            default: `required` or `none`: what holds for a tool about which nothing is said, and `required` where
+                `None`. The stricter of this and of what the code around a tool chose holds.
+            auto_grant: Capabilities granted without asking, by isolation profile.
+
+        Raises:
+            ApprovalConfigError: An unknown key or value.
+        """
+        self._use(read_config({'tools': tools, 'default': default, 'auto_grant': auto_grant}))
+
+    @classmethod
+    def from_config(cls, config: PolicyConfig) -> ApprovalPolicy:
+        """Of a configuration that was read already."""
+        policy = cls.__new__(cls)
+        policy._use(config)
+        return policy
+
+    @classmethod
+    def from_yaml(cls, text: str, *, source: str | None = None) -> ApprovalPolicy:
+        """Of a document in YAML or JSON with the keys `default`, `tools` and `auto_grant`.
+
+        Args:
+            text: The document.
+            source: The file it comes from, for errors.
+
+        Raises:
+            ApprovalConfigError: A mistake in it; the error names key, file and line.
+            MissingExtraError: PyYAML is not installed.
+        """
+        return cls.from_config(parse_config(text, source=source))
+
+    def _use(self, config: PolicyConfig) -> None:
+        self.config = config
+        # The weightiest first; the pattern itself comes last, so that the order of the mapping never matters.
+        globs = sorted(filter(_is_glob, config.tools), key=lambda pattern: _weight(pattern, config), reverse=True)
+        self._globs = [(re.compile(translate(pattern)).fullmatch, config.tools[pattern]) for pattern in globs]
+        self._rules = {name: rule.model_dump(exclude_none=True) for name, rule in config.tools.items()}
+        self._found: dict[str, ToolRule] = {}
+
+    def rule_for(self, tool_name: str) -> ToolRule:
+        """The rule in force for a tool; an empty one if nothing is configured for it."""
+        rule = self._found.get(tool_name)
+        if rule is None:
+            rule = self._find(tool_name)
+            if len(self._found) >= _KEPT:  # a model may invent names
+                self._found.clear()
+            self._found[tool_name] = rule
+        return rule
+
+    async def judge(
+        self,
+        context: ApprovalContext,
+        *,
+        logic: Sequence[object] = (),
+        framework_context: object = None,
+        default: str | None = None,
+    ) -> ApprovalResult:
+        """Blocked, pre-approved or in need of approval.
+
+        Args:
+            context: The call.
+            logic: The objects that may have logic of their own, the weightier first: a toolset before the function
+                with its decorator.
+            framework_context: Passed on to `needs_approval`.
+            default: What the code around the tool chose; the stricter of this and the policy's own holds.
+        """
+        rule = self.rule_for(context.tool_name)
+        own: ApprovalResult | None = None
+        blocked = self._configured_block(context.tool_name, rule, context.metadata)
+        if blocked is not None:
+            return blocked
+        for tool in logic:
+            verdict = await ask_own_logic(tool, context, framework_context=framework_context, config=self._rules)
+            if verdict is not None and verdict.is_blocked:
+                return verdict
+            own = verdict if own is None else _completed(own, verdict)
+        if rule.approval == 'none':
+            return ApprovalResult.pre_approved()
+        if rule.approval == 'required':
+            asked = own if own is not None and own.is_needs_approval else ApprovalResult.needs_approval()
+            return _described(asked, rule)
+        if own is not None:
+            return _described(own, rule)
+        if 'required' not in (said := {self.config.default, default}) and 'none' in said:
+            return ApprovalResult.pre_approved()
+        return _described(ApprovalResult.needs_approval(), rule)
+
+    def judge_request(self, request: ApprovalRequest) -> ApprovalResult:
+        """What the configuration says of a request that was raised already, by a tool that needs approval.
+
+        Its metadata is read too: `approval_policy` may be `blocked`, and `missing_capabilities` may all be granted to
+        its `isolation_profile`.
+        """
+        rule = self.rule_for(request.tool_name)
+        blocked = self._configured_block(request.tool_name, rule, request.metadata)
+        if blocked is not None:
+            return blocked
+        if rule.approval == 'none' or (rule.approval is None and self._is_granted(request.metadata)):
+            return ApprovalResult.pre_approved()
+        return ApprovalResult.needs_approval(description=rule.description)
+
+    def _configured_block(self, tool_name: str, rule: ToolRule, metadata: Mapping[str, Any]) -> ApprovalResult | None:
+        if rule.approval == 'blocked':
+            return ApprovalResult.blocked(f'The tool {tool_name!r} is blocked by policy.')
+        if metadata.get('approval_policy') == 'blocked':
+            reason = metadata.get('approval_reason')
+            return ApprovalResult.blocked(
+                reason if isinstance(reason, str) and reason else f'The tool {tool_name!r} blocked this call.'
+            )
+        return None
+
+    def _is_granted(self, metadata: Mapping[str, Any]) -> bool:
+        profile, missing = metadata.get('isolation_profile'), metadata.get('missing_capabilities')
+        if not isinstance(profile, str) or not isinstance(missing, list | tuple) or not missing:
+            return False
+        granted = self.config.auto_grant.get(profile, [])
+        return all(capability in granted for capability in cast('Sequence[object]', missing))
+
+    def _find(self, tool_name: str) -> ToolRule:
+        exact = self.config.tools.get(tool_name)
+        rules = [rule for matches, rule in self._globs if matches(tool_name)]
+        if exact is not None:
+            rules.insert(0, exact)
+        description: str | None = None
+        approval: Approval | None = None
+        for rule in rules:
+            # Not of a rule that weighs less than the one that decides: it would hide what the tool says itself.
+            if approval is None:
+                approval, description = rule.approval, description or rule.description
+        if any(rule.approval == 'blocked' for rule in rules):
+            approval = 'blocked'
+        return ToolRule(approval=approval, description=description)
+
+
+_KEPT = 4096
+"""Chosen: more tools than anybody offers a model."""
+
+_STRICTNESS = {None: 0, 'none': 1, 'required': 2, 'blocked': 3}
+
+
+def _completed(own: ApprovalResult, other: ApprovalResult | None) -> ApprovalResult:
+    # A toolset that asks and says no more leaves what is shown, remembered and written to the function's decorator:
+    # without that, what the function excludes would be in the log.
+    if other is None or not own.is_needs_approval or not other.is_needs_approval or own.payload is not None:
+        return own
+    return replace(own, payload=other.payload, description=own.description or other.description)
+
+
+def _described(verdict: ApprovalResult, rule: ToolRule) -> ApprovalResult:
+    if rule.description is None or not verdict.is_needs_approval:
+        return verdict
+    return replace(verdict, description=rule.description)
+
+
+def _is_glob(pattern: str) -> bool:
+    return any(character in pattern for character in '*?[')
+
+
+def _weight(pattern: str, config: PolicyConfig) -> tuple[int, int, str]:
+    # A class matches one character, however many it lists. `]` is listed where it stands first, and a `[` that is never
+    # closed is a character like others: this is how `fnmatch` reads them.
+    literal = re.sub(r'\[!?+\]?+[^\]]*+\]|[*?]', '', pattern)
+    return len(literal), _STRICTNESS[config.tools[pattern].approval], pattern

@@ -1,0 +1,133 @@
+"""Takes secrets out of what is written down."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+REDACTED = '[redacted]'
+"""What stands in the place of a secret."""
+
+_NAMES = r'(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)'
+"""How the names of secrets end, in assignments and options."""
+
+_VALUE = r"""(?:\\{1,4}["'][^"'\\\n]+|"(?:[^"\\\n]|\\.)+"?|'(?:[^'\\\n]|\\.)+'?|[^\s,;&"']+)"""
+"""A value behind such a name: in quotes that are escaped, in quotes that may not be closed, or bare."""
+
+# Whoever writes the text may want this to take for ever: what repeats without a bound is entered only where it will
+# match, and what is tried at many places has a bound (`test_hostile_text_is_redacted_quickly`).
+TOKEN_SHAPES: Mapping[str, re.Pattern[str]] = {
+    'private key': re.compile(
+        r'-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----'
+        r'.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)',
+        re.DOTALL,
+    ),
+    'JSON web token': re.compile(r'\beyJ[\w-]{8,1000}\.[\w-]{4,}+(?:\.[\w-]*+)+'),
+    # An upper case letter or a digit tells them from names such as `pk_orders_customer_id`.
+    'OpenAI, Anthropic and Stripe keys': re.compile(r'\b(?:sk|pk|rk)[-_](?=[\w-]{0,100}[A-Z0-9])[\w-]{16,}'),
+    'GitHub tokens': re.compile(r'\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,})'),
+    'GitLab tokens': re.compile(r'\bgl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|oas)-[\w-]{16,}(?:\.[\w-]+)*+'),
+    'Slack tokens': re.compile(r'\b(?:xox[abceoprs]|xapp)-[\w-]{8,}|(?<=hooks\.slack\.com/services/)[\w/]{16,}'),
+    'AWS access keys': re.compile(r'\b(?:AKIA|ASIA)[A-Z0-9]{16}\b'),
+    'Google keys': re.compile(r'\b(?:AIza[\w-]{35}|GOCSPX-[\w-]{20,}|ya29\.[\w-]{20,})'),
+    'npm and PyPI tokens': re.compile(r'\b(?:npm_[A-Za-z0-9]{30,}|pypi-AgE[\w-]{16,})'),
+    'passwords in addresses': re.compile(r'(?<=://)[^\s/:@]*+:[^\s/]+(?=@)'),
+    'authorization headers': re.compile(
+        # By the header's name whatever it holds; by the scheme alone only what no prose has: "basic understanding".
+        r'(?i:\b(?:proxy-)?authorization["\']?\s{0,3}[=:]\s{0,3}["\']?(?:[a-z]{2,20}\s{1,3})?[^\s"\',;]+'
+        r'|\b(?:set-)?cookie:[^\r\n"\']+)'
+        r'|\b(?i:bearer|basic)\s{1,8}(?=[\w.~+/=-]{0,200}(?:\d|[a-z][A-Z]|=))[\w.~+/=-]{8,}'
+    ),
+    'assignments': re.compile(rf'(?i){_NAMES}\\{{0,4}}["\']?\s{{0,3}}(?::=|=>|[=:](?!=))\s{{0,3}}{_VALUE}'),
+    'command line options': re.compile(rf'(?i)(?<![\w-])--[\w-]{{0,30}}{_NAMES}\s{{1,3}}(?!-){_VALUE}'),
+}
+"""The shapes of secrets that are recognised anywhere in a text, by what they are."""
+
+SECRET_KEYS = re.compile(rf'(?i)(?:{_NAMES}|passwords|secrets|credentials?|authorization|cookies?)$')
+"""Keys whose values are replaced whatever they look like."""
+
+_SHORTEST = 4
+"""Chosen: shorter excluded values ("1", "yes") are no secrets, and occur in everything."""
+
+
+_SHORTEST_TOKEN = 16
+"""No shape is a single shorter word, and most keys and many values are."""
+
+
+class Redactor:
+    """Replaces secrets: token shapes, the values of secret keys, and values that were excluded from a payload."""
+
+    def __init__(self, excluded: Iterable[object] = ()) -> None:
+        """Also replace the texts in `excluded`, wherever they appear, of four characters and more."""
+        texts = {text for value in excluded for text in _texts(value) if len(text) >= _SHORTEST}
+        # The longest first: one may contain another.
+        self._excluded = sorted({form for text in texts for form in _forms(text)}, key=len, reverse=True)
+
+    @classmethod
+    def of(cls, args: Mapping[str, Any], payload: Mapping[str, Any]) -> Redactor:
+        """For a request: what is among its arguments and not in its payload was excluded."""
+        if args == payload:
+            return cls()
+        kept = set(_texts(payload))
+        return cls(text for text in _texts(args) if text not in kept)
+
+    def text(self, text: str) -> str:
+        """`text` without secrets."""
+        for secret in self._excluded:
+            text = text.replace(secret, REDACTED)
+        if len(text) < _SHORTEST_TOKEN and text.isidentifier():
+            return text
+        for shape in TOKEN_SHAPES.values():
+            text = shape.sub(REDACTED, text)
+        return text
+
+    def value(self, value: object) -> Any:
+        """A JSON value without secrets: in texts at any depth, and in keys."""
+        match value:
+            case str():
+                return self.text(value)
+            case Mapping():
+                return {
+                    self.text(key): REDACTED if SECRET_KEYS.search(key) and item else self.value(item)
+                    for key, item in cast('Mapping[str, object]', value).items()
+                }
+            case list() | tuple():
+                return [self.value(item) for item in cast('list[object]', value)]
+            case _:
+                return value
+
+
+def _texts(value: object) -> Iterator[str]:
+    """All texts and numbers within, also of what nests without end: a call with such arguments is logged too."""
+    waiting: list[object] = [value]
+    met: dict[int, object] = {}  # with the objects, so that no id comes up again
+    while waiting:
+        item = waiting.pop()
+        identity = id(item)
+        match item:
+            case str():
+                yield item
+            case bool():
+                pass
+            case int() | float():
+                with contextlib.suppress(ValueError):  # an integer that is too long to be written anywhere
+                    yield str(item)
+            case Mapping() if identity not in met:
+                met[identity] = item
+                waiting.extend(cast('Mapping[str, object]', item).values())
+            case list() | tuple() if identity not in met:
+                met[identity] = item
+                waiting.extend(cast('list[object]', item))
+            case _:
+                pass
+
+
+def _forms(text: str) -> Iterator[str]:
+    """How a text is written in descriptions, and in JSON."""
+    yield text
+    yield repr(text)[1:-1]
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]

@@ -1,0 +1,165 @@
+"""One call awaiting judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from .canonical import EXACT
+from .presentation import ApprovalPresentation
+
+
+class ApprovalContext(BaseModel):
+    """What a tool's own logic is told of a call."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid')
+
+    tool_name: str
+    """The name the model calls the tool by."""
+    args: Mapping[str, Any]
+    """Argument values by parameter name."""
+    metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
+    """What the framework knows: `run_id`, `session_id`, `caller` (the agent's name), `lineage`, `toolset_id`,
+    `batch_id`, as far as it does."""
+
+
+class RememberOption(BaseModel):
+    """What "remember" would cover, wider than the very same payload. Only a tool's verdict offers one."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid')
+
+    kind: str
+    """Names the sort of breadth, such as `directory`; part of the fingerprint. Never `exact`."""
+    label: str
+    """What a person is offered, such as "every file in notes/"."""
+    payload: Mapping[str, Any]
+    """What makes two requests the same under this option."""
+
+    @field_validator('kind')
+    @classmethod
+    def _is_a_kind(cls, kind: str) -> str:
+        if kind in ('', EXACT):
+            raise ValueError(f'{kind!r} is not the kind of a wider option')
+        return kind
+
+
+def check_options(options: tuple[RememberOption, ...]) -> tuple[RememberOption, ...]:
+    """The options, if each is of a kind of its own.
+
+    A decision names the kind alone: with two of a kind, a person could choose the narrow one and grant the wide one.
+
+    Raises:
+        ValueError: Two are of the same kind.
+    """
+    kinds = [option.kind for option in options]
+    if len(set(kinds)) < len(kinds):
+        raise ValueError('each of the `remember_options` must be of a kind of its own')
+    return options
+
+
+class LineageEntry(BaseModel):
+    """One agent run and the tool call of it in which the next level, or the request itself, arose."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid')
+
+    agent_name: str | None
+    """The agent's name, where it has one."""
+    run_id: str
+    """The id of the agent's run."""
+    tool_name: str
+    """The tool being executed."""
+    tool_call_id: str
+    """The id of that call."""
+
+
+class ApprovalRequest(BaseModel):
+    """One call awaiting judgement: what a person, a rule and the audit log get to see of it."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid')
+
+    tool_name: str
+    """The name the model calls the tool by."""
+    args: Mapping[str, Any] = Field(default_factory=dict[str, Any])
+    """Argument values by parameter name, in JSON form."""
+    description: str = ''
+    """One line for a person."""
+    payload: Mapping[str, Any] = None  # pyright: ignore[reportAssignmentType] - filled in from `args`
+    """What makes two requests the same for memory, and all that is written down. All arguments unless given."""
+    presentation: ApprovalPresentation | None = None
+    """What to show; a controller's presenters fill it in when somebody is asked."""
+    group_id: str | None = None
+    """Requests of one group may be one question."""
+    tool_call_id: str | None = None
+    """The call's id, where the framework has one."""
+    run_id: str | None = None
+    """The id of the run that makes the call."""
+    session_id: str | None = None
+    """The conversation approvals are remembered for."""
+    reason: str | None = None
+    """Why consent is needed."""
+    remember_options: tuple[RememberOption, ...] = ()
+    """What a decision may cover beside the very same payload."""
+    metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
+    """What the framework and the tool say beside: see `ApprovalContext.metadata`. The controller sets `position` and
+    `batch_size`, from 1: this is request i of n; and `can_remember_always`, whether there is a store."""
+    lineage: tuple[LineageEntry, ...] = ()
+    """The agents and tool calls above a nested request, from the outermost run inwards; empty for that run."""
+    bound_to: Mapping[str, Any] = Field(default_factory=dict[str, Any])
+    """What must not change between consent and execution beside the arguments: working directory, content seen."""
+
+    @field_validator('remember_options')
+    @classmethod
+    def _are_distinct(cls, options: tuple[RememberOption, ...]) -> tuple[RememberOption, ...]:
+        return check_options(options)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Let the payload be all arguments where none was given, and find a description."""
+        if self.payload is None:  # pyright: ignore[reportUnnecessaryComparison] - its default
+            object.__setattr__(self, 'payload', dict(self.args))
+        if not self.description:
+            object.__setattr__(self, 'description', describe(self.tool_name, self.payload))
+
+
+def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200) -> str:
+    """The automatic description of a call: `name(key=value, ...)`.
+
+    Args:
+        tool_name: The tool.
+        payload: What may be shown. Arguments outside of it are secret or bulky, and do not appear.
+        max_chars: Characters at most.
+    """
+    text = f'{tool_name}({", ".join(f"{key}={_shown(value)}" for key, value in payload.items())})'
+    return text if len(text) <= max_chars else f'{text[: max_chars - 4]}...)'
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or an integer too long; no canonical form, so never run
+        return '...'
+
+
+def simple_approval_request(
+    tool_name: str,
+    args: Mapping[str, Any],
+    *,
+    description: str | None = None,
+    exclude_keys: Collection[str] = (),
+) -> ApprovalRequest:
+    """The request of a tool that has nothing special to say.
+
+    Args:
+        tool_name: The tool.
+        args: Argument values by parameter name.
+        description: One line for a person; made from what is not excluded if `None`.
+        exclude_keys: Arguments that are neither remembered, nor shown, nor written down: secrets, bulky content.
+    """
+    excluded = {exclude_keys} if isinstance(exclude_keys, str) else exclude_keys
+    payload = {key: value for key, value in args.items() if key not in excluded}
+    return ApprovalRequest(tool_name=tool_name, args=args, description=description or '', payload=payload)
+
+
+Describe = str | Callable[[dict[str, Any]], str] | None
+"""A description, or what makes one from the arguments."""

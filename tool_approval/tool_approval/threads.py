@@ -1,0 +1,93 @@
+"""Calls code of others, which may block, end its thread or cancel itself, without harm to the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, cast
+
+T = TypeVar('T')
+
+
+async def call(
+    function: Callable[..., object], *args: Any, on_end: Callable[[], None] = lambda: None, **keywords: Any
+) -> object:
+    """Call a coroutine function on the event loop, a plain one in a thread of its own, and await what it returns.
+
+    Args:
+        function: What to call.
+        *args: Its arguments.
+        on_end: Called when a thread ends; see `in_thread`.
+        **keywords: Its arguments by name.
+
+    Raises:
+        asyncio.CancelledError: The wait was cancelled, even if `function` swallowed that: what it returns then comes
+            too late.
+        RuntimeError: It cancelled itself, or ended its thread.
+        BaseException: Whatever else it raises.
+    """
+    task = asyncio.current_task()
+    assert task is not None, 'a coroutine of asyncio runs in a task'
+    cancels = task.cancelling()
+    try:
+        if inspect.iscoroutinefunction(function):
+            result: object = await function(*args, **keywords)
+        else:
+            result = await in_thread(lambda: function(*args, **keywords), on_end=on_end)
+            if inspect.isawaitable(result):
+                result = await cast('Awaitable[object]', result)
+    except asyncio.CancelledError:
+        if task.cancelling() > cancels:
+            raise
+        raise RuntimeError('it was cancelled, and the run was not') from None
+    if task.cancelling() > cancels:
+        raise asyncio.CancelledError
+    return result
+
+
+async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = lambda: None) -> T:
+    """Call what may block in a daemon thread of its own; cancelling abandons it.
+
+    Args:
+        function: What to call; context variables reach it.
+        on_end: Called in the thread when `function` has returned, also long after it was abandoned.
+
+    Raises:
+        RuntimeError: It raised what ends a thread but must not end a run, such as `SystemExit`.
+        BaseException: Whatever else it raises; `KeyboardInterrupt` among them.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: T | None, error: BaseException | None) -> None:
+        if not ended.done():
+            # Not as the future's exception: one that nobody fetches is logged, and its text may hold a secret.
+            ended.set_result((value, error))
+
+    def work() -> None:
+        value: T | None = None
+        error: BaseException | None = None
+        try:
+            value = context.run(function)
+        except BaseException as e:  # noqa: BLE001 - it has to reach who waits
+            error = e
+        on_end()
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+            loop.call_soon_threadsafe(settle, value, error)
+
+    try:
+        threading.Thread(target=work, name='tool-approval-ui', daemon=True).start()
+    except RuntimeError:  # no more threads can be had
+        on_end()
+        raise
+    value, error = await ended
+    if isinstance(error, Exception | KeyboardInterrupt):
+        raise error
+    if error is not None:
+        raise RuntimeError(f'the thread was ended by {type(error).__name__}')
+    return cast('T', value)
