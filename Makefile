@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-system demo test test-slow test-hosts test-core format format-check lint typecheck imports \
-	examples docs docs-serve build recordings bench-loop bench-approval all clean
+	examples docs docs-serve build recordings bench-loop bench-approval bench-tools corpus all clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,7 +46,11 @@ test-hosts: install ## Run what runs on pydantic-ai-slim on other releases of it
 
 test-core: install ## Run the tests of tool_approval's core where nothing but pydantic is installed
 	@$(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \
-		$(PYTEST_ARGS)
+		--ignore tests/approval/tools --ignore tests/approval/os_sandbox $(PYTEST_ARGS)
+
+corpus: install ## Print how the guarded tools decide the sample attacks
+	@$(RUN) python -m tests.corpus.shell
+	@$(RUN) python -m tests.corpus.paths
 
 format: install ## Format the code
 	@$(RUN) ruff check --fix --quiet --select I . && $(RUN) ruff format .
@@ -84,6 +88,10 @@ bench-loop: install ## Measure the loop against the host's own ways
 
 bench-approval: install ## Measure what the approval layer adds to a call
 	@$(RUN) python -m benchmarks.approval
+
+bench-tools: install ## Measure the shell rules' decisions and the OS sandbox's start
+	@$(RUN) python -m benchmarks.tools_shell
+	@$(RUN) python -m benchmarks.os_sandbox
 
 all: format-check lint typecheck imports docs build test-core test-hosts test ## Everything CI requires
 

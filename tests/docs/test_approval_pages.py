@@ -8,8 +8,11 @@ from typing import Any
 import tool_approval.audit
 import tool_approval.integrations.langchain
 import tool_approval.integrations.pydantic_ai
+import tool_approval.os_sandbox
 import tool_approval.storage
 import tool_approval.testing
+import tool_approval.tools.file_sandbox
+import tool_approval.tools.shell
 from tool_approval.redact import TOKEN_SHAPES
 
 import tool_approval
@@ -56,6 +59,9 @@ def test_every_public_name_is_in_the_reference():
         tool_approval.integrations.langchain,
         tool_approval.storage,
         tool_approval.audit,
+        tool_approval.tools.file_sandbox,
+        tool_approval.tools.shell,
+        tool_approval.os_sandbox,
         tool_approval.testing,
     )
     public = {f'{module.__name__}.{name}' for module in modules for name in module.__all__ if name != '__version__'}

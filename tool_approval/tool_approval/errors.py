@@ -7,6 +7,10 @@ ApprovalError
 ├── StoreError                           remembered approvals cannot be trusted or kept
 ├── AuditError                           the audit log cannot be trusted or written
 ├── MissingExtraError (ImportError)      an optional library is not installed
+├── AliasError (ImportError)             `compat`: the old module name means another module already
+├── FileToolError                        `tools.file_sandbox`: a file cannot be used; for the model to read
+├── OSSandboxError                       `os_sandbox`: a profile cannot be enforced
+│   └── OSSandboxUnavailable             nothing here can confine a command
 └── ApprovalRefused (PermissionError)    code that runs a tool itself is told that it may not
     ├── ApprovalBlocked                  by policy; nobody was asked
     └── ApprovalDenied                   by an approver, a mode, or because nobody could be asked

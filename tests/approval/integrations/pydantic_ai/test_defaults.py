@@ -27,7 +27,7 @@ def delete(path: str) -> str:
 
 
 def test_the_default_that_a_policy_states_holds():
-    controller = ApprovalController('strict', policy=ApprovalPolicy.from_yaml('default: required'))
+    controller = ApprovalController('strict', policy=ApprovalPolicy(default='required'))
 
     with pytest.raises(ApprovalDenied):
         asyncio.run(execute_tool(delete, 'delete', {'path': 'a'}, controller))

@@ -1,0 +1,145 @@
+"""Measure what confining a command costs: `python -m benchmarks.os_sandbox`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tool_approval.os_sandbox import (
+    Access,
+    OSProfile,
+    OSSandboxBackend,
+    Root,
+    UnconfinedBackend,
+    choose_backend,
+    system_profile,
+)
+
+from .spread import Spread, spread
+
+LIMIT_MS = 30.0
+"""What a backend may add to a command, from the design of the guarded tools."""
+
+COMMAND = ('/bin/true',)
+"""Does nothing, so that all of its time is starting it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Added:
+    """What confining adds to one command."""
+
+    name: str
+    """As the table calls it."""
+    total_ms: Spread
+    """Differences of elapsed time between a confined command and the same one unconfined, run right after each other."""
+    describing_ms: Spread
+    """How much of it is `wrap`, before anything starts."""
+
+
+def profiles(folder: Path) -> list[tuple[str, OSProfile]]:
+    """An ordinary workspace, one with control files to protect, and one whose top is frozen."""
+    made: list[tuple[str, OSProfile]] = []
+    for name, entries, control in (
+        ('one workspace', 0, ()),
+        ('one workspace with `.git`', 0, ('.git',)),
+        ('50 entries, and no `.git` yet', 50, ('.git',)),
+    ):
+        work = folder / str(len(made))
+        (work / '.git' if control and not entries else work).mkdir(parents=True)
+        for number in range(entries):
+            (work / str(number)).touch()
+        roots = (*system_profile().roots, Root(path=str(work), access=Access.WRITE))
+        made.append((name, OSProfile(roots=roots, protected=tuple(str(work / each) for each in control))))
+    return made
+
+
+def elapsed_ms(act: Callable[[], object]) -> float:
+    """How long something takes."""
+    started = time.perf_counter()
+    act()
+    return (time.perf_counter() - started) * 1000
+
+
+def added(name: str, backend: OSSandboxBackend, profile: OSProfile, *, rounds: int) -> Added:
+    """Compare pairs of commands, each side going first in every other pair."""
+    cwd = profile.writable[-1]
+    none = UnconfinedBackend()
+
+    def run(with_backend: OSSandboxBackend) -> None:
+        command = with_backend.wrap(COMMAND, profile, cwd)
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+
+    def confined() -> float:
+        return elapsed_ms(lambda: run(backend))
+
+    def unconfined() -> float:
+        return elapsed_ms(lambda: run(none))
+
+    differences: list[float] = []
+    for number in range(rounds):
+        if number % 2:
+            theirs, mine = unconfined(), confined()
+        else:
+            mine, theirs = confined(), unconfined()
+        differences.append(mine - theirs)
+    describing = spread(elapsed_ms(lambda: backend.wrap(COMMAND, profile, cwd)) for _ in range(rounds))
+    return Added(name=name, total_ms=spread(differences), describing_ms=describing)
+
+
+def page(results: Sequence[Added], backend: str, loads: tuple[float, float]) -> str:
+    """The page of the documentation."""
+    lines = [
+        '# Benchmarks of the OS sandbox',
+        '',
+        'Written by `python -m benchmarks.os_sandbox --write PATH`.',
+        (
+            f'Measured with {backend} on CPython {platform.python_version()}, {platform.system()} '
+            f'{platform.machine()}, {os.cpu_count()} processors.'
+        ),
+        f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after.',
+        '',
+        f'A confined `{COMMAND[0]}` is paired with the same command unconfined, which runs right before or after it.',
+        'A figure is the difference of their elapsed times: median, quartiles in brackets.',
+        '`wrap` is the part of it in which the command line is made.',
+        '',
+        '| profile | a command costs more, ms | of it `wrap`, ms | limit, ms |  |',
+        '| --- | --- | --- | --- | --- |',
+    ]
+    for each in results:
+        verdict = 'holds' if each.total_ms.median <= LIMIT_MS else '**MISSED**'
+        lines.append(
+            f'| {each.name} | {_range(each.total_ms)} | {_range(each.describing_ms)} | {LIMIT_MS} | {verdict} |'
+        )
+    return '\n'.join(lines) + '\n'
+
+
+def _range(each: Spread) -> str:
+    return f'{each.median:.1f} [{each.lower:.1f}–{each.upper:.1f}]'
+
+
+def main() -> None:
+    """Measure, print the page, and write it where that was asked for. A missed limit is printed, and no failure."""
+    parser = argparse.ArgumentParser(prog='python -m benchmarks.os_sandbox', description=__doc__)
+    parser.add_argument('--quick', action='store_true', help='measure little')
+    parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')
+    options = parser.parse_args()
+    before = os.getloadavg()[0]
+    backend = choose_backend()
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = profiles(Path(folder).resolve())
+        results = [added(name, backend, profile, rounds=10 if options.quick else 200) for name, profile in chosen]
+    text = page(results, backend.name, (before, os.getloadavg()[0]))
+    print(text, end='')
+    if options.write is not None:
+        options.write.write_text(text, encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()

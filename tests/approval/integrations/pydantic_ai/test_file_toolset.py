@@ -1,0 +1,253 @@
+"""The file tools in an agent."""
+
+import asyncio
+import json
+from typing import Any
+
+import pydantic_ai
+import pytest
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
+from pydantic_ai_deferred import Agent
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
+from tool_approval.testing import RecordingUI
+from tool_approval.tools.file_sandbox import FileSandbox
+
+from tests.loop.scripted import call, returns, scripted
+from tool_approval import ApprovalController, ApprovalDecision
+
+from .test_handler import FAILED
+
+CONFIG = {
+    'paths': {
+        'notes': {'root': 'notes', 'mode': 'rw', 'suffixes': ['.txt']},
+        'cache': {'root': 'cache', 'mode': 'rw', 'write_approval': False},
+    }
+}
+
+
+@pytest.fixture
+def base(tmp_path):
+    for folder in ('notes', 'cache'):
+        (tmp_path / folder).mkdir()
+    (tmp_path / 'notes/a.txt').write_text('a\n')
+    return tmp_path
+
+
+def run(toolset: FileToolset, controller: ApprovalController, *calls: Any) -> dict[str, Any]:
+    model = scripted(*([each] for each in calls), 'done')
+    agent = Agent(model, toolsets=[ApprovalToolset(toolset, controller)])
+    return returns(agent.run_sync('go', deferred_tool_handler=approval_handler(controller)).all_messages())
+
+
+def test_all_eight_work_when_approved(base):
+    ui = RecordingUI(True)
+    toolset = FileToolset(CONFIG, base)
+
+    told = run(
+        toolset,
+        ApprovalController(ui=ui, presenters=toolset.presenters),
+        call('write_file', '1', path='notes/new.txt', content='one'),
+        call('edit_file', '2', path='notes/new.txt', old_text='one', new_text='two'),
+        call('copy', '3', path='notes/new.txt', dest='cache/copy.txt'),
+        call('make_directory', '4', path='notes/deep'),
+        call('move', '5', path='notes/new.txt', dest='notes/deep/new.txt'),
+        call('read_file', '6', path='notes/deep/new.txt'),
+        call('list_files', '7', path='notes/deep'),
+        call('delete', '8', path='notes/deep'),
+    )
+
+    assert [content for content, _ in told.values()] == [
+        'Wrote notes:new.txt (3 bytes).',
+        'Replaced notes:new.txt (3 bytes).',
+        'Copied notes:new.txt to cache:copy.txt (3 bytes).',
+        'Made notes:deep/.',
+        'Moved notes:new.txt to notes:deep/new.txt.',
+        'two',
+        'notes:deep:\nnew.txt (3 bytes)',
+        'Deleted notes:deep.',
+    ]
+    assert [request.tool_name for request in ui.requests] == [
+        'write_file',
+        'edit_file',
+        'make_directory',
+        'move',
+        'delete',
+    ]
+    assert ui.requests[1].presentation is not None
+    assert ui.requests[1].presentation.type == 'diff'
+
+
+def test_refusals_and_failures_are_failed_results(base):
+    told = run(
+        FileToolset(CONFIG, base),
+        ApprovalController('approve_all'),
+        call('read_file', '1', path='/etc/passwd'),
+        call('write_file', '2', path='notes/x.sh', content=''),
+        call('read_file', '3', path='notes/none.txt'),
+    )
+
+    assert [outcome for _, outcome in told.values()] == [FAILED] * 3
+    assert told['2'][0] == 'notes:x.sh has a suffix that is not allowed in notes; use .txt.'
+    assert told['3'][0] == 'notes:none.txt: it does not exist'
+
+
+def test_what_is_denied_is_not_done(base):
+    told = run(
+        FileToolset(CONFIG, base),
+        ApprovalController(ui=RecordingUI('not now')),
+        call('delete', '1', path='notes/a.txt'),
+    )
+
+    assert told == {'1': ('not now', 'denied')}
+    assert (base / 'notes/a.txt').exists()
+
+
+def test_a_file_that_changed_since_it_was_shown_is_not_written(base):
+    class Changing:
+        def choose(self, request: Any, *, mode: Any) -> ApprovalDecision:
+            (base / 'notes/a.txt').write_text('another')
+            return ApprovalDecision(approved=True)
+
+    told = run(
+        FileToolset(CONFIG, base),
+        ApprovalController(ui=Changing()),
+        call('write_file', '1', path='notes/a.txt', content='new'),
+    )
+
+    assert told == {'1': ('The call changed after it was approved, so it was not run.', FAILED)}
+    assert (base / 'notes/a.txt').read_text() == 'another'
+
+
+def test_what_the_policy_pre_approves_runs_within_the_rules_of_the_sandbox(base):
+    ui = RecordingUI('never')
+
+    told = run(
+        FileToolset(CONFIG, base),
+        ApprovalController(policy={'write_file': {'approval': 'none'}}, ui=ui),
+        call('write_file', '1', path='notes/a.txt', content='new'),
+        call('write_file', '2', path='notes/a.sh', content='new'),
+    )
+
+    assert told['1'][0] == 'Replaced notes:a.txt (3 bytes).'
+    assert told['2'][1] == FAILED
+    assert ui.requests == []
+
+
+def test_changed_arguments_are_judged_and_run(base):
+    override = {'path': 'notes/./a.txt', 'content': 'changed'}
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args=override))
+
+    told = run(
+        FileToolset(CONFIG, base), ApprovalController(ui=ui), call('write_file', '1', path='notes/a.txt', content='new')
+    )
+
+    assert told['1'][0].startswith('Replaced notes:a.txt (7 bytes).')
+
+
+def test_arguments_changed_to_another_file_than_was_shown_do_not_run(base):
+    override = {'path': 'notes/b.txt', 'content': 'changed'}
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args=override))
+
+    told = run(
+        FileToolset(CONFIG, base), ApprovalController(ui=ui), call('write_file', '1', path='notes/a.txt', content='new')
+    )
+
+    assert told['1'] == ('The call changed after it was approved, so it was not run.', FAILED)
+    assert not (base / 'notes/b.txt').exists()
+
+
+def alone(base, *responses: Any) -> Any:
+    return pydantic_ai.Agent(
+        scripted(*responses, 'done'), toolsets=[FileToolset(CONFIG, base)], output_type=[str, DeferredToolRequests]
+    )
+
+
+WRITE = [call('write_file', '1', path='notes/a.txt', content='new')]
+
+
+def test_alone_it_defers_what_needs_approval(base):
+    agent = alone(base, WRITE)
+
+    stopped = agent.run_sync('go')
+
+    assert isinstance(stopped.output, DeferredToolRequests)
+    assert stopped.output.metadata['1']['approval_description'] == 'Write notes:a.txt'
+    assert (base / 'notes/a.txt').read_text() == 'a\n'
+
+    denied = agent.run_sync(
+        message_history=stopped.all_messages(),
+        deferred_tool_results=DeferredToolResults(approvals={'1': ToolDenied('no')}),
+    )
+    assert denied.output == 'done'
+    assert (base / 'notes/a.txt').read_text() == 'a\n'
+
+    agent.run_sync(
+        message_history=stopped.all_messages(), deferred_tool_results=DeferredToolResults(approvals={'1': True})
+    )
+    assert (base / 'notes/a.txt').read_text() == 'new'
+
+
+def test_alone_it_runs_what_needs_no_approval_and_refuses_what_is_forbidden(base):
+    result = alone(
+        base,
+        [call('write_file', '1', path='cache/x', content='new')],
+        [call('read_file', '2', path='../x')],
+    ).run_sync('go')
+
+    told = returns(result.all_messages())
+    assert told['1'][0] == 'Wrote cache:x (3 bytes).'
+    assert told['2'][1] == FAILED
+
+
+def test_arguments_that_have_no_json_form_are_refused(base):
+    toolset = FileToolset(CONFIG, base)
+    ctx: Any = RunContext(deps=None, model=scripted(), usage=pydantic_ai.RunUsage())
+
+    async def main() -> Any:
+        tool = (await toolset.get_tools(ctx))['write_file']
+        try:
+            return await toolset.call_tool('write_file', {'path': 'cache/x', 'content': '\ud800'}, ctx, tool)
+        except Exception as error:
+            return error
+
+    assert 'cannot be judged (text with a lone surrogate)' in str(asyncio.run(main()))
+    assert not (base / 'cache/x').exists()
+
+
+def test_alone_with_a_handler_a_file_that_changed_since_the_decision_is_not_written(base):
+    class Changing:
+        def choose(self, request: Any, *, mode: Any) -> ApprovalDecision:
+            (base / 'notes/a.txt').write_text('another')
+            return ApprovalDecision(approved=True)
+
+    agent = Agent(scripted(WRITE, 'done'), toolsets=[FileToolset(CONFIG, base)])
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=Changing())))
+
+    assert returns(result.all_messages())['1'] == (
+        'The call changed after it was approved, so it was not run.',
+        FAILED,
+    )
+    assert (base / 'notes/a.txt').read_text() == 'another'
+
+
+def test_a_sandbox_can_be_given_and_names_be_prefixed(base):
+    toolset = FileToolset(FileSandbox(CONFIG, base), prefix='fs_', id=None)
+
+    told = run(toolset, ApprovalController(), call('fs_read_file', '1', path='notes/a.txt'))
+
+    assert told['1'][0] == 'a\n'
+    assert set(toolset.tools) == set(toolset.presenters)
+    assert toolset.id is None
+
+
+def test_the_model_is_told_what_each_tool_takes(base):
+    tools = FileToolset(CONFIG, base).tools
+
+    schemas = {name: tool.tool_def.parameters_json_schema for name, tool in tools.items()}
+
+    assert all(tool.tool_def.description for tool in tools.values())
+    assert list(schemas['edit_file']['properties']) == ['path', 'old_text', 'new_text', 'replace_all']
+    assert schemas['edit_file']['required'] == ['path', 'old_text', 'new_text']
+    assert 'self' not in json.dumps(schemas)

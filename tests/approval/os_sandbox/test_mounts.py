@@ -1,0 +1,48 @@
+"""Plans that cannot be made, and what they say about being stricter. What they do is tried in `test_bubblewrap`."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tool_approval.os_sandbox import Access, BubblewrapBackend, OSProfile, OSSandboxError, Root
+
+
+def writable(path: Path, **fields) -> OSProfile:
+    return OSProfile(roots=(Root(path=str(path), access=Access.WRITE),), **fields)
+
+
+def test_a_name_that_cannot_be_looked_at_is_refused(tmp_path: Path):
+    profile = writable(tmp_path, protected=(str(tmp_path / ('a' * 300)),))
+
+    with pytest.raises(OSSandboxError, match='cannot be looked at'):
+        BubblewrapBackend().wrap(['true'], profile, str(tmp_path))
+
+
+def test_a_frozen_folder_that_cannot_be_listed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    profile = writable(tmp_path, protected=(str(tmp_path / '.git'),))
+
+    def refuse(path: str):
+        raise PermissionError(13, 'Permission denied')
+
+    monkeypatch.setattr(os, 'scandir', refuse)
+
+    with pytest.raises(OSSandboxError, match='cannot be listed'):
+        BubblewrapBackend().wrap(['true'], profile, str(tmp_path))
+
+
+def test_what_is_stricter_is_said(tmp_path: Path):
+    closed, absent = tmp_path / 'closed', tmp_path / 'absent'
+    closed.mkdir()
+    profile = OSProfile(
+        roots=(
+            Root(path=str(closed), access=Access.WRITE, suffixes=frozenset({'.txt'})),
+            Root(path=str(absent), access=Access.WRITE),
+        )
+    )
+
+    notes = BubblewrapBackend().notes(profile, str(tmp_path))
+
+    assert notes == (
+        f'{absent}: it does not exist, so it is not there',
+        f'{closed}: mounts cannot be limited to some endings, so it is closed',
+    )

@@ -1,0 +1,93 @@
+"""What decides on approvals, or makes git run programs, is never written."""
+
+import pytest
+
+from .world import OVERLAPPING
+
+
+def outcomes(world, path, **options):
+    sandbox = world.sandbox(OVERLAPPING, **options)
+    changes = [('write_file', path), ('edit_file', path), ('make_directory', path), ('delete', path)]
+    moves = [('move', path, 'x'), ('move', 'cache/c.dat', path), ('copy', 'cache/c.dat', path)]
+    return {sandbox.decide(*each).outcome for each in [*changes, *moves]}
+
+
+@pytest.mark.parametrize(
+    'path',
+    [
+        '.git',
+        '.git/config',
+        '.git/hooks/pre-commit',
+        '.GIT/config',
+        'deep/er/.git/hooks/x',
+        'cache/../.git/config',
+        '.approvals/memory.json',
+        'tool_approval.yaml',
+        'sub/approvals.toml',
+        'approvals.YML',
+    ],
+)
+@pytest.mark.parametrize('is_there', [True, False])
+def test_control_files_are_never_changed_even_when_missing(world, path, is_there):
+    if is_there:
+        place = (world.ws / path).resolve()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text('x')
+
+    assert outcomes(world, path) == {'block'}
+
+
+def test_control_files_are_never_changed_through_a_link(world):
+    (world.ws / '.git').mkdir()
+    (world.ws / 'policy').symlink_to('approvals.yaml')
+    (world.ws / 'g').symlink_to('.git')
+
+    sandbox = world.sandbox(OVERLAPPING)
+
+    assert sandbox.decide('write_file', 'policy').outcome == 'block'
+    assert sandbox.decide('write_file', 'g/config').outcome == 'block'
+
+
+def test_reading_them_is_a_matter_of_the_rules(world):
+    assert world.decide('read_file', '.git/config', config=OVERLAPPING) == 'allow'
+
+
+@pytest.mark.parametrize('inner', ['.git/config', 'approvals.yaml', 'a/b/.GIT/x'])
+def test_a_directory_that_contains_one_is_neither_moved_nor_deleted(world, inner):
+    place = world.ws / 'project' / inner
+    place.parent.mkdir(parents=True)
+    place.write_text('x')
+
+    assert world.decide('move', 'project', 'other', config=OVERLAPPING) == 'block'
+    assert world.decide('delete', 'project', config=OVERLAPPING) == 'block'
+
+
+@pytest.mark.parametrize('is_there', [True, False])
+def test_what_is_protected_is_never_changed_nor_moved_with_a_parent(world, is_there):
+    if is_there:
+        (world.ws / 'conf/deep').mkdir(parents=True)
+        (world.ws / 'conf/deep/audit.jsonl').write_text('x')
+    options = {'protected': ['conf/deep/audit.jsonl']}
+
+    assert outcomes(world, 'conf/deep/audit.jsonl', **options) == {'block'}
+    assert outcomes(world, 'Conf/deep/AUDIT.jsonl', **options) == {'block'}
+    sandbox = world.sandbox(OVERLAPPING, **options)
+    for parent in ('conf', 'conf/deep'):
+        assert sandbox.decide('move', parent, 'x').outcome == 'block'
+        assert sandbox.decide('delete', parent).outcome == 'block'
+    assert sandbox.decide('write_file', 'conf/deep/other').outcome == 'allow'
+
+
+def test_a_protected_directory_is_protected_with_all_it_contains(world):
+    assert outcomes(world, 'state/a/b', protected=[world.ws / 'state']) == {'block'}
+
+
+def test_a_protected_link_is_protected_as_it_is_written_and_as_it_leads(world):
+    (world.ws / 'policy').symlink_to('cache/c.dat')
+
+    sandbox = world.sandbox(OVERLAPPING, protected=['policy'])
+
+    assert sandbox.decide('write_file', 'policy').outcome == 'block'
+    assert sandbox.decide('write_file', 'cache/c.dat').outcome == 'block'
+    assert sandbox.decide('delete', 'policy').outcome == 'block'
+    assert sandbox.decide('move', 'cache', 'x').outcome == 'block'

@@ -1,0 +1,113 @@
+"""Roots in roots, and other names for them."""
+
+import os
+
+import pytest
+from tool_approval.tools.file_sandbox import FileSandbox
+from tool_approval.tools.file_sandbox.roots import Root
+
+from .world import OVERLAPPING
+
+
+@pytest.mark.parametrize(
+    ('operation', 'paths', 'expected'),
+    [
+        ('write_file', ['new'], 'allow'),
+        ('write_file', ['notes/new'], 'ask'),
+        ('write_file', ['ref/new'], 'block'),
+        ('write_file', ['notes/../new'], 'allow'),
+        ('write_file', ['notes/../ref/r.md'], 'block'),
+        ('make_directory', ['ref/new'], 'block'),
+        ('make_directory', ['ref'], 'block'),
+        ('make_directory', ['notes'], 'ask'),
+        ('delete', ['notes'], 'block'),
+        ('delete', ['.'], 'block'),
+        ('delete', ['ref/r.md'], 'block'),
+        ('move', ['notes', 'notes2'], 'block'),
+        ('move', ['ref', 'ref2'], 'block'),
+        ('move', ['ref/r.md', 'r.md'], 'block'),
+        ('move', ['notes/sub', 'sub'], 'ask'),
+        ('move', ['cache', 'cache2'], 'allow'),
+        ('move', ['cache', 'notes/cache'], 'ask'),
+        ('copy', ['ref/r.md', 'r.md'], 'allow'),
+        ('copy', ['ref/r.md', 'notes/r.md'], 'ask'),
+    ],
+)
+def test_the_innermost_root_decides(world, operation, paths, expected):
+    assert world.decide(operation, *paths, config=OVERLAPPING) == expected
+
+
+def test_a_directory_that_contains_a_root_stays_where_it_is(world):
+    (world.ws / 'a/inner').mkdir(parents=True)
+    config = {'paths': {**OVERLAPPING['paths'], 'inner': {'root': 'a/inner'}}}
+
+    assert world.decide('move', 'a', 'b', config=config) == 'block'
+    assert world.decide('delete', 'a', config=config) == 'block'
+    assert world.decide('write_file', 'a', config=config) == 'block'
+
+
+def test_a_root_that_is_missing_keeps_its_rules(world):
+    config = {'paths': {**OVERLAPPING['paths'], 'later': {'root': 'later/on'}}}
+
+    assert world.decide('write_file', 'later/on/file', config=config) == 'block'
+    assert world.decide('write_file', 'later', config=config) == 'block'
+    assert world.decide('move', 'cache', 'later', config=config) == 'block'
+
+
+@pytest.mark.parametrize('name', ['Ref', 'REF', 'ref.', 'ref ', 'ｒｅｆ'])
+def test_a_look_alike_of_a_root_is_refused(world, name):
+    assert world.decide('write_file', f'{name}/r.md', config=OVERLAPPING) == 'block'
+    assert world.decide('make_directory', name, config=OVERLAPPING) == 'block'
+
+
+def test_another_name_for_the_directory_of_a_root_is_refused(world, monkeypatch):
+    """As a second mount of it, or a file system that ignores accents would give: told by device and inode."""
+    sandbox = world.sandbox(OVERLAPPING)
+    identity = (os.lstat(world.ws / 'cache').st_dev, os.lstat(world.ws / 'cache').st_ino)
+    index = next(index for index, root in enumerate(sandbox.roots.all) if root.name == 'ref')
+    old = sandbox.roots.all[index]
+    sandbox.roots.all[index] = Root(name=old.name, config=old.config, names=old.names, identity=identity)
+    monkeypatch.setattr(Root, 'is_where_it_was', True)
+
+    decision = sandbox.decide('write_file', 'cache/x')
+
+    assert decision.outcome == 'block'
+    assert "another name for 'ref'" in decision.reason
+
+
+def test_an_inode_that_was_used_again_is_no_other_name(world):
+    sandbox = world.sandbox(OVERLAPPING)
+    (world.ws / 'ref/r.md').unlink()
+    (world.ws / 'ref').rename(world.ws / 'old')
+
+    assert sandbox.decide('write_file', 'old/x').outcome == 'allow'
+
+
+def test_a_root_of_the_whole_file_system_is_possible(world):
+    sandbox = FileSandbox({'paths': {'all': {'root': '/'}}}, world.ws)
+
+    assert sandbox.decide('read_file', '../outside/secret.txt').outcome == 'allow'
+    assert sandbox.decide('list_files', '/').outcome == 'allow'
+    assert sandbox.decide('list_files', '/../..').outcome == 'allow'
+
+
+def test_no_roots_allow_nothing(world):
+    decision = FileSandbox({}, world.ws).decide('read_file', 'notes/a.txt')
+
+    assert decision.outcome == 'block'
+    assert decision.reason.endswith('There are: none.')
+
+
+def test_who_asks_for_one_path_is_told_what_it_needs(world):
+    sandbox = world.sandbox()
+
+    assert sandbox.root_of('notes/a.txt') == 'notes'
+    assert sandbox.root_of('outside') is None
+    assert sandbox.root_of('\0') is None
+    assert sandbox.needs_read_approval('priv/p.txt')
+    assert sandbox.needs_read_approval('priv')
+    assert not sandbox.needs_read_approval('notes')
+    assert sandbox.needs_write_approval('notes/new.txt')
+    assert not sandbox.needs_write_approval('cache')
+    with pytest.raises(PermissionError):
+        sandbox.needs_write_approval('ref/r.md')

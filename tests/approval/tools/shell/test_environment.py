@@ -1,0 +1,42 @@
+import pytest
+from tool_approval.tools.shell.environment import clean_environment, is_harmless
+
+
+@pytest.mark.parametrize('name', ['LC_ALL', 'LANG', 'TZ', 'NO_COLOR'])
+def test_a_variable_about_looks_is_harmless(name):
+    assert is_harmless(name, is_exported=True)
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['PATH', 'LD_PRELOAD', 'GIT_DIR', 'PAGER', 'IFS', 'BASH_ENV', 'ENV', 'PS4', 'PYTHONPATH', 'LC_', 'http_proxy', 'HOME',
+     'npm_config_script_shell', 'histchars', 'FOO', 'LANGX'],
+)  # fmt: skip
+@pytest.mark.parametrize('is_exported', [True, False])
+def test_any_other_may_change_what_runs(name, is_exported):
+    assert not is_harmless(name, is_exported=is_exported)
+
+
+def test_a_name_of_the_commands_own_is_harmless_until_it_is_exported():
+    assert is_harmless('my_file', is_exported=False)
+    assert not is_harmless('my_file', is_exported=True)
+
+
+def test_secrets_and_what_changes_programs_stay_out():
+    given = {
+        'API_TOKEN': 'a',
+        'LD_PRELOAD': 'b',
+        'BASH_ENV': 'c',
+        'BASH_FUNC_ls%%': '() { a; }',
+        'HOME': '/h',
+        'LC_ALL': 'C',
+    }
+
+    cleaned = clean_environment(given)
+
+    assert cleaned.keys() == {'HOME', 'LC_ALL', 'PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM'}
+
+
+def test_the_search_path_has_no_relative_part():
+    assert clean_environment({'PATH': '.:/usr/bin::bin:/bin'})['PATH'] == '/usr/bin:/bin'
+    assert clean_environment({'PATH': '.'})['PATH'].startswith('/usr/local/sbin:')

@@ -1,0 +1,54 @@
+from .parts import OPEN, blocked, judge, unasked
+
+
+def test_every_part_says_which_rule_decided_and_why():
+    explanation = judge(*unasked('git status'), *blocked('rm')).explain('git status; rm x > y')
+
+    assert explanation.as_json() == {
+        'decision': 'block',
+        'rule': 'rm',
+        'reason': 'the rule `rm` blocks it',
+        'parts': [
+            {
+                'text': 'git status',
+                'kind': 'command',
+                'decision': 'allow',
+                'rule': 'git status',
+                'reason': 'the rule `git status` allows it',
+            },
+            {'text': 'y', 'kind': 'redirection', 'decision': 'ask', 'rule': None, 'reason': 'the file is written'},
+            {
+                'text': 'rm x > y',
+                'kind': 'command',
+                'decision': 'block',
+                'rule': 'rm',
+                'reason': 'the rule `rm` blocks it',
+            },
+        ],
+    }
+
+
+def test_an_option_from_the_table_is_named():
+    [part] = judge(*unasked('sort')).explain('sort --out=x f').parts
+
+    assert part.reason == '`--output` may run or write something (`--out=x`)'
+
+
+def test_what_is_not_understood_is_said():
+    explanation = judge(default=OPEN).explain('echo ${a@P}')
+
+    assert explanation.deciding.kind == 'syntax'
+    assert explanation.deciding.reason == 'not understood: expansion is not understood'
+
+
+def test_a_wrapper_and_what_it_runs_are_parts_of_their_own():
+    explanation = judge(*unasked('ls')).explain('timeout 5 ls -l')
+
+    assert [(part.text, part.rule) for part in explanation.parts] == [('timeout 5 ls -l', None), ('ls -l', 'ls')]
+
+
+def test_an_empty_command_has_a_part_too():
+    explanation = judge(default=OPEN).explain('')
+
+    assert explanation.decision == 'ask'
+    assert explanation.deciding.reason == 'there is nothing to run, so no rule is about it'

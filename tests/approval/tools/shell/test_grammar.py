@@ -1,0 +1,55 @@
+import sys
+
+import pytest
+from tool_approval.errors import MissingExtraError
+from tool_approval.tools.shell.grammar import MAX_BYTES, parse
+
+from .parts import blocked, decision, judge, unasked
+
+
+def test_a_command_at_the_limit_is_parsed_and_one_beyond_is_asked_about():
+    fits = 'echo ' + 'a' * (MAX_BYTES - 5)
+
+    assert decision(fits, *unasked('echo')) == 'allow'
+    assert decision(fits + 'a', *unasked('echo')) == 'ask'
+
+
+def test_the_limit_counts_bytes():
+    assert decision('echo ' + 'é' * (MAX_BYTES // 2), *unasked('echo')) == 'ask'
+
+
+def test_what_takes_too_long_to_parse_is_asked_about():
+    ticks = iter(range(1000))
+
+    parsed = parse('ls', clock=lambda: next(ticks))
+
+    assert parsed.root is None
+    assert parsed.problem == 'parsing it takes longer than 20 ms'
+
+
+def test_a_slow_command_is_asked_about_although_a_rule_allows_it():
+    ticks = iter(range(1000))
+
+    assert decision('ls', *unasked('ls'), clock=lambda: next(ticks)) == 'ask'
+
+
+@pytest.mark.parametrize(
+    'piece', ['(', '$(', '{ ', '`', '"$(', '${a:-', '((', '[[ ', 'if ', 'a=(', '<<a ', 'a|', 'case a in ']
+)
+def test_nesting_without_end_is_asked_about(piece):
+    explanation = judge(*unasked('a')).explain(piece * 1500)
+
+    assert explanation.decision == 'ask'
+
+
+def test_a_blocked_program_stays_blocked_where_the_text_is_not_parsed():
+    assert decision('rm ' + 'a' * MAX_BYTES, *blocked('rm')) == 'block'
+    assert decision('rm a\r', *blocked('rm')) == 'block'
+
+
+@pytest.mark.parametrize('library', ['tree_sitter', 'tree_sitter_bash'])
+def test_a_missing_library_names_the_extra(monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+
+    with pytest.raises(MissingExtraError, match=r'tool-approval\[shell\]'):
+        parse('ls')

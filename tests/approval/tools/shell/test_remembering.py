@@ -1,0 +1,39 @@
+import pytest
+
+from .parts import blocked, judge, unasked
+
+
+@pytest.mark.parametrize(
+    ('command', 'words'),
+    [
+        ('git commit -m "a b"', ('git', 'commit')),
+        ('git stash push', ('git', 'stash', 'push')),
+        ('npm run build', ('npm', 'run', 'build')),
+        ('pip list', ('pip', 'list')),
+        ('docker compose ps', ('docker', 'compose', 'ps')),
+    ],
+)
+def test_a_plain_command_offers_its_sub_command(command, words):
+    assert judge().explain(command).remember == words
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'git fetch > a', 'git fetch < a', 'git fetch 2>/dev/null', 'A=1 git fetch', 'LC_ALL=C git fetch', 'git fetch $(a)',
+        'git fetch $a', 'git fetch "$a"', 'git fetch *', 'git fetch; ls', 'git fetch | cat', 'cat | git fetch', 'git fetch\nls',
+        'git fetch --upload-pack=a', 'git fetch ext::a', 'git -c a=b fetch', 'git -C a fetch', 'env git fetch', 'sudo git fetch',
+        'git', 'git --version', 'rm a', 'ls -l', 'python a.py', './git fetch', '/tmp/git fetch', '(git fetch)', 'git stash -x',
+        'uv run a', 'docker run a', 'npm exec a', 'git fetch <<< a', "sh -c 'git fetch'", 'git fetch &&', 'git bisect run a',
+        'git submodule foreach a', 'git fetch\r', 'make -f a', 'go run a',
+    ],
+)  # fmt: skip
+def test_anything_more_offers_nothing_wider(command):
+    explanation = judge().explain(command)
+
+    assert explanation.remember is None or (command == '(git fetch)' and explanation.remember == ('git', 'fetch'))
+
+
+def test_nothing_is_offered_for_what_runs_unasked_or_never():
+    assert judge(*unasked('git fetch')).explain('git fetch').remember is None
+    assert judge(*blocked('git fetch')).explain('git fetch').remember is None

@@ -1,0 +1,191 @@
+"""Commands are run for real: what they cannot do to whom runs them."""
+
+import asyncio
+import os
+import resource
+import subprocess
+import time
+
+import pytest
+from tool_approval.tools.shell import ShellTool
+
+from .parts import OPEN
+
+
+def shell(tmp_path, timeout_s=30, **options):
+    return ShellTool({'default': OPEN, 'timeout_s': timeout_s}, cwd=tmp_path, **options)
+
+
+def run(tmp_path, command, timeout_s=30, **options):
+    return asyncio.run(shell(tmp_path, timeout_s, **options).run(command))
+
+
+def living(text):
+    """Processes with `text` on their command line."""
+    listed = subprocess.run(['ps', '-eo', 'stat=,args='], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if text in line and not line.startswith('Z')]
+
+
+def test_output_and_exit_status_are_told(tmp_path):
+    result = run(tmp_path, 'echo a; echo b >&2; pwd; exit 3')
+
+    assert (result.exit_status, result.stdout, result.stderr) == (3, f'a\n{tmp_path}\n', 'b\n')
+    assert result.for_model() == f'a\n{tmp_path}\n[stderr]\nb\n[exit status 3]'
+
+
+def test_a_command_that_begins_with_a_dash_is_no_option_of_bash(tmp_path):
+    assert run(tmp_path, '-x').exit_status == 127
+
+
+def test_it_is_bash_without_anybodys_start_up_files(tmp_path):
+    (tmp_path / '.bashrc').write_text('echo started\n')
+
+    result = run(
+        tmp_path, 'echo ${BASH_VERSION:+bash}', env={'HOME': str(tmp_path), 'BASH_ENV': str(tmp_path / '.bashrc')}
+    )
+
+    assert result.stdout == 'bash\n'
+
+
+def test_standard_input_is_empty_and_no_descriptor_is_inherited(tmp_path):
+    read, write = os.pipe()
+    os.set_inheritable(write, True)
+    try:
+        result = run(
+            tmp_path, 'cat; ls /proc/$$/fd | grep -c .; test -e /proc/$$/fd/' + str(write) + ' && echo inherited'
+        )
+    finally:
+        os.close(read)
+        os.close(write)
+
+    assert 'inherited' not in result.stdout
+
+
+def test_secrets_of_the_environment_stay_out(tmp_path, monkeypatch):
+    monkeypatch.setenv('API_TOKEN', 'hidden')
+
+    assert 'hidden' not in run(tmp_path, 'env').stdout
+
+
+def test_it_has_a_session_of_its_own(tmp_path):
+    result = run(tmp_path, 'ps -o sid= -p $$; echo $$')
+
+    session, pid = result.stdout.split()
+    assert session == pid
+
+
+def test_a_command_that_takes_too_long_is_ended(tmp_path):
+    result = run(tmp_path, 'echo a; sleep 4242', timeout_s=0.3)
+
+    assert result.is_timed_out
+    assert result.for_model() == 'a\n[ended: it took longer than 0.3 s]'
+    assert living('sleep 4242') == []
+
+
+def test_ignoring_the_request_to_end_does_not_help(tmp_path):
+    result = run(tmp_path, "trap '' TERM; sleep 4243 & sleep 4243", timeout_s=0.3)
+
+    assert result.is_timed_out
+    assert living('sleep 4243') == []
+
+
+@pytest.mark.parametrize(
+    'command',
+    ['sleep 4244 & echo a', 'setsid sleep 4244 & echo a', 'nohup setsid -f sleep 4244 >/dev/null 2>&1; echo a',
+     '(setsid sh -c "sleep 4244 & sleep 4244" &); echo a'],
+)  # fmt: skip
+def test_what_forks_away_is_ended(tmp_path, command):
+    result = run(tmp_path, command)
+
+    assert result.stdout == 'a\n'
+    assert living('sleep 4244') == []
+
+
+def test_what_forked_away_without_environment_is_ended_with_its_living_parents(tmp_path):
+    run(tmp_path, 'env -i setsid sleep 4245 & sleep 4245', timeout_s=0.3)
+
+    assert living('sleep 4245') == []
+
+
+def test_cancelling_ends_the_whole_group(tmp_path):
+    async def main():
+        task = asyncio.create_task(shell(tmp_path).run('sleep 4246 & sleep 4246 | cat'))
+        deadline = time.monotonic() + 10
+        while not living('sleep 4246') and time.monotonic() < deadline:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+    assert living('sleep 4246') == []
+
+
+def test_closed_pipes_do_not_end_the_wait(tmp_path):
+    assert run(tmp_path, 'exec >&- 2>&-; sleep 0.1; exit 4').exit_status == 4
+
+
+def test_output_that_is_no_text_is_told(tmp_path):
+    assert run(tmp_path, 'head -c 100 /dev/zero').stdout == '[binary output, 100 bytes]'
+    assert run(tmp_path, "printf 'a\\xff\\xfeb'").stdout == 'a\ufffd\ufffdb'
+
+
+def test_a_working_directory_that_disappeared_is_told(tmp_path):
+    (tmp_path / 'gone').mkdir()
+    tool = shell(tmp_path / 'gone')
+    (tmp_path / 'gone').rmdir()
+
+    result = asyncio.run(tool.run('pwd'))
+
+    assert result.exit_status is None
+    assert result.for_model() == 'The command was not run: the working directory is gone or cannot be entered'
+
+
+def test_a_wrapper_that_is_missing_is_told(tmp_path):
+    result = run(tmp_path, 'ls', wrap=lambda argv: ['/no/such/wrapper', *argv])
+
+    assert result.problem == 'the shell could not be started (FileNotFoundError)'
+
+
+def test_a_wrapper_stands_in_front(tmp_path):
+    result = run(tmp_path, 'echo $0 a', wrap=lambda argv: ['/usr/bin/env', 'A=1', *argv])
+
+    assert result.stdout.endswith(' a\n')
+
+
+def test_much_output_takes_little_memory(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    result = run(tmp_path, 'yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa | head -c 200000000')
+
+    assert len(result.stdout) < 70_000
+    assert 'bytes left out' in result.stdout
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+@pytest.mark.slow
+def test_a_gigabyte_takes_little_memory(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    result = run(tmp_path, "head -c 1000000000 /dev/zero | tr '\\0' a", timeout_s=200)
+
+    assert result.exit_status == 0
+    assert len(result.stdout) < 70_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+def test_a_hundred_at_once_keep_to_themselves(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tool = shell(tmp_path)
+
+    async def main():
+        command = 'echo {}; head -c 100000 /dev/zero | tr "\\0" a; sleep 4247 &'
+        return await asyncio.gather(*(tool.run(command.format(number)) for number in range(100)))
+
+    results = asyncio.run(main())
+
+    assert [result.stdout.splitlines()[0] for result in results] == [str(number) for number in range(100)]
+    assert living('sleep 4247') == []
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+    assert len(os.listdir('/proc/self/fd')) < 60

@@ -1,0 +1,74 @@
+import pytest
+from tool_approval.errors import ApprovalConfigError
+from tool_approval.tools.shell import ShellConfig, ShellTool
+
+from .parts import judge
+
+RULE = {'pattern': 'pytest', 'approval': False, 'sandbox_paths': ['out']}
+
+
+def decides(tmp_path, command, **roots):
+    (tmp_path / 'out').mkdir(exist_ok=True)
+    tool = ShellTool({'rules': [RULE]}, cwd=tmp_path, roots={'out': str(tmp_path / 'out'), **roots})
+    return tool.explain(command).decision
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'pytest out',
+        'pytest -q out/a.py::b',
+        'pytest out/sub/../a.py',
+        'pytest ./out --tb=short',
+        'pytest -x out/a out/b',
+    ],
+)
+def test_a_rule_holds_where_every_path_lies_inside(tmp_path, command):
+    assert decides(tmp_path, command) == 'allow'
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'pytest', 'pytest -q', 'pytest .', 'pytest out/..', 'pytest out ..', 'pytest out /etc', 'pytest outside', 'pytest outx/a',
+        'pytest --rootdir /etc out', 'pytest --rootdir=/etc out', 'pytest -c /etc/x out', 'pytest -c/etc/x out', 'pytest $a',
+        'pytest out/$a', 'pytest out/*', 'pytest "out/$a"', 'pytest @f', 'pytest out @f', 'pytest ~/out', 'pytest out/{a,../..}',
+        "pytest 'out/../../etc'", 'pytest out/../../etc', 'cd out && pytest out', 'pytest out < /etc/passwd', 'pytest --x=/etc out',
+        'pytest -- /etc', 'pytest out;pytest /etc', 'pytest out\x00/..',
+    ],
+)  # fmt: skip
+def test_a_rule_is_skipped_where_a_path_may_lie_outside(tmp_path, command):
+    assert decides(tmp_path, command) == 'ask'
+
+
+def test_a_symbolic_link_that_leads_outside_is_outside(tmp_path):
+    (tmp_path / 'out').mkdir()
+    (tmp_path / 'out' / 'link').symlink_to('/etc')
+
+    assert decides(tmp_path, 'pytest out/link/a') == 'ask'
+
+
+def test_a_root_may_be_a_predicate(tmp_path):
+    rule = {**RULE, 'sandbox_paths': ['any']}
+    tool = ShellTool({'rules': [rule]}, cwd=tmp_path, roots={'any': lambda path: path.endswith('.ok')})
+
+    assert tool.explain('pytest a.ok').decision == 'allow'
+    assert tool.explain('pytest a.ok b').decision == 'ask'
+
+
+def test_the_next_rule_decides_where_one_is_skipped():
+    decides = judge(RULE, {'pattern': 'pytest', 'allowed': False}, roots={'out': '/here/out'})
+
+    assert decides.explain('pytest out').decision == 'allow'
+    assert decides.explain('pytest /etc').decision == 'block'
+
+
+def test_a_blocking_rule_is_never_skipped():
+    decides = judge({'pattern': 'rm', 'allowed': False, 'sandbox_paths': ['out']}, roots={'out': '/here/out'})
+
+    assert decides.explain('rm /etc').decision == 'block'
+
+
+def test_a_rule_that_names_an_unknown_root_is_a_mistake(tmp_path):
+    with pytest.raises(ApprovalConfigError, match=r'shell\.rules\.0\.sandbox_paths: there is no path `out`'):
+        ShellTool(ShellConfig.model_validate({'rules': [RULE]}), cwd=tmp_path)

@@ -1,0 +1,178 @@
+"""The file tools as a toolset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
+
+from tool_approval.errors import NotCanonicalError
+from tool_approval.protocols import Presenter
+from tool_approval.request import ApprovalContext, ApprovalRequest
+from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, FileTools, SandboxConfig
+
+from .arguments import as_json
+from .binding import CHANGED, find_binding
+from .requests import REQUEST_KEY
+from .results import refuse
+
+
+class FileToolset(FunctionToolset[Any]):
+    """The eight file operations under a file sandbox, for `ApprovalToolset(FileToolset(...), controller)`.
+
+    Without an `ApprovalToolset` around it, it defers what needs approval by itself, and runs it where it was approved:
+    the rules of the sandbox hold, those of a policy are not asked.
+    """
+
+    def __init__(
+        self,
+        sandbox: FileSandbox | SandboxConfig | Mapping[str, Any],
+        base: str | Path | None = None,
+        *,
+        prefix: str = '',
+        id: str | None = 'files',
+    ) -> None:
+        """Offer the operations of a sandbox.
+
+        Args:
+            sandbox: The rules, or the configuration to make them of.
+            base: Where relative paths begin, for a configuration; the working directory as it is now if `None`.
+            prefix: Stands before the name of each tool.
+            id: The toolset's id; durable agents need one of each.
+
+        Raises:
+            ApprovalConfigError: Two roots are the same directory.
+            ValidationError: The configuration says something that nobody can mean.
+        """
+        super().__init__(id=id)
+        self.files = FileTools(
+            sandbox if isinstance(sandbox, FileSandbox) else FileSandbox(sandbox, base), prefix=prefix
+        )
+        functions: list[Callable[..., str]] = [
+            self._read_file,
+            self._list_files,
+            self._write_file,
+            self._edit_file,
+            self._make_directory,
+            self._move,
+            self._copy,
+            self._delete,
+        ]
+        for function in functions:
+            self.add_function(function, name=f'{prefix}{function.__name__[1:]}', takes_ctx=False)
+
+    @property
+    def presenters(self) -> dict[str, Presenter]:
+        """For `ApprovalController(presenters=...)`: what is shown of each tool's calls."""
+        return self.files.presenters
+
+    def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
+        """See `FileTools.check_approval`; an `ApprovalToolset` around it calls this."""
+        return self.files.check_approval(ctx)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Run a call that was judged; judge it where nobody has.
+
+        Raises:
+            ApprovalRequired: Somebody has to consent first, and no `ApprovalToolset` asked.
+            ToolFailed: It is refused, or could not be done; on hosts without it, that is the result.
+        """
+        try:
+            if not self.files.is_judged(name, tool_args):
+                self._judge(name, tool_args, ctx)
+            return await super().call_tool(name, tool_args, ctx, tool)
+        except (PermissionError, FileToolError) as error:
+            return refuse(str(error))
+
+    def _judge(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> None:
+        try:
+            context = ApprovalContext(tool_name=name, args=as_json(tool_args))
+        except NotCanonicalError as error:
+            raise PermissionError(f'The arguments of {name!r} cannot be judged ({error.problem}).') from None
+        request = self.check_approval(context)
+        if request is None:
+            return
+        if not ctx.tool_call_approved:
+            self.files.forget()
+            raise ApprovalRequired(metadata={REQUEST_KEY: request, 'approval_description': request.description})
+        binding = find_binding(ctx)
+        if binding is not None and binding.get('bound_to') != request.bound_to:
+            self.files.forget()
+            raise PermissionError(CHANGED)
+
+    def _read_file(self, path: str) -> str:
+        """Read a text file.
+
+        Args:
+            path: The file, relative to the working directory.
+        """
+        return self.files.run(f'{self.files.prefix}read_file', {'path': path})
+
+    def _list_files(self, path: str) -> str:
+        """List the names in a directory.
+
+        Args:
+            path: The directory, relative to the working directory.
+        """
+        return self.files.run(f'{self.files.prefix}list_files', {'path': path})
+
+    def _write_file(self, path: str, content: str) -> str:
+        """Write a text file, new or in place of an existing one. Directories that are missing are made.
+
+        Args:
+            path: The file, relative to the working directory.
+            content: Its whole new content.
+        """
+        return self.files.run(f'{self.files.prefix}write_file', {'path': path, 'content': content})
+
+    def _edit_file(self, path: str, old_text: str, new_text: str, replace_all: bool = False) -> str:
+        """Replace a piece of a text file by another.
+
+        Args:
+            path: The file, relative to the working directory.
+            old_text: What is replaced. It has to match exactly, and to occur once.
+            new_text: What takes its place.
+            replace_all: Replace it everywhere, if it occurs more than once.
+        """
+        arguments = {'path': path, 'old_text': old_text, 'new_text': new_text, 'replace_all': replace_all}
+        return self.files.run(f'{self.files.prefix}edit_file', arguments)
+
+    def _make_directory(self, path: str) -> str:
+        """Make a directory, and those above it that are missing.
+
+        Args:
+            path: The directory, relative to the working directory.
+        """
+        return self.files.run(f'{self.files.prefix}make_directory', {'path': path})
+
+    def _move(self, path: str, dest: str) -> str:
+        """Move or rename a file or a directory. A file at the destination is replaced.
+
+        Args:
+            path: What to move, relative to the working directory.
+            dest: Its new path, name included.
+        """
+        return self.files.run(f'{self.files.prefix}move', {'path': path, 'dest': dest})
+
+    def _copy(self, path: str, dest: str) -> str:
+        """Copy a file. A file at the destination is replaced.
+
+        Args:
+            path: The file, relative to the working directory.
+            dest: The path of the copy, name included.
+        """
+        return self.files.run(f'{self.files.prefix}copy', {'path': path, 'dest': dest})
+
+    def _delete(self, path: str) -> str:
+        """Delete a file, or a directory with everything in it. Of a link, only the link goes.
+
+        Args:
+            path: What to delete, relative to the working directory.
+        """
+        return self.files.run(f'{self.files.prefix}delete', {'path': path})

@@ -1,0 +1,56 @@
+"""What a backend is: something that starts a command so that the kernel holds it to a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .profile import OSProfile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Availability:
+    """What a probe found."""
+
+    is_available: bool
+    """Whether a command was really started and found itself confined."""
+    reason: str = ''
+    """Why not, in words for a person; empty if it is."""
+    install: str = ''
+    """What to do about it; empty if nothing helps."""
+
+
+class OSSandboxBackend(Protocol):
+    """Turns a command into one that is confined. It keeps no state between calls and may be used by several threads.
+
+    A backend never runs a command by itself, except in `probe`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The word for it in configuration, messages and logs."""
+        ...
+
+    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
+        """The command line that runs `command` under `profile`.
+
+        Run it soon: it describes the files as they are now. Values of the variables in `profile.environment` are
+        taken from this process and stand in the command line, where other users of the machine can read them.
+
+        Args:
+            command: The program and its arguments; the program by absolute path, or found through `PATH` inside.
+            profile: What it may touch.
+            cwd: Where it starts: the absolute path of a folder that exists.
+
+        Raises:
+            OSSandboxError: It cannot be confined as the profile says. Nothing has run.
+        """
+        ...
+
+    def probe(self) -> Availability:
+        """Start something harmless for real, and see whether it was confined. Takes some milliseconds.
+
+        It raises nothing: whatever goes wrong is a reason.
+        """
+        ...

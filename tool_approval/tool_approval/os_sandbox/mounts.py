@@ -1,0 +1,218 @@
+"""A profile as a list of mounts, so that the kernel's view of the files grants what the profile does, or less.
+
+Three things make this more than one mount for each root:
+
+- A name that does not exist cannot be mounted over, and a mount point must not be made in somebody's workspace. The
+  folder it would be made in becomes *frozen*: nothing new, nothing renamed or deleted directly in it, while what it
+  holds stays as open as it was. The same goes for a symbolic link, which cannot be mounted over either.
+- A mount does not keep the folder above it from being renamed, and another one from being made in its place. So every
+  folder between a writable root and what is closed in it is *pinned*: mounted onto itself, which the kernel refuses to
+  rename or delete.
+- Endings of files cannot be mounted. A root that is limited to some is closed as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from .errors import OSSandboxError
+from .profile import Access, OSProfile, covers, lineage
+from .trail import Step, trail
+
+MOST_FROZEN_ENTRIES = 200
+"""Chosen: each is a mount. The entries of a fuller folder that is frozen are read-only."""
+
+_KERNEL = ('/dev', '/proc', '/sys')
+"""Made anew for the command, or left out; no root opens anything of the host's."""
+_TEMPORARY = '/tmp'
+_LINKS = (
+    '/bin',
+    '/sbin',
+    '/lib',
+    '/lib32',
+    '/lib64',
+    '/libx32',
+    '/etc/localtime',
+    '/etc/os-release',
+    '/etc/resolv.conf',
+)
+"""Where programs look, and where many systems have a symbolic link."""
+
+MountKind = Literal['write', 'read', 'empty', 'mask', 'proc', 'dev', 'temporary', 'folder', 'link', 'lock']
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mount:
+    """One thing to do, in order; a later one covers an earlier one."""
+
+    kind: MountKind
+    """`write` and `read` show the host's own path, `empty` an empty folder, `mask` something that cannot be read;
+    `folder` makes one, `link` a symbolic link; `lock` makes an earlier mount of ours read-only."""
+    path: str
+    """Where, the same inside and outside."""
+    target: str = ''
+    """Of a `link`: what it leads to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MountPlan:
+    """What a backend that mounts has to do."""
+
+    mounts: tuple[Mount, ...]
+    """In order."""
+    notes: tuple[str, ...]
+    """Where the plan is stricter than the profile, and what to do about it, for a person."""
+
+
+def plan_mounts(profile: OSProfile, cwd: str) -> MountPlan:
+    """Look at the files as they are now, and say what to mount.
+
+    Args:
+        profile: What may be touched.
+        cwd: A folder that has to exist inside, be it empty.
+
+    Raises:
+        OSSandboxError: A root leads elsewhere than when the profile was made, `cwd` is no folder, links lead in a
+            circle, or a folder cannot be searched.
+    """
+    return _Planner(profile).plan(cwd)
+
+
+class _Planner:
+    """One plan in the making."""
+
+    def __init__(self, profile: OSProfile) -> None:
+        self.profile = profile
+        self.roots = {root.path: root for root in profile.roots}
+        self.levels: dict[str, Access] = {}
+        self.notes: list[str] = []
+        self.pinned: set[str] = set()
+        self.frozen: set[str] = set()
+        self.hidden: list[str] = []
+        self.protected: list[str] = []
+        self.denied_steps: list[Step] = []
+        for path in profile.hidden:
+            self._deny(path, self.hidden)
+        for path in profile.protected:
+            self._deny(path, self.protected)
+
+    def plan(self, cwd: str) -> MountPlan:
+        boundaries = {root.path for root in self.profile.roots} | {*self.hidden, *self.protected}
+        steps = list(self.denied_steps)
+        for root in self.profile.roots:
+            way, end = trail(root.path)
+            if end != root.path or any(step.kind == 'link' for step in way):
+                raise OSSandboxError(f'the root leads to {end!r} now, which nobody configured', path=root.path)
+            if root.suffixes is not None and root.access > Access.NONE:
+                self.notes.append(f'{root.path}: mounts cannot be limited to some endings, so it is closed')
+            if way and way[-1].kind == 'missing':
+                self.notes.append(f'{root.path}: it does not exist, so it is not there')
+            if self.level(root.path) < Access.WRITE:
+                steps += way
+        for step in steps:
+            self._hold(step)
+        for folder in sorted(self.frozen):
+            boundaries |= self._entries(folder)
+        mounts = [mount for path in sorted(boundaries | self.pinned | self.frozen) for mount in self._mounts(path)]
+        mounts += self._private(mounts)
+        # By depth, so that what is inside comes after what it is in; the sort is stable.
+        mounts.sort(key=lambda mount: 0 if mount.path == '/' else mount.path.count('/'))
+        # Root owns the settings of the kernel in `/proc/sys`, and needs no capability to write what it owns
+        # (`test_root_cannot_set_the_kernel`).
+        locks = [Mount(kind='lock', path=mount.path) for mount in mounts if mount.kind in ('empty', 'proc')]
+        if self.level('/') is Access.NONE:
+            locks.append(Mount(kind='lock', path='/'))
+        return MountPlan(mounts=(*mounts, *self._start(cwd), *locks), notes=tuple(self.notes))
+
+    def level(self, path: str) -> Access:
+        """How far a path without links is open by mounts alone."""
+        if path not in self.levels:
+            self.levels[path] = self._level(path)
+        return self.levels[path]
+
+    def _level(self, path: str) -> Access:
+        if covers(_KERNEL, path) or covers(self.hidden, path):
+            return Access.NONE
+        root = next((self.roots[above] for above in lineage(path) if above in self.roots), None)
+        if root is None or root.suffixes is not None:
+            return Access.NONE
+        return min(root.access, Access.READ) if covers(self.protected, path) else root.access
+
+    def _deny(self, path: str, ends: list[str]) -> None:
+        way, end = trail(path)
+        ends.append(end)
+        self.denied_steps += way
+
+    def _hold(self, step: Step) -> None:
+        """Keep a step from being replaced, if it could be."""
+        folder = posixpath.dirname(step.path)
+        if self.level(folder) < Access.WRITE:
+            return
+        if step.kind in ('folder', 'file'):
+            self.pinned.add(step.path)
+        elif folder not in self.frozen:
+            self.frozen.add(folder)
+            what = 'is a symbolic link' if step.kind == 'link' else 'does not exist'
+            self.notes.append(
+                f'{folder}: nothing can be made, renamed or deleted directly in it, since {step.path!r} {what} and has '
+                f'to stay so; a folder of that name, made by you, lifts this'
+            )
+
+    def _entries(self, folder: str) -> set[str]:
+        """What stays as open as it was in a frozen folder."""
+        try:
+            with os.scandir(folder) as found:
+                entries = [
+                    each.path
+                    for each in found
+                    if each.is_dir(follow_symlinks=False) or each.is_file(follow_symlinks=False)
+                ]
+        except OSError as error:
+            raise OSSandboxError(f'it cannot be listed: {error.strerror}', path=folder) from error
+        if len(entries) > MOST_FROZEN_ENTRIES:
+            self.notes.append(f'{folder}: it holds more than {MOST_FROZEN_ENTRIES} entries, so they are read-only')
+            return set()
+        return set(entries)
+
+    def _mounts(self, path: str) -> Iterator[Mount]:
+        """What to do at a boundary; nothing if it is as open as what is around it."""
+        level = Access.READ if path in self.frozen else self.level(path)
+        folder = posixpath.dirname(path)
+        around = Access.READ if folder in self.frozen else self.level(folder)
+        if path == '/':
+            around = Access.NONE
+        if path in _KERNEL or (level == around and path not in self.pinned):
+            return
+        kind = trail(path)[0][-1].kind if path != '/' else 'folder'
+        if kind in ('missing', 'link'):
+            # Nobody can make it: the folder around it is frozen or not writable.
+            return
+        if level is Access.NONE:
+            yield Mount(kind='empty' if kind == 'folder' else 'mask', path=path)
+            return
+        yield Mount(kind='write' if level is Access.WRITE else 'read', path=path)
+
+    def _private(self, mounts: list[Mount]) -> Iterator[Mount]:
+        yield Mount(kind='proc', path='/proc')
+        yield Mount(kind='dev', path='/dev')
+        if self.level('/') > Access.NONE and os.path.isdir('/sys'):
+            yield Mount(kind='empty', path='/sys')
+        if self.level(_TEMPORARY) is Access.NONE:
+            mounts[:] = [mount for mount in mounts if mount.path != _TEMPORARY]
+            yield Mount(kind='temporary', path=_TEMPORARY)
+        for path in _LINKS:
+            real = os.path.realpath(path)
+            is_hidden = self.level(posixpath.dirname(path)) is Access.NONE
+            if os.path.islink(path) and is_hidden and self.level(real) > Access.NONE:
+                yield Mount(kind='link', path=path, target=real)
+
+    def _start(self, cwd: str) -> Iterator[Mount]:
+        if not os.path.isdir(cwd):
+            raise OSSandboxError('the working directory is no folder', path=cwd)
+        real = os.path.realpath(cwd)
+        if self.level(real) is Access.NONE and not covers(_KERNEL, real):
+            yield Mount(kind='folder', path=real)

@@ -1,0 +1,180 @@
+"""macOS: a profile for `sandbox-exec`. Not verified on macOS: its rules are checked on Linux by an evaluator alone.
+
+The language is not documented by Apple. What is used of it: the last rule that matches decides; `subpath` covers a
+folder with everything below it, `literal` one path; `param` takes a value from the command line, so that no path is
+ever part of the text.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import subprocess
+from collections.abc import Sequence
+
+from .backend import Availability
+from .environment import passed_on
+from .errors import OSSandboxError
+from .profile import Access, OSProfile, Root
+from .system import system_profile
+from .trail import trail
+
+_SANDBOX_EXEC = '/usr/bin/sandbox-exec'
+"""By its absolute path: another program of that name could be found first."""
+_ENV = '/usr/bin/env'
+
+_START = """\
+(version 1)
+(deny default)
+(allow process-fork)
+(allow process-exec)
+(allow signal (target same-sandbox))
+(allow process-info* (target same-sandbox))
+(allow sysctl-read)
+(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))
+(allow file-read-metadata)
+(allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero"))
+(allow file-read* (literal "/") (literal "/dev/random") (literal "/dev/urandom"))
+"""
+"""What every program needs. Names and sizes of files can be seen everywhere, their content cannot."""
+
+_NETWORK = """\
+(allow network-outbound (remote ip))
+(allow network-inbound (local ip))
+(allow network-bind (local ip))
+(allow network-outbound (literal "/private/var/run/mDNSResponder"))
+(allow system-socket)
+"""
+"""The internet, and the socket that names are resolved through. No other socket in the file system."""
+
+_PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
+"""Endings that mean the same in a configuration and in a regular expression. Others are closed."""
+
+_INSTALL = 'macOS has sandbox-exec in /usr/bin; where it refuses to start, the program is itself confined already'
+_PROBE_TIMEOUT_S = 10.0
+
+
+class SeatbeltBackend:
+    """Confines with `sandbox-exec`. Not verified on macOS."""
+
+    name = 'seatbelt'
+
+    def __init__(self, *, sandbox_exec: str = _SANDBOX_EXEC) -> None:
+        """Take another program than the system's, for a test."""
+        self._sandbox_exec = sandbox_exec
+
+    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
+        """See `OSSandboxBackend.wrap`."""
+        if not command or any('\0' in part for part in command):
+            raise OSSandboxError('a command is a program and its arguments, without NUL')
+        if not os.path.isdir(cwd):
+            raise OSSandboxError('the working directory is no folder', path=cwd)
+        text, parameters = seatbelt_rules(profile)
+        defined = [part for name, value in parameters.items() for part in ('-D', f'{name}={value}')]
+        variables = [f'{name}={value}' for name, value in passed_on(profile).items()]
+        return [self._sandbox_exec, *defined, '-p', text, _ENV, '-i', *variables, *command]
+
+    def probe(self) -> Availability:
+        """Let a confined program read what it may, and another what it may not."""
+        allowed, closed = system_profile(platform='darwin'), OSProfile(hidden=('/private/etc/hosts',))
+        try:
+            reads = self._status(['/bin/cat', '/private/etc/hosts'], allowed)
+            reads_more = self._status(
+                ['/bin/cat', '/private/etc/hosts'],
+                OSProfile(roots=allowed.roots, hidden=closed.hidden),
+            )
+        except (OSError, OSSandboxError, subprocess.TimeoutExpired) as error:
+            return Availability(is_available=False, reason=str(error), install=_INSTALL)
+        if reads != 0:
+            return Availability(is_available=False, reason='sandbox-exec does not start', install=_INSTALL)
+        if reads_more == 0:
+            return Availability(is_available=False, reason='sandbox-exec does not confine', install=_INSTALL)
+        return Availability(is_available=True)
+
+    def _status(self, command: list[str], profile: OSProfile) -> int:
+        return subprocess.run(
+            self.wrap(command, profile, '/'),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
+            cwd='/',
+        ).returncode
+
+
+def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
+    """A profile in the language of `sandbox-exec`.
+
+    Returns:
+        Its text, and the paths it names, by the name of the parameter.
+
+    Raises:
+        OSSandboxError: A root leads elsewhere than when the profile was made, links lead in a circle, or a folder
+            cannot be searched.
+    """
+    rules = _Rules()
+    for root in sorted(profile.roots, key=lambda each: 0 if each.path == '/' else each.path.count('/')):
+        way, end = trail(root.path)
+        if end != root.path or any(step.kind == 'link' for step in way):
+            raise OSSandboxError(f'the root leads to {end!r} now, which nobody configured', path=root.path)
+        rules.root(root)
+    for root in profile.roots:
+        if root.access < Access.WRITE or root.suffixes is not None:
+            rules.hold(root.path)
+    for path in profile.protected:
+        for each in _names(path):
+            rules.deny('file-write*', each)
+    for path in profile.hidden:
+        for each in _names(path):
+            rules.deny('file-read* file-write*', each)
+    return _START + (_NETWORK if profile.network else '') + ''.join(rules.lines), rules.parameters
+
+
+def _names(path: str) -> list[str]:
+    """Each symbolic link on the way to a path, the path as it is written, and where it leads."""
+    way, end = trail(path)
+    return [*dict.fromkeys([*(step.path for step in way if step.kind == 'link'), path, end])]
+
+
+class _Rules:
+    """Lines in the making, and the paths they name."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.held: set[str] = set()
+        self.names: dict[str, str] = {}
+        self.parameters: dict[str, str] = {}
+
+    def root(self, root: Root) -> None:
+        place = f'(subpath {self._parameter(root.path)})'
+        # What a root around this one opens is closed first.
+        self.lines.append(f'(deny file-read-data file-read-xattr file-write* {place})\n')
+        if root.access is Access.NONE:
+            return
+        if root.suffixes is not None:
+            endings = sorted(suffix for suffix in root.suffixes if _PLAIN_SUFFIX.fullmatch(suffix))
+            if not endings:
+                return
+            # One character before the dot: `.txt` itself is a hidden file without an ending.
+            tail = '|'.join(ending.replace('.', '\\.') for ending in endings)
+            place = f'(require-all {place} (regex #"[^/]({tail})$"))'
+        self.lines.append(f'(allow file-read* {place})\n')
+        if root.access is Access.WRITE:
+            self.lines.append(f'(allow file-write* {place})\n')
+
+    def deny(self, operations: str, path: str) -> None:
+        self.lines.append(f'(deny {operations} (subpath {self._parameter(path)}))\n')
+        self.hold(path)
+
+    def hold(self, path: str) -> None:
+        """Keep a path, and the folders above it, from being renamed, deleted, or moved into place as a whole."""
+        while path != '/' and path not in self.held:
+            self.held.add(path)
+            self.lines.append(f'(deny file-write-create file-write-unlink (literal {self._parameter(path)}))\n')
+            path = posixpath.dirname(path)
+
+    def _parameter(self, path: str) -> str:
+        name = self.names.setdefault(path, f'P{len(self.names)}')
+        self.parameters[name] = path
+        return f'(param "{name}")'

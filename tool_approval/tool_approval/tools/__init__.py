@@ -1,0 +1,1 @@
+"""Guarded tools: files and the shell, judged before they run."""

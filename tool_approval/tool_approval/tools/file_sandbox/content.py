@@ -1,0 +1,164 @@
+"""Reads what stands at a name, and says in one word what it was: so that a change can be told."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from hashlib import sha256
+
+from .walk import FOLDER
+
+MISSING = 'missing'
+"""The state of a name that nothing stands at."""
+
+HASHED_BYTES = 16 * 1024 * 1024
+"""Chosen: of longer files, the inode, the size and the time of the last change are compared instead of the content;
+hashing takes some 10 ms for this much."""
+
+MAX_TREE = 10_000
+"""Chosen: a directory with more entries below it is not moved or deleted in one call."""
+
+# O_NONBLOCK: a pipe put in the place of a file must not stop the agent. O_NOCTTY: nor may a terminal become its own.
+_READING = sum(getattr(os, flag, 0) for flag in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_NOCTTY', 'O_CLOEXEC'))
+
+
+def open_file(folder: int, name: str) -> int:
+    """Open a regular file to read it.
+
+    Raises:
+        OSError: There is none, or something else stands there: a link, a directory, a pipe, a device.
+    """
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if not stat.S_ISREG(found.st_mode):  # opening a device may do something already
+        raise OSError(errno.EINVAL, 'no regular file')
+    descriptor = os.open(name, _READING, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, 'no regular file')
+    return descriptor
+
+
+def read_bytes(descriptor: int, max_bytes: int) -> bytes | None:
+    """The whole content of an open file, or `None` if it is longer than `max_bytes`."""
+    parts: list[bytes] = []
+    left = max_bytes + 1
+    while left and (part := os.read(descriptor, min(left, 1 << 20))):
+        parts.append(part)
+        left -= len(part)
+    return b''.join(parts) if left else None
+
+
+def read_file(folder: int, name: str, max_bytes: int) -> bytes | None:
+    """The content of the regular file of that name, or `None` if it is longer than `max_bytes`.
+
+    Raises:
+        OSError: There is none, or it cannot be read.
+    """
+    descriptor = open_file(folder, name)
+    try:
+        return read_bytes(descriptor, max_bytes)
+    finally:
+        os.close(descriptor)
+
+
+def state_of_bytes(content: bytes) -> str:
+    """The state of a file with that content."""
+    return f'sha256:{sha256(content).hexdigest()}'
+
+
+def state_of_file(descriptor: int) -> str:
+    """The state of an open file, from where it is read next."""
+    status = os.fstat(descriptor)
+    if status.st_size <= HASHED_BYTES and (content := read_bytes(descriptor, HASHED_BYTES)) is not None:
+        return state_of_bytes(content)
+    # Not the time of the last change of the inode: a rename changes that one.
+    return f'file:{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}'
+
+
+def state_of(folder: int, name: str) -> str:
+    """The state of whatever stands at a name.
+
+    Raises:
+        OSError: It cannot be read, or is a directory with too much in it.
+    """
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            return f'link:{sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()}'
+        if stat.S_ISDIR(status.st_mode):
+            return state_of_tree(folder, name)
+        if not stat.S_ISREG(status.st_mode):
+            return f'special:{status.st_dev}:{status.st_ino}'
+        descriptor = open_file(folder, name)
+    except FileNotFoundError:
+        return MISSING
+    try:
+        return state_of_file(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def state_of_tree(folder: int, name: str) -> str:
+    """The state of a directory: every name below it with kind, inode, size and time of the last change."""
+    lines = [
+        f'{path}\0{status.st_mode}:{status.st_ino}:{status.st_size if not stat.S_ISDIR(status.st_mode) else 0}'
+        f':{status.st_mtime_ns}'
+        for path, status in tree(folder, name)
+    ]
+    return f'tree:{sha256(os.fsencode(chr(10).join(sorted(lines)))).hexdigest()}'
+
+
+def tree(folder: int, name: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Everything below a directory, as paths relative to it; links are not followed.
+
+    Raises:
+        OSError: It is no directory, or has more than `MAX_TREE` entries.
+    """
+    for count, (path, status) in enumerate(_below(folder, name, ''), start=1):
+        if count > MAX_TREE:
+            raise OSError(errno.E2BIG, f'more than {MAX_TREE} entries')
+        yield path, status
+
+
+def remove_tree(folder: int, name: str) -> None:
+    """Delete a directory with everything below it; where a link is met, the link.
+
+    Raises:
+        OSError: Something cannot be deleted. What was deleted before is gone.
+    """
+    descriptor = os.open(name, os.O_RDONLY | FOLDER, dir_fd=folder)
+    try:
+        for entry in names_in(descriptor):
+            if stat.S_ISDIR(os.stat(entry, dir_fd=descriptor, follow_symlinks=False).st_mode):
+                remove_tree(descriptor, entry)
+            else:
+                os.unlink(entry, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+    os.rmdir(name, dir_fd=folder)
+
+
+def names_in(folder: int) -> list[str]:
+    """The names in an open directory, sorted."""
+    descriptor = os.open('.', os.O_RDONLY | FOLDER, dir_fd=folder)
+    try:
+        return sorted(os.listdir(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _below(folder: int, name: str, path: str, depth: int = 0) -> Iterator[tuple[str, os.stat_result]]:
+    if depth > 100:  # each level holds a descriptor
+        raise OSError(errno.E2BIG, 'more than 100 levels')
+    descriptor = os.open(name, os.O_RDONLY | FOLDER, dir_fd=folder)
+    try:
+        for entry in names_in(descriptor):
+            status = os.stat(entry, dir_fd=descriptor, follow_symlinks=False)
+            inner = f'{path}{entry}'
+            yield inner, status
+            if stat.S_ISDIR(status.st_mode):
+                yield from _below(descriptor, entry, f'{inner}/', depth + 1)
+    finally:
+        os.close(descriptor)

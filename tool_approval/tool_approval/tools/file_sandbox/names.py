@@ -1,0 +1,69 @@
+"""Names of files as text: what is refused before anything is looked up, and what looks like something else."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+MAX_PATH_BYTES = 4096
+"""Linux's PATH_MAX."""
+
+_HIDDEN = frozenset({'Cc', 'Cf', 'Cs', 'Zl', 'Zp'})
+"""Unicode's general categories of what a person does not see: controls, formats (direction, zero width), half
+characters, separators of lines and paragraphs."""
+
+_CONTROL_NAMES = frozenset(
+    {'.git', 'git~1', '.approvals', '.tool-approval', '.tool_approval'}
+    | {f'{name}.{kind}' for name in ('approvals', 'tool_approval') for kind in ('yaml', 'yml', 'toml', 'json')}
+)
+"""Names, folded, of what decides on approvals or makes git run programs. `git~1` is NTFS's short name of `.git`."""
+
+
+def check_text(path: str) -> None:
+    """Refuse a path that a person could not be shown as it is, or that no system call takes.
+
+    Raises:
+        PermissionError: It is empty, too long, or has characters that nobody sees.
+    """
+    if not path:
+        raise PermissionError('The path is empty.')
+    if len(path) > MAX_PATH_BYTES or len(path.encode(errors='replace')) > MAX_PATH_BYTES:
+        raise PermissionError(f'The path is longer than {MAX_PATH_BYTES} bytes.')
+    # Attack: a name that forges a second line in a prompt or log, or reads backwards (test_names.py).
+    hidden = next((character for character in path if unicodedata.category(character) in _HIDDEN), None)
+    if hidden is not None:
+        raise PermissionError(f'The path contains the invisible character U+{ord(hidden):04X}.')
+
+
+def components(path: str) -> list[str]:
+    """The names of a path in order, `..` among them; nothing for `.` and for doubled slashes."""
+    return [name for name in path.split('/') if name not in ('', '.')]
+
+
+def asks_for_folder(path: str) -> bool:
+    """Whether a path can only mean a directory, as `a/` and `a/.` do."""
+    return path.endswith(('/', '/.', '/..')) or path in ('.', '..')
+
+
+def fold(name: str) -> str:
+    """What a name may be taken for by a file system that is lenient about case, accents, width or trailing dots."""
+    composed = unicodedata.normalize('NFKC', name)
+    visible = ''.join(character for character in composed if unicodedata.category(character) != 'Cf')
+    return unicodedata.normalize('NFKC', visible.casefold()).rstrip(' .')
+
+
+def is_control(names: Sequence[str]) -> bool:
+    """Whether a path leads to, or into, what must never be written."""
+    return any(fold(name) in _CONTROL_NAMES for name in names)
+
+
+def has_suffix(name: str, suffixes: Sequence[str] | None) -> bool:
+    """Whether the name of a file is allowed. `.txt` alone has no suffix: it is a hidden file of that name."""
+    if suffixes is None:
+        return True
+    return any(name.endswith(suffix) and name[: -len(suffix)].strip('.') for suffix in suffixes)
+
+
+def starts_with(names: Sequence[str], beginning: Sequence[str]) -> bool:
+    """Whether a path is at or below another, name by name."""
+    return tuple(names[: len(beginning)]) == tuple(beginning)

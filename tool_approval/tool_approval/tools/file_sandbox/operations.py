@@ -1,0 +1,223 @@
+"""The eight operations. Each works on the paths that were judged, which are held open."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tool_approval.places import printable
+from tool_approval.presentation import truncate_for_display
+
+from .commit import CHANGED, carry, put, replace, take_away
+from .content import MISSING, names_in, read_file, state_of_bytes
+from .problems import FileToolError
+from .rules import Target
+from .sandbox import Access, FileSandbox
+
+LISTED = 1000
+"""Chosen: more names than a model needs at once."""
+
+Expected = Mapping[str, str]
+"""By `Target.key`, what stood there when somebody consented; whatever stands there now where it is not named."""
+
+
+def perform(
+    sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected | None = None
+) -> str:
+    """Do what was judged.
+
+    Args:
+        sandbox: For its limits.
+        access: What was judged, still open.
+        arguments: What the operation takes beside paths: `content`; `old_text`, `new_text` and `replace_all`.
+        expected: What may be displaced, moved, copied or deleted.
+
+    Returns:
+        What the model is told.
+
+    Raises:
+        FileToolError: It is allowed, and could not be done.
+    """
+    target = access.targets[0]
+    try:
+        return _OPERATIONS[access.operation](sandbox, access, arguments, expected or {})
+    except FileNotFoundError:
+        raise FileToolError(target.shown, 'it does not exist') from None
+    except UnicodeEncodeError:
+        raise FileToolError(target.shown, 'the text has half characters (surrogates), which UTF-8 lacks') from None
+    except OSError as error:
+        # Not its text, which may have a place on the host.
+        raise FileToolError(target.shown, f'the system refused: {os.strerror(error.errno or 0).lower()}') from None
+
+
+def read_text(target: Target, max_bytes: int) -> tuple[bytes, str | None]:
+    """The content of a file, and the text it is; `None` if it is no text.
+
+    Raises:
+        FileToolError: It is too long.
+        OSError: It cannot be read.
+    """
+    if target.place.is_missing or target.place.is_folder:
+        raise FileNotFoundError
+    content = read_file(target.place.parent, target.place.name, max_bytes)
+    if content is None:
+        size = target.place.status.st_size if target.place.status is not None else 0
+        raise FileToolError(target.shown, f'it has {size} bytes, and at most {max_bytes} are read')
+    return content, as_text(content)
+
+
+def as_text(content: bytes) -> str | None:
+    """The text that UTF-8 makes of it; `None` of what no text is."""
+    if b'\0' in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def edited(text: str, arguments: Mapping[str, Any]) -> str:
+    """The text with the replacement made.
+
+    Raises:
+        ValueError: What is to be replaced does not stand there, or more than once.
+    """
+    old, new, is_everywhere = arguments['old_text'], arguments['new_text'], arguments.get('replace_all', False)
+    count = text.count(old) if old else 0
+    if count == 0:
+        raise ValueError('`old_text` does not occur in it; it has to match exactly, blanks and line ends too')
+    if count > 1 and not is_everywhere:
+        raise ValueError(
+            f'`old_text` occurs {count} times; add lines around it until it is unique, or set `replace_all`'
+        )
+    return text.replace(old, new)
+
+
+def _read_file(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+    [target] = access.targets
+    content, text = read_text(target, sandbox.max_bytes)
+    return f'{target.shown}: {truncate_for_display(content)}' if text is None else text
+
+
+def _list_files(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+    [target] = access.targets
+    if not target.place.is_folder:
+        raise FileNotFoundError
+    folder = target.place.folders[-1]
+    names = names_in(folder)
+    lines = [_line(folder, name) for name in names[:LISTED]]
+    more = [f'... [{len(names) - LISTED} more]'] if len(names) > LISTED else []
+    return '\n'.join([f'{target.shown}:', *lines, *more] if lines else [f'{target.shown} is empty.'])
+
+
+def _line(folder: int, name: str) -> str:
+    shown = printable(name, 255)
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return shown
+    if stat.S_ISDIR(status.st_mode):
+        return f'{shown}/'
+    if stat.S_ISREG(status.st_mode):
+        return f'{shown} ({status.st_size} bytes)'
+    return f'{shown} (link)' if stat.S_ISLNK(status.st_mode) else f'{shown} (special)'
+
+
+def _write_file(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+    [target] = access.targets
+    return _write(sandbox, target, arguments['content'].encode(), _expected(target, expected))
+
+
+def _edit_file(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+    [target] = access.targets
+    content, text = read_text(target, sandbox.max_bytes)
+    seen = expected.get(target.key, state_of_bytes(content))
+    if seen != state_of_bytes(content):
+        raise FileToolError(target.shown, CHANGED)
+    if text is None:
+        raise FileToolError(target.shown, 'it is no text, so it cannot be edited')
+    try:
+        new = edited(text, arguments)
+    except ValueError as error:
+        raise FileToolError(target.shown, f'nothing was changed: {error}') from None
+    return _write(sandbox, target, new.encode(), seen)
+
+
+def _make_directory(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+    [target] = access.targets
+    if target.place.is_folder:
+        return f'{target.shown}/ exists already.'
+    _make_parents(target)
+    os.mkdir(target.place.name, dir_fd=target.place.parent)
+    return f'Made {target.shown}/.'
+
+
+def _delete(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+    [target] = access.targets
+    seen = _expected(target, expected, is_there=True)
+    take_away(target.place.parent, target.place.name, expected=seen, shown=target.shown)
+    return f'Deleted {target.shown}.'
+
+
+def _move(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+    source, dest = access.targets
+    moved, displaced = _expected(source, expected, is_there=True), _expected(dest, expected)
+    _make_parents(dest)
+    place = source.place
+    ends = (place.parent, place.name, dest.place.parent, dest.place.name)
+    try:
+        if displaced == MISSING:
+            carry(*ends, expected=moved, shown=source.shown)
+        else:
+            replace(*ends, expected=displaced, shown=dest.shown, source_state=moved)
+    except FileExistsError:
+        raise FileToolError(dest.shown, CHANGED) from None
+    return f'Moved {source.shown} to {dest.shown}.'
+
+
+def _copy(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+    source, dest = access.targets
+    content, _ = read_text(source, sandbox.max_bytes)
+    if state_of_bytes(content) != expected.get(source.key, state_of_bytes(content)):
+        raise FileToolError(source.shown, CHANGED)
+    _write(sandbox, dest, content, _expected(dest, expected))
+    return f'Copied {source.shown} to {dest.shown} ({len(content)} bytes).'
+
+
+def _write(sandbox: FileSandbox, target: Target, content: bytes, seen: str) -> str:
+    if len(content) > sandbox.max_bytes:
+        raise FileToolError(
+            target.shown, f'the text has {len(content)} bytes, and at most {sandbox.max_bytes} are written'
+        )
+    _make_parents(target)
+    put(target.place.parent, target.place.name, content, expected=seen, shown=target.shown)
+    return f'{"Wrote" if seen == MISSING else "Replaced"} {target.shown} ({len(content)} bytes).'
+
+
+def _expected(target: Target, expected: Expected, *, is_there: bool = False) -> str:
+    seen = expected.get(target.key)
+    state = target.state() if seen is None else seen
+    if is_there and state == MISSING:
+        raise FileNotFoundError
+    return state
+
+
+def _make_parents(target: Target) -> None:
+    # Nothing is made outside of a root, and a root itself is outside.
+    if len(target.place.folders) - 1 < len(target.root.names):
+        raise FileToolError(target.shown, f'the directory {target.root.name} does not exist; a person has to make it')
+    target.place.make_parents()
+
+
+_OPERATIONS: dict[str, Callable[[FileSandbox, Access, Mapping[str, Any], Expected], str]] = {
+    'read_file': _read_file,
+    'list_files': _list_files,
+    'write_file': _write_file,
+    'edit_file': _edit_file,
+    'make_directory': _make_directory,
+    'delete': _delete,
+    'move': _move,
+    'copy': _copy,
+}

@@ -1,0 +1,211 @@
+"""Decides what an operation may do with the paths it names, and holds open what it decided about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from tool_approval.places import printable
+
+from .config import SandboxConfig
+from .names import check_text, components, fold, starts_with
+from .roots import OUTSIDE, Roots
+from .rules import USES, Operation, Target, Use, check, check_suffixes_below, follows_last
+from .walk import Place, WalkError, is_possible, walk
+
+Outcome = Literal['allow', 'ask', 'block']
+
+MAX_BYTES = 1_000_000
+"""Chosen: a longer text fills the context of most models."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What the rules say to an operation."""
+
+    outcome: Outcome
+    """Whether it may run, only with consent, or never."""
+    reason: str
+    """Why it is asked about or blocked; empty where it is allowed."""
+    files: tuple[str, ...] = ()
+    """Each path as `root:path`, where it leads; empty where it is blocked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """An operation that the rules do not forbid, with its paths held open."""
+
+    operation: Operation
+    """Which."""
+    targets: tuple[Target, ...]
+    """The path, and the destination of a move or copy."""
+
+    @property
+    def needs(self) -> list[str]:
+        """Why somebody has to consent; empty if nobody has to."""
+        return list(dict.fromkeys(need for target in self.targets for need in target.needs))
+
+
+class FileSandbox:
+    """The rules for paths. It keeps nothing open and may be shared between threads."""
+
+    def __init__(
+        self,
+        config: SandboxConfig | Mapping[str, Any],
+        base: str | Path | None = None,
+        *,
+        protected: Iterable[str | Path] = (),
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        """Resolve all roots, once.
+
+        Args:
+            config: The roots.
+            base: Where relative paths begin; the working directory as it is now if `None`.
+            protected: Files and directories that are never written, whether they exist or not, such as the policy file,
+                the memory's store and the audit log. Relative ones begin at `base`.
+            max_bytes: The longest text that is read or written.
+
+        Raises:
+            ApprovalConfigError: Two roots are the same directory.
+            ValidationError: The configuration says something that nobody can mean.
+            NotImplementedError: The system lacks what the sandbox stands on, as Windows does.
+        """
+        if not is_possible():
+            raise NotImplementedError('the file sandbox needs directory descriptors, which this system lacks')
+        self.config = config if isinstance(config, SandboxConfig) else SandboxConfig.model_validate(config)
+        base = Path(os.path.abspath(base or '.'))
+        self.roots = Roots(self.config.paths, base)
+        self.max_bytes = max_bytes
+        self._protected = [names for path in protected for names in _both_places(base / path)]
+
+    @contextmanager
+    def open(self, operation: str, path: str, dest: str | None = None) -> Generator[Access]:
+        """Judge an operation and hold open what was judged, until the `with` ends.
+
+        Args:
+            operation: One of the eight.
+            path: The path.
+            dest: The destination, for `move` and `copy`.
+
+        Raises:
+            PermissionError: The rules forbid it. The text is for a model.
+        """
+        uses = USES.get(operation)
+        if uses is None:
+            raise PermissionError(f'There is no file operation {printable(operation)!r}.')
+        paths = [path] if dest is None else [path, dest]
+        if len(paths) != len(uses):  # nobody can tell what it would do
+            raise PermissionError(f'{operation} takes {"a path and a destination" if len(uses) > 1 else "one path"}.')
+        with ExitStack() as stack:
+            targets = [self._target(uses[0], path, stack)]
+            if dest is not None:
+                is_folder = uses[0] == 'take' and targets[0].place.is_folder
+                targets.append(self._target('put' if is_folder else uses[1], dest, stack))
+                _check_pair(*targets)
+            # A key of USES is an operation.
+            yield Access(operation=cast('Operation', operation), targets=tuple(targets))
+
+    def decide(self, operation: str, path: str, dest: str | None = None) -> Decision:
+        """What the rules say to an operation, without doing it."""
+        try:
+            with self.open(operation, path, dest) as access:
+                files = tuple(target.shown for target in access.targets)
+                needs = access.needs
+        except PermissionError as error:
+            return Decision(outcome='block', reason=str(error))
+        return Decision(outcome='ask' if needs else 'allow', reason=' '.join(needs), files=files)
+
+    def needs_read_approval(self, path: str) -> bool:
+        """Whether reading a file, or listing a directory, needs consent.
+
+        Raises:
+            PermissionError: It may not be read at all.
+        """
+        return self._needs('read_file', 'list_files', path)
+
+    def needs_write_approval(self, path: str) -> bool:
+        """Whether writing a file, or making a directory, needs consent.
+
+        Raises:
+            PermissionError: It may not be written at all.
+        """
+        return self._needs('write_file', 'make_directory', path)
+
+    def root_of(self, path: str) -> str | None:
+        """The name of the root that a path leads into; `None` if it is outside of all, or cannot be told."""
+        try:
+            with self._walked(path, follows=True) as place:
+                return self.roots.of(place).name
+        except PermissionError:
+            return None
+
+    def _needs(self, operation: str, for_folders: str, path: str) -> bool:
+        with self._walked(path, follows=True) as place:
+            chosen = for_folders if place.is_folder else operation
+        with self.open(chosen, path) as access:
+            return bool(access.needs)
+
+    def _target(self, use: Use, path: str, stack: ExitStack) -> Target:
+        place = stack.enter_context(self._walked(path, follows=follows_last(use)))
+        try:
+            root = self.roots.of(place)
+        except PermissionError as error:
+            raise PermissionError(self._refusal(path, str(error))) from None
+        target = Target(use=use, root=root, place=place)
+        if use not in ('read', 'list'):
+            self._check_protected(target)
+        check(target, [each for each in self.roots.below(place.names) if each != root])
+        return target
+
+    def _walked(self, path: str, *, follows: bool) -> Place:
+        if not isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a model's argument
+            raise PermissionError('A path is a text.')
+        check_text(path)
+        try:
+            return walk(self.roots.base, path, follows_last=follows)
+        except WalkError as error:
+            # Outside, nothing is told of what is there.
+            root = self.roots.find(error.names)
+            reason = OUTSIDE if root is None else f'It cannot be reached in {root.name}: {error}.'
+            raise PermissionError(self._refusal(path, reason)) from None
+
+    def _refusal(self, path: str, reason: str) -> str:
+        hint = ''
+        beginning, colon, rest = path.partition(':')
+        if colon and beginning in self.config.paths:
+            root = next(root for root in self.roots.all if root.name == beginning)
+            folder = os.path.relpath(root.place, Path('/', *self.roots.base))
+            hint = f' Write {printable(os.path.join(folder, rest.lstrip("/")))!r}.'
+        listed = f' There are: {self.roots.listed()}.' if reason == OUTSIDE else ''
+        return f'{printable(path, 200)!r} is refused. {reason}{hint or listed}'
+
+    def _check_protected(self, target: Target) -> None:
+        names = list(map(fold, target.place.names))
+        for protected in self._protected:
+            is_on_the_way = target.use in ('take', 'delete') and starts_with(protected, names)
+            if is_on_the_way or starts_with(names, protected):
+                raise PermissionError(f'{target.shown} is protected: no tool changes it.')
+
+
+def _check_pair(source: Target, dest: Target) -> None:
+    if starts_with(dest.place.names, source.place.names):
+        verb = 'moved' if source.use == 'take' else 'copied'
+        raise PermissionError(f'{source.shown} cannot be {verb} onto or into itself.')
+    if dest.use == 'put':
+        check_suffixes_below(source, dest.root)
+
+
+def _both_places(path: Path) -> list[list[str]]:
+    """A protected path as it is written and as it leads, folded."""
+    written = os.path.join(os.path.realpath(path.parent), path.name)
+    return [list(map(fold, components(each))) for each in dict.fromkeys((written, os.path.realpath(path)))]
+
+
+def operations() -> tuple[Operation, ...]:
+    """The names of all operations."""
+    return cast('tuple[Operation, ...]', get_args(Operation))

@@ -1,0 +1,159 @@
+"""What a person is shown of a file operation. It reads files, so it is made only when somebody is asked."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from tool_approval.places import printable
+from tool_approval.presentation import ApprovalPresentation, truncate_for_display
+
+from .content import tree
+from .operations import edited, read_text
+from .problems import FileToolError
+from .rules import Target
+from .sandbox import Access, FileSandbox
+
+LONGEST_DIFF = 200_000
+"""Chosen, in characters of both sides: nobody reads a longer one, and it would take seconds to make."""
+
+MOST_LINES = 5_000
+"""Chosen, in lines of both sides, for the same reason."""
+
+LISTED = 200
+"""Chosen: of a directory that goes, so many names are shown."""
+
+_LANGUAGES = {
+    '.c': 'c', '.cpp': 'cpp', '.css': 'css', '.go': 'go', '.h': 'c', '.html': 'html', '.ini': 'ini', '.java': 'java',
+    '.js': 'javascript', '.json': 'json', '.md': 'markdown', '.py': 'python', '.rb': 'ruby', '.rs': 'rust',
+    '.sh': 'bash', '.sql': 'sql', '.toml': 'toml', '.ts': 'typescript', '.xml': 'xml', '.yaml': 'yaml', '.yml': 'yaml',
+}  # fmt: skip
+
+
+def present(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any]) -> ApprovalPresentation:
+    """What the operation would do.
+
+    Args:
+        sandbox: For its limits.
+        access: What was judged, still open.
+        arguments: The call's arguments.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    target = access.targets[0]
+    match access.operation:
+        case 'write_file':
+            return _change(sandbox, target, arguments['content'])
+        case 'edit_file':
+            return _edit(sandbox, target, arguments)
+        case 'delete':
+            return _deletion(sandbox, target)
+        case 'move' | 'copy':
+            return _transfer(sandbox, access)
+        case _:
+            verbs = {'read_file': 'Reads', 'list_files': 'Lists the names in', 'make_directory': 'Makes the directory'}
+            return _text(target, f'{verbs[access.operation]} {target.shown}')
+
+
+def _change(sandbox: FileSandbox, target: Target, new: str) -> ApprovalPresentation:
+    if target.place.is_missing:
+        return ApprovalPresentation.of('file_content', new, language=_language(target), path=target.key, is_new=True)
+    old = _old_text(sandbox, target)
+    if old is None:
+        return _text(target, f'Replaces {_described(target)} by {_size(new)}:\n{truncate_for_display(new)}', full=new)
+    return _diff(target, old, new)
+
+
+def _edit(sandbox: FileSandbox, target: Target, arguments: Mapping[str, Any]) -> ApprovalPresentation:
+    old = None if target.place.is_missing else _old_text(sandbox, target)
+    if old is None:
+        return _text(target, f'Would change nothing: {_described(target)} is no text that can be edited.')
+    try:
+        return _diff(target, old, edited(old, arguments))
+    except ValueError as error:
+        return _text(target, f'Would change nothing in {target.shown}: {error}.')
+
+
+def _deletion(sandbox: FileSandbox, target: Target) -> ApprovalPresentation:
+    if target.place.is_folder:
+        names = [printable(path, 300) for path, _ in tree(target.place.parent, target.place.name)]
+        shown = '\n'.join(names[:LISTED] + ([f'... [{len(names) - LISTED} more]'] if len(names) > LISTED else []))
+        heading = f'Deletes the directory {target.shown}/ and all it contains ({len(names)} entries):'
+        return ApprovalPresentation.of(
+            'text', f'{heading}\n{shown}', max_lines=LISTED + 2, max_chars=40_000, path=target.key
+        )
+    old = None if target.is_link or target.place.is_missing else _old_text(sandbox, target)
+    return _text(target, f'Deletes {_described(target)}') if old is None else _diff(target, old, '', is_deleted=True)
+
+
+def _transfer(sandbox: FileSandbox, access: Access) -> ApprovalPresentation:
+    source, dest = access.targets
+    verb = 'Moves' if access.operation == 'move' else 'Copies'
+    heading = f'{verb} {_described(source)} to {dest.shown}'
+    if dest.place.is_missing:
+        return _text(source, heading)
+    old, new = _old_text(sandbox, dest), None if source.place.is_missing else _old_text(sandbox, source)
+    if old is None or new is None:
+        return _text(source, f'{heading}, which replaces {_described(dest)}')
+    return _diff(dest, old, new, heading=f'{heading}, which is replaced')
+
+
+def _diff(
+    target: Target, old: str, new: str, *, heading: str | None = None, is_deleted: bool = False
+) -> ApprovalPresentation:
+    lines = old.count('\n') + new.count('\n')
+    if len(old) + len(new) > LONGEST_DIFF or lines > MOST_LINES:
+        what = 'Deletes' if is_deleted else 'Changes'
+        after = '' if is_deleted else f' to {_size(new)}. It begins now:\n{truncate_for_display(new)}'
+        summary = f'{what} {target.shown}, too long for a diff: from {_size(old)}{after}'
+        return _text(target, '\n'.join(filter(None, (heading, summary))), full=new, is_summary=True)
+    to = '/dev/null' if is_deleted else target.shown
+    text = ''.join(
+        line if line.endswith('\n') else f'{line}\n\\ No newline at end of file\n'
+        for line in difflib.unified_diff(_lines(old), _lines(new), target.shown, to)
+    )
+    shown = '\n'.join(filter(None, (heading, text or f'{target.shown} stays as it is.')))
+    return ApprovalPresentation.of('diff', shown, language='diff', max_lines=200, path=target.key)
+
+
+def _lines(text: str) -> list[str]:
+    # Not `splitlines`, which also ends lines where no diff does.
+    lines = text.split('\n')
+    return [f'{line}\n' for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _old_text(sandbox: FileSandbox, target: Target) -> str | None:
+    try:
+        _, text = read_text(target, sandbox.max_bytes)
+    except FileToolError:  # too long
+        return None
+    return text
+
+
+def _described(target: Target) -> str:
+    if target.place.is_folder:
+        return f'the directory {target.shown}/ with all it contains'
+    if target.is_link:
+        return f'the link {target.shown}, not what it leads to'
+    status = target.place.status
+    return f'{target.shown} ({status.st_size} bytes)' if status is not None else f'{target.shown} (missing)'
+
+
+def _size(text: str) -> str:
+    return f'{len(text.encode(errors="replace"))} bytes in {len(_lines(text))} lines'
+
+
+def _text(target: Target, text: str, *, full: str | None = None, is_summary: bool = False) -> ApprovalPresentation:
+    metadata: dict[str, Any] = {'path': target.key}
+    if full is not None:
+        metadata['full_content'] = full
+    if is_summary:
+        metadata['is_summary'] = True
+    return ApprovalPresentation(type='text', content=text, metadata=metadata)
+
+
+def _language(target: Target) -> str | None:
+    return _LANGUAGES.get(os.path.splitext(target.place.name)[1])

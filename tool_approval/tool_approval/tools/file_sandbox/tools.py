@@ -1,0 +1,298 @@
+"""The file operations as tools: each says itself whether a call needs approval, and does just what was judged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from tool_approval.canonical import canonical_json
+from tool_approval.errors import NotCanonicalError
+from tool_approval.places import printable
+from tool_approval.presentation import ApprovalPresentation
+from tool_approval.protocols import Presenter
+from tool_approval.request import ApprovalContext, ApprovalRequest, RememberOption
+
+from .commit import CHANGED
+from .operations import perform
+from .problems import FileToolError
+from .rules import Target, has_more_names
+from .sandbox import Access, FileSandbox, operations
+from .showing import present
+
+_PARAMETERS: dict[str, dict[str, type]] = {
+    'read_file': {'path': str},
+    'list_files': {'path': str},
+    'write_file': {'path': str, 'content': str},
+    'edit_file': {'path': str, 'old_text': str, 'new_text': str, 'replace_all': bool},
+    'make_directory': {'path': str},
+    'delete': {'path': str},
+    'move': {'path': str, 'dest': str},
+    'copy': {'path': str, 'dest': str},
+}
+"""By operation: names and types of what it takes."""
+
+_DEFAULTS: dict[str, Any] = {'replace_all': False}
+
+_VERBS = {
+    'read_file': 'Read',
+    'list_files': 'List',
+    'write_file': 'Write',
+    'edit_file': 'Edit',
+    'make_directory': 'Make the directory',
+    'delete': 'Delete',
+    'move': 'Move',
+    'copy': 'Copy',
+}
+
+_ANY = '*'
+"""In place of the state of what is only read: it may change."""
+
+
+@dataclass(kw_only=True, eq=False)
+class _Judged:
+    """One call as `check_approval` found it. It lets one call run."""
+
+    owner: FileTools
+    call: str
+    files: Mapping[str, str]
+    needed_approval: bool
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self) -> bool:
+        """Whether this is the first to ask."""
+        return self._lock.acquire(blocking=False)
+
+
+# From the check of a call to its execution, which every caller does in one task: the tool itself gets only arguments.
+_judged: ContextVar[_Judged | None] = ContextVar('tool_approval_judged_file_call', default=None)
+
+
+class FileTools:
+    """The eight operations for a model, under a sandbox. Safe to share between runs."""
+
+    def __init__(self, sandbox: FileSandbox, *, prefix: str = '') -> None:
+        """Offer the operations of a sandbox.
+
+        Args:
+            sandbox: The rules.
+            prefix: Stands before the name of each tool, as the model knows it.
+        """
+        self.sandbox = sandbox
+        self.prefix = prefix
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools."""
+        return tuple(f'{self.prefix}{operation}' for operation in operations())
+
+    @property
+    def presenters(self) -> dict[str, Presenter]:
+        """For `ApprovalController(presenters=...)`: what is shown of each tool's calls."""
+        return dict.fromkeys(self.names, self.present)
+
+    def __getitem__(self, name: str) -> FileTool:
+        """One of the tools, for `execute_tool`.
+
+        Raises:
+            KeyError: There is none of that name.
+        """
+        if name not in self.names:
+            raise KeyError(name)
+        return FileTool(self, name)
+
+    def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
+        """Judge a call.
+
+        It looks at files, and reads what would be replaced, up to 16 MiB; what a call has beside its paths may be left
+        out of the arguments.
+
+        Returns:
+            `None` if the call may run, else what to ask. `bound_to` has under `files` what stands at each path.
+
+        Raises:
+            PermissionError: The rules forbid it; the text is for a model.
+        """
+        operation = self._operation(ctx.tool_name)
+        with self._open(operation, ctx.args) as access:
+            files = _files(access) if access.needs else {target.key: _ANY for target in access.targets}
+            request = _request(ctx, access, files) if access.needs else None
+        _judged.set(
+            _Judged(owner=self, call=_call(operation, ctx.args), files=files, needed_approval=request is not None)
+        )
+        return request
+
+    def is_judged(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether `check_approval` has judged just this call, here, and it has not run since."""
+        judged = _judged.get()
+        return judged is not None and judged.owner is self and judged.call == _call(self._operation(name), arguments)
+
+    def forget(self) -> None:
+        """Let the call that was judged last not run without being judged again."""
+        _judged.set(None)
+
+    def run(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Do what `check_approval` has judged, in the same task.
+
+        Returns:
+            What the model is told.
+
+        Raises:
+            PermissionError: The rules forbid it, a path leads elsewhere than when it was judged, or it needs approval
+                and was not judged at all. Nothing has happened.
+            FileToolError: It is allowed, and could not be done. The text is for a model.
+        """
+        operation = self._operation(name)
+        if (wrong := _wrong_arguments(operation, arguments)) is not None:
+            raise PermissionError(f'{operation} cannot be called like this: {wrong}.')
+        judged = _judged.get() if self.is_judged(name, arguments) else None
+        with self._open(operation, arguments) as access:
+            if judged is None or not judged.take():
+                if access.needs:
+                    raise PermissionError(f'{" ".join(access.needs)} Nobody was asked, so the call was not run.')
+                return perform(self.sandbox, access, arguments)
+            # Attack: between the check and now, a link is put in, or bent (test_races.py).
+            if {target.key for target in access.targets} != set(judged.files):
+                raise PermissionError('A path leads elsewhere than when the call was judged, so it was not run.')
+            if access.needs and not judged.needed_approval:
+                raise PermissionError(f'{" ".join(access.needs)} It did not when the call was judged.')
+            expected = {key: state for key, state in judged.files.items() if state != _ANY}
+            return perform(self.sandbox, access, arguments, expected)
+
+    def present(self, request: ApprovalRequest) -> ApprovalPresentation:
+        """What a person is shown of a call: a diff, a new file's content, a summary.
+
+        Raises:
+            FileToolError: The files are no longer what the request is bound to.
+            PermissionError: The rules forbid the call by now.
+        """
+        operation = self._operation(request.tool_name)
+        if (wrong := _wrong_arguments(operation, request.args)) is not None:
+            raise PermissionError(f'{operation} cannot be called like this: {wrong}.')
+        with self._open(operation, request.args) as access:
+            presentation = present(self.sandbox, access, request.args)
+            # Afterwards, so that what was read in between is what the approval will be bound to.
+            if request.bound_to.get('files') != _files(access):
+                raise FileToolError(access.targets[0].shown, CHANGED)
+            return presentation
+
+    def _operation(self, name: str) -> str:
+        operation = name.removeprefix(self.prefix)
+        if not name.startswith(self.prefix) or operation not in _PARAMETERS:
+            raise PermissionError(f'There is no file tool {printable(name)!r}.')
+        return operation
+
+    @contextmanager
+    def _open(self, operation: str, arguments: Mapping[str, Any]) -> Generator[Access]:
+        path, dest = arguments.get('path'), arguments.get('dest')
+        if not isinstance(path, str) or not isinstance(dest, str | None):
+            raise PermissionError(f'{operation} takes paths as text.')
+        with self.sandbox.open(operation, path, dest) as access:
+            yield access
+
+
+@dataclass(frozen=True)
+class FileTool:
+    """One operation, for code that runs tools itself: `execute_tool(files['copy'], 'copy', {...}, controller)`."""
+
+    files: FileTools
+    """Whose it is."""
+    name: str
+    """The name the model calls it by."""
+
+    def __call__(self, **arguments: Any) -> str:
+        """See `FileTools.run`."""
+        return self.files.run(self.name, arguments)
+
+    def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
+        """See `FileTools.check_approval`. It judges calls of this tool alone, whatever `ctx` calls it."""
+        return self.files.check_approval(ctx.model_copy(update={'tool_name': self.name}))
+
+
+def _call(operation: str, arguments: Mapping[str, Any]) -> str:
+    given = {name: arguments.get(name, _DEFAULTS.get(name)) for name in _PARAMETERS[operation]}
+    try:
+        return canonical_json([operation, given])
+    except NotCanonicalError as error:
+        raise PermissionError(f'The arguments of {operation} cannot be judged: {error.problem}.') from None
+
+
+def _wrong_arguments(operation: str, arguments: Mapping[str, Any]) -> str | None:
+    parameters = _PARAMETERS[operation]
+    unknown = [printable(str(name)) for name in arguments if name not in parameters]
+    if unknown:
+        return f'it has no parameter {unknown[0]!r}'
+    for name, kind in parameters.items():
+        if not isinstance(arguments.get(name, _DEFAULTS.get(name)), kind):
+            return f'{name!r} has to be {"true or false" if kind is bool else "a text"}'
+    return None
+
+
+def _files(access: Access) -> dict[str, str]:
+    """By `root:path`, what an approval is about."""
+    is_read_only = access.operation in ('read_file', 'list_files')
+    try:
+        return {
+            target.key: _ANY if is_read_only or target.use == 'make' else target.state() for target in access.targets
+        }
+    except OSError:
+        raise PermissionError(f'{access.targets[0].shown} cannot be read, so nobody can be shown what it is.') from None
+
+
+def _request(ctx: ApprovalContext, access: Access, files: Mapping[str, str]) -> ApprovalRequest:
+    shown = ' to '.join(target.shown for target in access.targets)
+    return ApprovalRequest(
+        tool_name=ctx.tool_name,
+        args=ctx.args,
+        description=f'{_VERBS[access.operation]} {shown}{_ending(access.targets[0])}',
+        payload=_payload(access),
+        reason=' '.join(access.needs),
+        remember_options=_options(ctx.tool_name, access),
+        bound_to={'files': dict(files)},
+    )
+
+
+def _ending(target: Target) -> str:
+    return '/ and all it contains' if target.use in ('take', 'delete') and target.place.is_folder else ''
+
+
+def _payload(access: Access) -> dict[str, Any]:
+    first, *rest = access.targets
+    payload: dict[str, Any] = {'root': first.root.name, 'path': first.path}
+    for dest in rest:
+        payload |= {'dest_root': dest.root.name, 'dest_path': dest.path}
+    # What was remembered for a file does not hold for a directory that takes its name, nor for a link to it.
+    if kind := _special(first):
+        payload['kind'] = kind
+    return payload
+
+
+def _special(target: Target) -> str | None:
+    if target.use in ('take', 'delete') and target.place.is_folder:
+        return 'directory'
+    if target.is_link:
+        return 'link'
+    return 'hard link' if has_more_names(target) else None
+
+
+def _options(tool_name: str, access: Access) -> tuple[RememberOption, ...]:
+    if any(_special(target) for target in access.targets):
+        return ()
+    folders = [(target.root.name, target.path.rpartition('/')[0]) for target in access.targets]
+    here = ' to '.join(printable(f'{root}:{folder}/', 200) for root, folder in folders)
+    anywhere = ' to '.join(root for root, _ in folders)
+    return (
+        RememberOption(
+            kind='directory',
+            label=f'{tool_name} for everything directly in {here}',
+            payload={'directories': [list(each) for each in folders]},
+        ),
+        RememberOption(
+            kind='root',
+            label=f'{tool_name} for everything in {anywhere}',
+            payload={'roots': [root for root, _ in folders]},
+        ),
+    )

@@ -1,0 +1,87 @@
+"""The shell's rules as they are configured."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+_GLOB: Final = frozenset('*?')
+
+
+def _as_tuple(items: object) -> object:
+    # YAML and JSON have lists; strict validation takes nothing but a tuple.
+    return tuple(items) if isinstance(items, list) else items  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+_Texts = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+
+
+class ShellDefault(BaseModel):
+    """What holds for a command that no rule is about."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    allowed: bool = True
+    """Whether it may run at all."""
+    approval: bool = True
+    """Whether somebody is asked first."""
+
+
+class ShellRule(BaseModel):
+    """What holds for the commands that begin with the words of `pattern`."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    pattern: str
+    """Words that a command begins with: `git status` is about `git status --short`, not about `git statusx`."""
+    allowed: bool = True
+    """Whether such a command may run at all; `False` holds in every mode."""
+    approval: bool = True
+    """Whether somebody is asked first."""
+    description: str | None = None
+    """One line for the person who is asked."""
+    sandbox_paths: _Texts = ()
+    """Names of roots. The rule is skipped unless every path of the command lies in one of them."""
+    match: _Texts = ()
+    """Commands that the rule must decide; checked when the rules are compiled."""
+    not_match: _Texts = ()
+    """Commands that the rule must not decide; checked when the rules are compiled."""
+
+    @field_validator('pattern')
+    @classmethod
+    def _is_words(cls, pattern: str) -> str:
+        if not pattern.split():
+            raise ValueError('a pattern has at least one word')
+        if any(unicodedata.category(char)[0] == 'C' or (char.isspace() and char != ' ') for char in pattern):
+            raise ValueError('a pattern is plain words with blanks between them')
+        # Somebody who writes `rm *` means more than the command `rm *`, and would be guarded by less.
+        if any(char in _GLOB for char in pattern):
+            raise ValueError('a pattern is words, not a glob: it matches whatever follows them already')
+        return pattern
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The pattern's words, at least one."""
+        return tuple(self.pattern.split())
+
+
+class ShellConfig(BaseModel):
+    """All that is configured for the shell tool."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    default: ShellDefault = Field(default_factory=ShellDefault)
+    """What holds where no rule matches."""
+    rules: Annotated[tuple[ShellRule, ...], BeforeValidator(_as_tuple)] = ()
+    """In order; the first that matches decides."""
+    network: bool = False
+    """Whether commands may use the network, where an OS sandbox can tell them otherwise."""
+    timeout_s: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)
+    """How long a command may take, in seconds."""
+
+    @field_validator('timeout_s', mode='before')
+    @classmethod
+    def _is_number(cls, seconds: Any) -> Any:
+        return float(seconds) if isinstance(seconds, int) and not isinstance(seconds, bool) else seconds

@@ -1,0 +1,284 @@
+"""The spine: what is decided of a command, from the text to its strictest part.
+
+`_line` reads a text, `_command` judges one simple command of it, and whatever a command runs comes back to one of them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .config import ShellConfig
+from .environment import is_harmless
+from .explanation import Explanation, Outcome, Part
+from .grammar import parse
+from .options import find_hit, is_inert
+from .paths import Root, Roots
+from .programs import guarded_name, program_name
+from .reading import Reader
+from .remembering import remembered_words
+from .rules import CompiledRule, RuleBook
+from .runners import runner_words
+from .words import Command, Word, fixed
+from .wrappers import SHELLS, Inside, unwrap
+
+_MAX_SCRIPTS: Final = 8
+"""Chosen: how deep `sh -c 'sh -c ...'` is followed."""
+_LOOKED_AT: Final = 1_000
+"""Chosen: so many characters of what is not parsed are looked at for a blocked program."""
+_SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
+_MOVES: Final = frozenset({'cd', 'pushd', 'popd'})
+_NEUTRAL: Final = frozenset({':', 'true', 'false'})
+
+
+@dataclass
+class _State:
+    """What is gathered about one line."""
+
+    parts: list[Part]
+    moved: bool = False
+    depth: int = 0
+    description: str | None = None
+
+
+class Judge:
+    """Decides commands by the rules. It holds nothing about a command, and is safe to share between threads."""
+
+    def __init__(
+        self,
+        config: ShellConfig,
+        *,
+        cwd: str,
+        roots: Mapping[str, Root] | None = None,
+        is_writable: Callable[[str], bool] = lambda path: False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Compile the rules.
+
+        Args:
+            config: The rules.
+            cwd: Where commands run, absolute.
+            roots: What `sandbox_paths` may name.
+            is_writable: Whether a redirection may write to an absolute path unasked.
+            clock: For the limit on parsing.
+        """
+        self._config = config
+        self._book = RuleBook(config)
+        self._roots = Roots(roots or {}, cwd)
+        self._is_writable = is_writable
+        self._cwd = cwd
+        self._clock = clock
+
+    def explain(self, command: str) -> Explanation:
+        """Judge a command, part by part."""
+        state = _State(parts=[])
+        commands = self._line(command, state)
+        if not state.parts:
+            state.parts.append(_asks(command, 'syntax', 'there is nothing to run, so no rule is about it'))
+        return Explanation(
+            command=command,
+            parts=tuple(state.parts),
+            description=state.description,
+            remember=remembered_words(commands, state.parts),
+        )
+
+    def _line(self, text: str, state: _State) -> list[Command]:
+        parsed = parse(text, clock=self._clock)
+        reader = Reader(parsed)
+        if parsed.root is None:
+            self._look_for_blocked(text, state)
+        for problem in reader.problems:
+            state.parts.append(_asks(text, 'syntax', f'not understood: {problem}'))
+        if len(reader.commands) > 1 and any(_program(command) in _MOVES for command in reader.commands):
+            state.moved = True
+        for command in reader.commands:
+            self._command(command, state)
+        return reader.commands
+
+    def _look_for_blocked(self, text: str, state: _State) -> None:
+        """A text that is not parsed is asked about, unless it begins with what is blocked."""
+        words = [fixed(word) for word in re.findall(r'[^\s;&|()<>]+', text[:_LOOKED_AT])]
+        if words and (rule := self._book.find(words, lambda rule: True).decided) and not rule.rule.allowed:
+            state.parts.append(_by_rule(text, rule))
+
+    def _command(self, command: Command, state: _State) -> None:
+        for redirect in command.redirects:
+            self._redirect(redirect.target, is_write=redirect.is_write, state=state)
+        for name in command.assignments:
+            self._assignment(name, is_exported=bool(command.words), state=state)
+        if not command.words:
+            return
+        words = command.words
+        first = words[0].value
+        if not words[0].is_fixed or not first or first.startswith('-') or not first.isascii():
+            state.parts.append(_asks(command.raw, 'command', 'which program it runs is not known before it runs'))
+            self._guard_within(command, state)
+            return
+        inside = unwrap(words)
+        if inside is None or inside.is_program:
+            self._program(command, state)
+            if inside is not None and inside.problem is not None:
+                state.parts.append(_asks(command.raw, 'command', inside.problem))
+        else:
+            self._wrapper(command, inside, state)
+        if inside is not None:
+            self._inside(command, inside, state)
+
+    def _redirect(self, target: Word, *, is_write: bool, state: _State) -> None:
+        text = target.raw
+        if target.value.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
+            state.parts.append(_asks(text, 'redirection', 'where it leads is not known, or is another machine'))
+        elif is_write and target.value not in _SINKS:
+            path = target.value if target.value.startswith('/') else f'{self._cwd}/{target.value}'
+            if state.moved or not self._is_writable(path):
+                state.parts.append(_asks(text, 'redirection', 'the file is written'))
+            else:
+                state.parts.append(_allows(text, 'redirection', None, 'the file sandbox lets it be written unasked'))
+
+    def _assignment(self, name: str, *, is_exported: bool, state: _State) -> None:
+        if is_harmless(name, is_exported=is_exported):
+            state.parts.append(_allows(name, 'assignment', None, 'the variable changes nothing that runs'))
+        else:
+            state.parts.append(_asks(name, 'assignment', 'the variable may change what runs'))
+
+    def _wrapper(self, command: Command, inside: Inside, state: _State) -> None:
+        decided = self._by_rules(command, state)
+        if inside.problem is not None and not self._names_file(command, decided):
+            state.parts.append(_asks(command.raw, 'command', inside.problem))
+            self._guard_within(command, state)
+        elif decided is not None:
+            state.parts.append(_by_rule(command.raw, decided))
+        elif inside.is_transparent:
+            state.parts.append(_allows(command.raw, 'command', None, 'what it runs is judged by itself'))
+        else:
+            reason = 'it runs another program in its own way, and no rule is about that'
+            state.parts.append(_asks(command.raw, 'command', reason))
+            self._guard_within(command, state)
+
+    def _names_file(self, command: Command, decided: CompiledRule | None) -> bool:
+        """Whether a rule lets a shell run just this file: `bash scripts/test.sh`."""
+        if decided is None or decided.is_guard or guarded_name(command.words[0].value) not in SHELLS:
+            return False
+        return (
+            len(decided.words) > 1
+            and not decided.words[1].startswith('-')
+            and all(word.is_fixed for word in command.words)
+        )
+
+    def _inside(self, command: Command, inside: Inside, state: _State) -> None:
+        for name in inside.assignments:
+            self._assignment(name, is_exported=True, state=state)
+        for words in inside.words:
+            if words:
+                self._command(command.of(words), state)
+        for script in inside.scripts:
+            if state.depth >= _MAX_SCRIPTS:
+                state.parts.append(_asks(script, 'syntax', 'not understood: scripts within scripts'))
+                continue
+            state.depth += 1
+            self._line(script, state)
+            state.depth -= 1
+
+    def _by_rules(self, command: Command, state: _State) -> CompiledRule | None:
+        """The rule that decides, after what might be meant was written down."""
+        moved = state.moved
+
+        def is_in_roots(rule: CompiledRule) -> bool:
+            names = rule.rule.sandbox_paths
+            return not moved and self._roots.hold(command, names, after=len(rule.words))
+
+        found = self._book.find(command.words, is_in_roots)
+        if found.possible is not None:
+            pattern = found.possible.rule.pattern
+            reason = f'a word is not known before it runs, and it may be `{pattern}`'
+            state.parts.append(Part(text=command.raw, kind='command', decision='ask', rule=pattern, reason=reason))
+        if found.decided is not None and found.decided.is_guard and state.description is None:
+            state.description = found.decided.rule.description
+        return found.decided
+
+    def _program(self, command: Command, state: _State) -> None:
+        decided = self._by_rules(command, state)
+        module = _module(command)
+        if module is not None:
+            other = self._book.find(module, lambda rule: True).decided
+            if other is not None and other.is_guard:
+                state.parts.append(_by_rule(command.raw, other))
+        part = _by_rule(command.raw, decided) if decided is not None else self._default(command)
+        if part.decision == 'allow':
+            lifted = self._lifted(command, decided, state)
+            part = _asks(command.raw, 'command', lifted) if lifted is not None else part
+        state.parts.append(part)
+        if not is_inert(command.words[0].value) and part.decision != 'block':
+            self._guard_within(command, state)
+
+    def _default(self, command: Command) -> Part:
+        default = self._config.default
+        if command.words[0].value in _NEUTRAL and default.allowed:
+            return _allows(command.raw, 'command', None, 'it does nothing')
+        if not default.allowed:
+            outcome: Outcome = 'block'
+            reason = 'no rule is about it, and by default nothing may run'
+        elif default.approval:
+            outcome, reason = 'ask', 'no rule is about it, and by default somebody is asked'
+        else:
+            outcome, reason = 'allow', 'no rule is about it, and by default nobody is asked'
+        return Part(text=command.raw, kind='command', decision=outcome, rule='default', reason=reason)
+
+    def _lifted(self, command: Command, decided: CompiledRule | None, state: _State) -> str | None:
+        """Why somebody is asked although a rule, or the default, would not."""
+        words = command.words
+        named = len(decided.words) if decided is not None else 1
+        hit = find_hit(words, named=named)
+        if hit is None and (module := _module(command)) is not None:
+            hit = find_hit(module)
+        if hit is not None:
+            return f'{hit.why} (`{hit.word}`)'
+        if state.moved and not is_inert(words[0].value) and _program(command) not in _MOVES:
+            return 'it runs in another directory, whose files may change what it does'
+        runner = runner_words(words)
+        if decided is not None and runner > 0 and named <= runner:
+            return 'it runs what it is given, and the rule names only the one that runs it'
+        return None
+
+    def _guard_within(self, command: Command, state: _State) -> None:
+        rule = self._book.blocked_within(command.words)
+        if rule is not None:
+            reason = f'`{rule.rule.pattern}` is blocked, and may be what this runs'
+            part = Part(text=command.raw, kind='command', decision='ask', rule=rule.rule.pattern, reason=reason)
+            state.parts.append(part)
+
+
+def _program(command: Command) -> str:
+    return program_name(command.words[0].value) if command.words else ''
+
+
+def _module(command: Command) -> Sequence[Word] | None:
+    """`pip uninstall x` of `python -m pip uninstall x`."""
+    if guarded_name(command.words[0].value) not in ('python', 'pypy', 'py'):
+        return None
+    for at, word in enumerate(command.words[1:], start=1):
+        if word.value == '-m' and at + 1 < len(command.words):
+            return command.words[at + 1 :]
+        if (found := re.fullmatch(r'-[A-Za-z]*m(\w[\w.]*)', word.value)) is not None:
+            return [fixed(found[1]), *command.words[at + 1 :]]
+    return None
+
+
+def _asks(text: str, kind: str, reason: str) -> Part:
+    return Part(text=text, kind=kind, decision='ask', rule=None, reason=reason)  # pyright: ignore[reportArgumentType] - one of its own
+
+
+def _allows(text: str, kind: str, rule: str | None, reason: str) -> Part:
+    return Part(text=text, kind=kind, decision='allow', rule=rule, reason=reason)  # pyright: ignore[reportArgumentType] - one of its own
+
+
+def _by_rule(text: str, rule: CompiledRule) -> Part:
+    pattern = rule.rule.pattern
+    if not rule.rule.allowed:
+        return Part(text=text, kind='command', decision='block', rule=pattern, reason=f'the rule `{pattern}` blocks it')
+    if rule.rule.approval:
+        return Part(text=text, kind='command', decision='ask', rule=pattern, reason=f'the rule `{pattern}` asks')
+    return Part(text=text, kind='command', decision='allow', rule=pattern, reason=f'the rule `{pattern}` allows it')

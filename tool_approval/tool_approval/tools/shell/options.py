@@ -1,0 +1,302 @@
+"""Options that make an innocent program run others, or write files: they lift a pre-approval."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .option_table import INERT, TABLE
+from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
+from .words import Word
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An option, or an argument, that is more than data."""
+
+    word: str
+    """As it stands in the command."""
+    why: str
+    """What it may do."""
+
+
+def is_inert(program: str) -> bool:
+    """Whether the program reads and prints, whatever its arguments are."""
+    return trusted_name(program) in INERT
+
+
+def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
+    """The first argument that makes the program run or write something, or that is not known and may.
+
+    Args:
+        words: A command with a fixed program.
+        named: How many words the rule that approves it names: somebody wrote these down.
+    """
+    if is_inert(words[0].value):
+        return None
+    name = _known_name(words[0].value)
+    check = _CHECKS.get(name)
+    hit = check(words) if check is not None else None
+    if hit is not None and hit.word not in [word.raw for word in words[1:named]]:
+        return hit
+    if name in _INTERPRETERS and (hit := _unseen_code(words)) is not None:
+        return hit
+    for at, word in enumerate(words[1:], start=1):
+        if at < named:
+            continue
+        if not word.is_fixed and word.can_be_option:
+            return Hit(word.raw, 'it is not known before it runs, and may be an option')
+        if word.value == '--' and name not in _NO_END:
+            break
+        if word.value.startswith(('-', '+')) and (why := _why(name, words, at)) is not None:
+            return Hit(word.raw, why)
+    return None
+
+
+def _known_name(program: str) -> str:
+    """The name that the table has: `python` for `python3.11`, but `diff3` for `diff3`."""
+    name = program_name(program).casefold()
+    return name if name in TABLE or name in _CHECKS else guarded_name(program)
+
+
+_NO_END: Final = frozenset({'find', 'git', 'npm', 'npx', 'vim', 'vi', 'nvim', 'ex', 'view', 'less', 'tar'})
+"""Programs in which `--` does not end what may run something, or not for sure."""
+
+
+def _why(name: str, words: Sequence[Word], at: int) -> str | None:
+    text = words[at].value
+    entry = TABLE.get(name)
+    if entry is None:
+        return None
+    sub = next((word.value for word in words[1:] if not word.value.startswith('-')), '')
+    if text.startswith('--') and len(text) > 2:
+        given = text[2:].partition('=')[0]
+        if given in entry.safe:
+            return None
+        found = next((each for each in entry.long if each.startswith(given)), None)
+        return f'`--{found}` may run or write something' if found is not None else None
+    if text in entry.words or text.partition('=')[0] in entry.words:
+        return f'`{text.partition("=")[0]}` may run or write something'
+    if text.startswith('+'):
+        return '`+` begins a command' if '+' in entry.words else None
+    letters = entry.short + entry.by_sub.get(sub, '')
+    for letter in text[1:]:
+        if letter in letters:
+            return f'`-{letter}` may run or write something'
+        if letter in entry.valued:
+            return None
+    return None
+
+
+_SED: Final = re.compile(
+    r'(?:\s*(?:(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)(?:\s*,\s*(?:[+~]?\d+|\$|/(?:[^/\\\n]|\\.)*/I?))?)?\s*!?\s*'
+    r'(?:[pdqlnNDPhHgGx=]|[qQ]\d+|y/[^/\\\n]*/[^/\\\n]*/|s([/|,:#@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1'
+    r'(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*)?\s*(?:;|$))+'
+)
+"""Scripts that only select, substitute and print."""
+
+
+def _sed(words: Sequence[Word]) -> Hit | None:
+    scripts: list[Word] = []
+    operands: list[Word] = []
+    at = 1
+    while at < len(words):
+        text = words[at].value
+        if not words[at].is_fixed and words[at].can_be_option:
+            return Hit(words[at].raw, 'it is not known before it runs, and may be an option')
+        if text.startswith('--expression='):
+            scripts.append(Word(words[at].raw, text[13:], words[at].is_fixed))
+        elif text in ('-e', '--expression') or re.fullmatch(r'-[nErsuz]+e', text):
+            at += 1
+            scripts.extend(words[at : at + 1])
+        elif text.startswith('-') and len(text) > 1:
+            if not re.fullmatch(r'-[nErsuz]+|--(?:quiet|silent|regexp-extended|null-data|separate|posix|debug)', text):
+                return Hit(words[at].raw, 'it may write files, or run a script')
+        else:
+            operands.append(words[at])
+        at += 1
+    for script in scripts or operands[:1]:
+        if not script.is_fixed or not _SED.fullmatch(script.value):
+            return Hit(script.raw, 'the script may write files or run commands')
+    return None
+
+
+def _awk(words: Sequence[Word]) -> Hit | None:
+    for word in words[1:]:
+        if re.search(r'[|>@]|system|getline|close|print\w*\s*\(?.*>', word.value):
+            return Hit(word.raw, 'the program may write files or run commands')
+    return None
+
+
+def _operands(most: int, why: str) -> Callable[[Sequence[Word]], Hit | None]:
+    def check(words: Sequence[Word]) -> Hit | None:
+        operands = [word for word in words[1:] if not word.value.startswith('-') or word.value == '-']
+        if any(not word.is_fixed for word in operands):
+            return Hit(operands[-1].raw, 'it may become several arguments')
+        # A number may be an option's value; to count it as an operand only asks once too often.
+        return Hit(operands[most].raw, why) if len(operands) > most else None
+
+    return check
+
+
+def _git(words: Sequence[Word]) -> Hit | None:
+    known = GLOBAL_OPTIONS['git']
+    at = 1
+    while at < len(words) and words[at].value.startswith('-'):
+        text = words[at].value
+        if text not in known.harmless and text not in ('--version', '--help', '-v', '-h', '--html-path'):
+            return Hit(words[at].raw, 'it changes which repository, configuration or program git uses')
+        at += 1
+    sub = words[at].value if at < len(words) else ''
+    rest = words[at + 1 :]
+    for word in rest:
+        if re.match(r'(?:--[\w-]+=)?\w+::', word.value) or '--upload-pack' in word.value:
+            return Hit(word.raw, 'an address of this kind runs a program')
+    risky = _GIT_SUBS.get(sub)
+    first = next((word for word in rest if not word.value.startswith('-')), None)
+    if risky is not None and first is not None and (not risky or first.value in risky):
+        return Hit(first.raw, f'`git {sub}` runs or changes something with it')
+    if sub == 'config':
+        return _git_config(rest)
+    return None
+
+
+_GIT_SUBS: Final = {
+    'remote': frozenset(['add', 'rename', 'remove', 'rm', 'set-head', 'set-branches', 'set-url', 'prune', 'update']),
+    'bisect': frozenset({'run', 'visualize', 'view'}),
+    'submodule': frozenset(['foreach', 'add', 'update', 'init', 'set-url', 'sync', 'absorbgitdirs']),
+    'filter-branch': frozenset[str](),
+    'bundle': frozenset({'create', 'unbundle'}),
+    'notes': frozenset(['add', 'append', 'copy', 'edit', 'merge', 'remove', 'prune']),
+    'reflog': frozenset({'expire', 'delete', 'drop'}),
+    'worktree': frozenset(['add', 'move', 'remove', 'prune', 'repair']),
+    'stash': frozenset({'clear', 'drop'}),
+    'hook': frozenset({'run'}),
+    'maintenance': frozenset[str](),
+    'for-each-repo': frozenset[str](),
+}
+"""Words behind a sub-command that make it another one; with none named, every operand does."""
+
+
+def _git_config(rest: Sequence[Word]) -> Hit | None:
+    reads = ('--get', '--get-all', '--get-regexp', '--get-urlmatch', '--list', '-l', 'list', 'get')
+    writes = re.compile(r'-(?:e|-(?:add|unset|replace|rename|remove|edit|fi|b))')
+    if not rest or rest[0].value not in reads:
+        return Hit(rest[0].raw if rest else 'config', '`git config` may set what git runs')
+    found = next((word for word in rest if writes.match(word.value)), None)
+    return Hit(found.raw, '`git config` may set what git runs') if found is not None else None
+
+
+def _assigning(words: Sequence[Word]) -> Hit | None:
+    """Of programs for which `NAME=value` sets something."""
+    found = next((word for word in words[1:] if re.match(r'[A-Za-z_][\w.:+?]*=', word.value)), None)
+    return Hit(found.raw, 'it sets a variable of the program') if found is not None else None
+
+
+def _dots(words: Sequence[Word]) -> Hit | None:
+    for word in words[1:]:
+        if re.match(r'\s*[.\\]', word.value) or re.search(
+            r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|edit\(', word.value, re.IGNORECASE
+        ):
+            return Hit(word.raw, 'it may be a command to the shell, or write a file')
+    return None
+
+
+def _always(why: str) -> Callable[[Sequence[Word]], Hit | None]:
+    def check(words: Sequence[Word]) -> Hit | None:
+        return Hit(words[0].raw, why)
+
+    return check
+
+
+def _unseen_code(words: Sequence[Word]) -> Hit | None:
+    """Of interpreters: code from standard input, or from nowhere."""
+    operands = [word for word in words[1:] if not word.value.startswith('-')]
+    if any(word.value in ('-', '/dev/stdin', '/dev/fd/0') for word in words[1:]) or len(words) == 1:
+        return Hit(words[-1].raw, 'it runs what it is fed')
+    is_question = len(words) == 2 and words[1].value in ('--version', '-V', '--help', '-v', '-h')
+    return Hit(words[-1].raw, 'it runs what it is fed') if not operands and not is_question else None
+
+
+_INTERPRETERS: Final = frozenset(
+    [
+        'python',
+        'pypy',
+        'perl',
+        'ruby',
+        'node',
+        'nodejs',
+        'php',
+        'lua',
+        'luajit',
+        'deno',
+        'bun',
+        'tclsh',
+        'julia',
+        'rscript',
+        'guile',
+        'expect',
+        'osascript',
+        'r',
+    ]
+)
+
+
+def _test(words: Sequence[Word]) -> Hit | None:
+    arithmetic = ('-eq', '-ne', '-lt', '-le', '-gt', '-ge')
+    for at, word in enumerate(words[1:], start=1):
+        if not word.is_fixed:
+            return Hit(word.raw, 'it is not known before it runs, and may be an operator')
+        if word.value in ('-v', '-R'):
+            return Hit(word.raw, 'it evaluates a subscript, which may run a command')
+        if word.value in arithmetic:
+            sides = [side.value for side in (*words[at - 1 : at], *words[at + 1 : at + 2])]
+            if not all(re.fullmatch(r'[+-]?\d{1,18}', side) for side in sides):
+                return Hit(word.raw, 'it evaluates arithmetic, which may run a command')
+    return None
+
+
+def _set(words: Sequence[Word]) -> Hit | None:
+    found = next((word for word in words[1:] if word.value not in _SET_SAFE), None)
+    return Hit(found.raw, 'it changes how the shell works') if found is not None else None
+
+
+_SET_SAFE: Final = frozenset({'-e', '-u', '-eu', '-ue', '-o', 'pipefail', '-euo', '-eo', '-f', 'errexit', 'nounset'})
+
+
+def _printf(words: Sequence[Word]) -> Hit | None:
+    first = words[1] if len(words) > 1 else None
+    if first is not None and first.can_be_option and first.value != '--':
+        return Hit(first.raw, '`-v` sets a variable, and evaluates its subscript')
+    return None
+
+
+def _date(words: Sequence[Word]) -> Hit | None:
+    found = next((w for w in words[1:] if re.match(r'-[a-zA-Z]*s|--s|\d', w.value)), None)
+    return Hit(found.raw, 'it sets the clock') if found is not None else None
+
+
+def _tar(words: Sequence[Word]) -> Hit | None:
+    """The first word may be a cluster of letters without a dash."""
+    letters = words[1].value if len(words) > 1 else ''
+    if re.fullmatch(r'[A-Za-z]+', letters) and (bad := re.search(r'[IFxru]', letters)):
+        return Hit(letters, f'`{bad[0]}` unpacks, changes or runs something')
+    return None
+
+
+_CHECKS: Final[dict[str, Callable[[Sequence[Word]], Hit | None]]] = {
+    'sed': _sed, 'gsed': _sed, 'awk': _awk, 'gawk': _awk, 'mawk': _awk, 'nawk': _awk, 'original-awk': _awk,
+    'uniq': _operands(1, 'the second file is written'), 'xxd': _operands(1, 'the second file is written'),
+    'sqlite': _dots, 'psql': _dots, 'mysql': _dots, 'mariadb': _dots, 'duckdb': _dots,
+    'git': _git, 'make': _assigning, 'gmake': _assigning, 'dd': _assigning, 'test': _test, '[': _test, '[[': _test,
+    'set': _set, 'printf': _printf, 'date': _date, 'tar': _tar, 'bsdtar': _tar,
+    'hostname': _operands(0, 'it sets the name'),
+    **{name: _always('it runs what it is fed') for name in ['at', 'batch', 'crontab', 'ed', 'red', 'ftp', 'm4', 'dc', 'socat', 'screen', 'tmux']},
+    **{name: _always('it runs, or changes what the shell runs') for name in (
+        '.', 'source', 'alias', 'unalias', 'shopt', 'enable', 'hash', 'bind', 'complete', 'compgen', 'compopt',
+        'mapfile', 'readarray', 'let', 'declare', 'typeset', 'local', 'export', 'readonly', 'unset', 'getopts', 'fc',
+        'history', 'read', 'wait', 'umask', 'ulimit', 'disown', 'suspend', 'caller', 'coproc',
+    )},
+}  # fmt: skip

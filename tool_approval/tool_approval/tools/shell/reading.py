@@ -1,0 +1,319 @@
+"""Reads the tree into simple commands. What is not on its list is not understood, and what is understood is tiled:
+between two nodes there is nothing but blanks, so bash has no other way to cut the same text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from .grammar import Parsed, Syntax
+from .heredocs import is_plain_heredoc
+from .word_reading import WORDS, WordReader
+from .words import NAME, Command, Redirect, Word
+
+_GAP: Final = re.compile(rb'(?:[ \t\n]|\\\n)*')
+_BLANK: Final = re.compile(rb'(?=.*[ \t])(?:[ \t]|\\\n)+', re.DOTALL)
+_CONTAINERS: Final = frozenset(
+    {
+        'program', 'list', 'pipeline', 'subshell', 'compound_statement', 'negated_command', 'if_statement',
+        'elif_clause', 'else_clause', 'while_statement', 'do_group', 'for_statement', 'case_statement', 'case_item',
+        'command_substitution', 'process_substitution',
+    }
+)  # fmt: skip
+_OPERATORS: Final = {
+    'program': '; &', 'list': '&& || ; &', 'pipeline': '| |&', 'subshell': '( ) ; &', 'compound_statement': '{ } ; &',
+    'negated_command': '!', 'if_statement': 'if then fi ; &', 'elif_clause': 'elif then ; &', 'else_clause': 'else ; &',
+    'while_statement': 'while until ;', 'do_group': 'do done ; &', 'for_statement': 'for select in ;',
+    'case_statement': 'case in esac ;', 'case_item': '( ) | ; & ;; ;& ;;&', 'command_substitution': '$( ) ` ; &',
+    'process_substitution': '<( >( ) ; &',
+}  # fmt: skip
+"""The operators and keywords that may stand in each."""
+_KEYWORDS: Final = frozenset(
+    [
+        'if',
+        'then',
+        'else',
+        'elif',
+        'fi',
+        'case',
+        'esac',
+        'for',
+        'while',
+        'until',
+        'do',
+        'done',
+        'in',
+        'function',
+        'select',
+        '{',
+        '}',
+        '!',
+        '[[',
+        ']]',
+    ]
+)
+_PATTERN: Final = re.compile(r'[\w*?./+-]+')
+
+
+class Reader:
+    """Collects the simple commands of a line, in order, with what is not understood of it."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        """Read the whole of `parsed`."""
+        self.commands: list[Command] = []
+        self.problems: list[str] = []
+        self._parsed = parsed
+        self._words = WordReader(parsed, self._problem, self._statement)
+        self._is_fed = False
+        self._heredocs = 0
+        if parsed.problem is not None:
+            self._problem(parsed.problem)
+        if parsed.root is not None:
+            self._statement(parsed.root)
+            self._gap(0, parsed.root.start)
+            self._gap(parsed.root.end, len(parsed.source))
+
+    def _problem(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def _statement(self, node: Syntax) -> None:
+        match node.kind:
+            case 'command':
+                self._command(node.children, node)
+            case 'variable_assignment' | 'variable_assignments':
+                parts = node.children if node.kind == 'variable_assignments' else [node]
+                self._command(parts, node)
+            case 'redirected_statement':
+                self._redirected(node)
+            case 'comment':
+                before = self._parsed.source[node.start - 1 : node.start]
+                if before not in (b'', b' ', b'\t', b'\n', b';'):
+                    self._problem('a comment stands where bash may see none')
+            case 'test_command':
+                self._test(node)
+            case 'declaration_command' | 'unset_command' | 'function_definition':
+                self._declaration(node)
+            case kind if kind in _CONTAINERS:
+                self._container(node)
+            case kind if kind in WORDS:
+                self._words.read(node)
+            case _:
+                self._problem(f'{node.kind.replace("_", " ")} is not understood')
+                for child in node.children:
+                    if child.is_named:
+                        self._statement(child)
+
+    def _container(self, node: Syntax) -> None:
+        self._check_edges(node)
+        allowed = _OPERATORS[node.kind].split()
+        fed, before = self._is_fed, None
+        for child in node.children:
+            if before is not None:
+                self._check_between(before, child)
+            if not child.is_named:
+                if child.kind not in allowed:
+                    self._problem(f'`{child.kind}` is not understood here')
+                if child.kind in ('|', '|&') and node.kind == 'pipeline':
+                    self._is_fed = True
+            elif node.kind in ('for_statement', 'case_item') and child.kind in ('variable_name', 'extglob_pattern'):
+                self._name(child)
+            else:
+                self._statement(child)
+            before = child
+        self._is_fed = fed
+
+    def _check_edges(self, node: Syntax) -> None:
+        text = self._parsed.text(node)
+        # To bash, `((` may begin arithmetic where the grammar sees two subshells.
+        if text.startswith(('((', '$((', '$[')):
+            self._problem('it may be arithmetic')
+        # To bash, the next backquote ends them, whatever is quoted in between; the grammar nests them.
+        if text.startswith('`') and ('\\' in text or '`' in text[1:-1]):
+            self._problem('backquotes with a backslash or a backquote in them')
+
+    def _check_between(self, before: Syntax, after: Syntax) -> None:
+        gap = self._gap(before.end, after.start)
+        is_word = [each.is_named or each.kind.isalpha() for each in (before, after)]
+        if all(is_word) and not gap:
+            self._problem('two words stand without a blank')
+        both_commands = before.is_named and after.is_named and 'comment' not in (before.kind, after.kind)
+        if both_commands and after.kind not in WORDS and before.kind not in WORDS:
+            is_clause = after.kind in ('elif_clause', 'else_clause', 'do_group', 'case_item')
+            if not is_clause and b'\n' not in gap.replace(b'\\\n', b''):
+                self._problem('two commands stand without a separator')
+
+    def _gap(self, start: int, end: int) -> bytes:
+        gap = self._parsed.source[start:end]
+        if start > end or not _GAP.fullmatch(gap):
+            self._problem('a part of it is not understood')
+        return gap
+
+    def _name(self, node: Syntax) -> None:
+        text = self._parsed.text(node)
+        if node.kind == 'variable_name':
+            self.commands.append(Command((), text, assignments=(text,)))
+        elif not _PATTERN.fullmatch(text):
+            self._problem('a pattern is not understood')
+
+    def _redirected(self, node: Syntax) -> None:
+        body, *redirects = node.children if node.children else [node]
+        if body.kind == 'command':
+            self._command([*body.children, *redirects], node)
+        elif body.kind in ('file_redirect', 'heredoc_redirect', 'herestring_redirect'):
+            self._command(node.children, node)
+        else:
+            fed = self._is_fed
+            self._is_fed = fed or any(not self._is_output(child) for child in redirects)
+            self._statement(body)
+            self._is_fed = fed
+            at = body.end
+            for child in redirects:
+                self._gap(at, child.start)
+                at = child.end
+            self._command(redirects, node)
+
+    def _is_output(self, node: Syntax) -> bool:
+        return node.kind == 'file_redirect' and not any(child.kind in ('<', '<&') for child in node.children)
+
+    def _command(self, children: Sequence[Syntax], node: Syntax) -> None:
+        words: list[Word] = []
+        names: list[str] = []
+        redirects: list[Redirect] = []
+        tails: list[Syntax] = []
+        fed, before = self._is_fed, None
+        for child in children:
+            if before is not None:
+                self._check_blank(before, child)
+            before = child
+            match child.kind:
+                case 'variable_assignment' if not words:
+                    names.append(self._assignment(child))
+                case 'command_name':
+                    words.append(self._words.read(child.children[0] if len(child.children) == 1 else child))
+                case 'file_redirect':
+                    words.extend(self._redirect(child, redirects))
+                    fed = fed or not self._is_output(child)
+                case 'herestring_redirect' if len(child.children) == 2:
+                    self._words.read(child.children[1])
+                    fed = True
+                case 'heredoc_redirect':
+                    fed = True
+                    tails.append(child)
+                case kind if kind in WORDS:
+                    words.append(self._words.read(child))
+                case _:
+                    self._problem(f'{child.kind.replace("_", " ")} is not understood in a command')
+                    if child.is_named:
+                        self._statement(child)
+        if words:
+            self._check_program(words[0])
+        self.commands.append(Command(tuple(words), self._parsed.text(node), tuple(names), tuple(redirects), is_fed=fed))
+        for tail in tails:
+            self._heredoc(tail)
+
+    def _check_program(self, word: Word) -> None:
+        if word.is_bare and word.raw in _KEYWORDS:
+            self._problem(f'the keyword `{word.raw}` stands in the place of a program')
+        if re.match(r'[A-Za-z_]\w*(?:\+?=|\[)', word.raw):
+            self._problem('it may be an assignment')
+
+    def _check_blank(self, before: Syntax, after: Syntax) -> None:
+        gap = self._parsed.source[before.end : after.start]
+        is_redirect = after.kind.endswith('_redirect')
+        starts_with_number = is_redirect and bool(after.children) and after.children[0].kind == 'file_descriptor'
+        if is_redirect and not starts_with_number and gap == b'':
+            return
+        if before.end > after.start or not _BLANK.fullmatch(gap):
+            self._problem('two words stand without a blank')
+
+    def _assignment(self, node: Syntax) -> str:
+        name, *rest = node.children
+        operator = rest[0].kind if rest else ''
+        text = self._parsed.text(name)
+        if name.kind != 'variable_name' or not NAME.fullmatch(text) or operator not in ('=', '+=') or len(rest) > 2:
+            self._problem('an assignment is not understood')
+        ends = [name.end, *(child.end for child in rest)]
+        if any(child.start != end for child, end in zip(rest, ends, strict=False)):
+            self._problem('an assignment is not understood')
+        for value in rest[1:]:
+            if value.kind in WORDS:
+                self._words.read(value)
+            else:
+                self._statement(value)
+        return text
+
+    def _redirect(self, node: Syntax, redirects: list[Redirect]) -> list[Word]:
+        parts = [child for child in node.children if child.kind != 'file_descriptor']
+        operator, *targets = parts if parts else [node]
+        words = [self._words.read(child) for child in targets]
+        for child, following in itertools.pairwise(targets):
+            self._check_blank(child, following)
+        if operator.kind in ('>&-', '<&-'):
+            return words
+        if operator.kind not in ('<', '>', '>>', '>|', '&>', '&>>', '>&', '<&') or not words:
+            self._problem('a redirection is not understood')
+            return words
+        target, *more = words
+        is_duplicate = operator.kind in ('>&', '<&') and target.is_fixed and re.fullmatch(r'\d+-?|-', target.raw)
+        if not is_duplicate:
+            redirects.append(Redirect(target, is_write=operator.kind != '<'))
+        return more
+
+    def _heredoc(self, node: Syntax) -> None:
+        self._heredocs += 1
+        if self._heredocs > 1 or not is_plain_heredoc(node, self._parsed.source):
+            self._problem('a here-document is not understood')
+        fed = self._is_fed
+        self._is_fed = fed or any(child.kind == 'pipeline' or child.kind == '|' for child in node.children)
+        for child in node.children:
+            if child.kind == 'heredoc_body':
+                for part in child.children:
+                    if part.kind != 'heredoc_content':
+                        self._words.read(part)
+            elif child.kind == 'file_redirect':
+                self._command([child], child)
+            elif child.kind in WORDS:
+                # A word behind the delimiter is an argument, or part of the delimiter itself.
+                self._problem('a here-document is not understood')
+            elif child.kind not in ('heredoc_start', 'heredoc_end') and child.is_named:
+                self._statement(child)
+            elif not child.is_named and child.kind not in ('<<', '<<-', '&&', '||', '|'):
+                self._problem('a here-document is not understood')
+        self._is_fed = fed
+
+    def _test(self, node: Syntax) -> None:
+        words: list[Word] = []
+        self._leaves(node, words)
+        self.commands.append(Command(tuple(words), self._parsed.text(node), is_fed=self._is_fed))
+
+    def _leaves(self, node: Syntax, words: list[Word]) -> None:
+        before = None
+        for child in node.children:
+            if before is not None:
+                self._check_between(before, child)
+            before = child
+            if child.kind in ('unary_expression', 'binary_expression', 'parenthesized_expression'):
+                self._leaves(child, words)
+            elif not child.is_named:
+                words.append(Word(child.kind, child.kind))
+            elif child.kind in WORDS or child.kind == 'extglob_pattern':
+                words.append(self._words.read(child))
+            else:
+                self._problem(f'{child.kind.replace("_", " ")} is not understood in a test')
+                self._statement(child)
+
+    def _declaration(self, node: Syntax) -> None:
+        raw = self._parsed.text(node)
+        self._problem(f'`{raw.split()[0]}` defines or changes what other commands see')
+        if node.kind != 'function_definition':
+            keyword = Word(raw.split()[0], raw.split()[0], is_bare=True)
+            self.commands.append(Command((keyword,), raw))
+        for child in node.children:
+            if child.kind == 'variable_assignment':
+                self._assignment(child)
+            elif child.is_named:
+                self._statement(child)

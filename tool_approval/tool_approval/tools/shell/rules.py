@@ -1,0 +1,221 @@
+"""Rules, compiled, and which of them decides a command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from .config import ShellConfig, ShellRule
+from .programs import GLOBAL_OPTIONS, SubCommands, guarded_name, trusted_name
+from .words import Word, fixed
+
+Match = Literal['yes', 'maybe', 'no']
+"""Whether a rule is about a command; maybe, where a word is not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledRule:
+    """One rule, and its place."""
+
+    index: int
+    """From 0."""
+    rule: ShellRule
+    """As it is configured."""
+    words: tuple[str, ...]
+    """The pattern's words."""
+
+    @property
+    def is_guard(self) -> bool:
+        """Whether it blocks or asks: such a rule is read generously, and one that approves strictly."""
+        return not self.rule.allowed or self.rule.approval
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the rules say of one command."""
+
+    decided: CompiledRule | None
+    """The first rule that matches, if one does."""
+    possible: CompiledRule | None
+    """The first guarding rule before it that may be meant."""
+
+
+class _ProgramRules:
+    """The rules about one program, by the words that have to be there for a rule to matter."""
+
+    def __init__(self) -> None:
+        self.approving: dict[tuple[str, ...], list[CompiledRule]] = {}
+        self.lengths: set[int] = set()
+        self.guards: dict[str, list[CompiledRule]] = {}
+        self.any_guards: list[CompiledRule] = []
+        self.first_guard: CompiledRule | None = None
+
+    def add(self, rule: CompiledRule) -> None:
+        if not rule.is_guard:
+            self.approving.setdefault(rule.words, []).append(rule)
+            self.lengths.add(len(rule.words))
+        elif len(rule.words) == 1 or rule.words[1].startswith('-'):
+            self.any_guards.append(rule)
+        else:
+            self.guards.setdefault(rule.words[1], []).append(rule)
+            self.first_guard = self.first_guard or rule
+
+    def candidates(self, words: Sequence[Word]) -> list[CompiledRule]:
+        """The rules that may be about a command, in order. Of those that an unknown word may mean, the first."""
+        found = list(self.any_guards)
+        for view in _views(words):
+            known = trusted_name(view[0].value)
+            for length in self.lengths:
+                rest = tuple(word.value for word in view[1:length])
+                for name in {view[0].value, known} - {None}:
+                    found += self.approving.get((name or '', *rest), ())
+        for value in {word.value for word in words[1:] if word.is_fixed}:
+            found += self.guards.get(value, ())
+        if self.first_guard is not None and _guards(_unmatched(words[0]), words) == 'maybe':
+            found.append(self.first_guard)
+        return sorted(set(found), key=lambda rule: rule.index)
+
+
+def _unmatched(program: Word) -> CompiledRule:
+    """A rule that no known word matches: if it may still be meant, any rule about the program may."""
+    return CompiledRule(-1, ShellRule(pattern='x'), (program.value, ''))
+
+
+class RuleBook:
+    """The rules by program, so that ten thousand cost no more than those that may matter."""
+
+    def __init__(self, config: ShellConfig) -> None:
+        """Compile; the rules' examples are checked by `check_rules`."""
+        self.rules = tuple(CompiledRule(at, rule, rule.words) for at, rule in enumerate(config.rules))
+        self._by_program: dict[str, _ProgramRules] = {}
+        self._blocked: dict[str, list[CompiledRule]] = {}
+        for rule in self.rules:
+            name = guarded_name(rule.words[0])
+            self._by_program.setdefault(name, _ProgramRules()).add(rule)
+            if not rule.rule.allowed:
+                self._blocked.setdefault(name, []).append(rule)
+
+    def find(self, words: Sequence[Word], is_in_roots: Callable[[CompiledRule], bool]) -> Found:
+        """The rule that decides a command.
+
+        Args:
+            words: The command, beginning with a fixed program.
+            is_in_roots: Whether the paths of the command satisfy the rule's `sandbox_paths`.
+        """
+        possible: CompiledRule | None = None
+        rules = self._by_program.get(guarded_name(words[0].value))
+        if rules is None:
+            return Found(None, None)
+        views = list(_views(words))
+        for rule in rules.candidates(words):
+            said: Match = 'no'
+            if rule.is_guard:
+                said = _guards(rule, words)
+            elif any(_approves(rule, view) for view in views):
+                said = 'yes'
+            if said == 'no' or (rule.rule.sandbox_paths and rule.rule.allowed and not is_in_roots(rule)):
+                continue
+            if said == 'yes':
+                return Found(rule, possible)
+            possible = possible or rule
+        return Found(None, possible)
+
+    def blocked_within(self, words: Sequence[Word]) -> CompiledRule | None:
+        """A rule that blocks what a program is given as arguments: what it runs if it is a wrapper nobody knows."""
+        for at, word in enumerate(words[1:], start=1):
+            for rule in self._blocked.get(guarded_name(word.value), ()) if word.value else ():
+                if _guards(rule, words[at:]) != 'no':
+                    return rule
+            if len(word.value) > 2 and (rule := self._blocked_in_text(word.value)) is not None:
+                return rule
+        return None
+
+    def _blocked_in_text(self, text: str) -> CompiledRule | None:
+        if not self._blocked or not _CODE.search(text):
+            return None
+        parts = _TOKENS.findall(text)
+        for at, part in enumerate(parts):
+            for rule in self._blocked.get(guarded_name(part), ()):
+                if _guards(rule, [fixed(each) for each in parts[at:]]) != 'no':
+                    return rule
+        return None
+
+
+_CODE: Final = re.compile(r'[\s=!;&|(\'"`/]')
+_TOKENS: Final = re.compile(r'[^\s\'"`;&|()=!<>,]+')
+
+
+def _views(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """The command as an approving rule may see it: as it stands, and without options that change nothing."""
+    yield words
+    options = GLOBAL_OPTIONS.get(trusted_name(words[0].value) or '')
+    if options is not None and len(words) > 1 and words[1].value in options.harmless and words[1].is_fixed:
+        at = 1
+        while at < len(words) and words[at].is_fixed and words[at].value in options.harmless:
+            at += 1
+        yield [words[0], *words[at:]]
+
+
+def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
+    wanted = rule.words
+    if len(words) < len(wanted) or not all(word.is_fixed for word in words[: len(wanted)]):
+        return False
+    first = words[0].value
+    if first != wanted[0] and trusted_name(first) != wanted[0]:
+        return False
+    return all(word.value == each for word, each in zip(words[1:], wanted[1:], strict=False))
+
+
+def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
+    """Whether a guarding rule is meant, in any reading of the options between its words."""
+    wanted = rule.words[1:]
+    if guarded_name(words[0].value) != guarded_name(rule.words[0]):
+        return 'no'
+    if not words[0].is_fixed:
+        return 'maybe'
+    known = GLOBAL_OPTIONS.get(guarded_name(words[0].value))
+    best: Match = 'no'
+    pending, seen = [(1, 0)], {(1, 0)}
+    while pending:
+        at, matched = pending.pop()
+        if matched == len(wanted):
+            return 'yes'
+        if at == len(words):
+            continue
+        word, want = words[at], wanted[matched]
+        if not word.is_fixed:
+            best = 'maybe'
+            continue
+        for step in _steps(word.value, want, known):
+            following = (at + step[0], matched + step[1])
+            if following[0] <= len(words) and following not in seen:
+                seen.add(following)
+                pending.append(following)
+    return best
+
+
+def _steps(text: str, want: str, known: SubCommands | None) -> Iterator[tuple[int, int]]:
+    """How many words, and how many of the pattern's, a word may account for."""
+    if text == want or (want.startswith('-') and _is_option(text, want)):
+        yield 1, 1
+    if want.startswith('-'):
+        yield 1, 0  # an option may stand anywhere behind
+    elif text.startswith('-') and len(text) > 1:
+        if known is None:
+            yield 1, 0
+            yield 2, 0
+        else:
+            yield (2 if text in known.valued else 1), 0
+            if text not in known.valued and text not in known.flags and '=' not in text:
+                yield 2, 0
+
+
+def _is_option(text: str, want: str) -> bool:
+    """Whether `text` is the option `want`, with its value, shortened, or among others."""
+    if want.startswith('--'):
+        name = text.partition('=')[0]
+        return len(name) > 3 and want.startswith(name)
+    is_letter = len(want) == 2
+    return is_letter and re.fullmatch(r'-[A-Za-z0-9]+', text) is not None and want[1] in text[1:]

@@ -1,0 +1,157 @@
+"""The shell tool: says whether a command needs approval, and runs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tool_approval.errors import ApprovalBlocked
+from tool_approval.presentation import ApprovalPresentation
+from tool_approval.request import ApprovalContext, ApprovalRequest, RememberOption
+
+from .config import ShellConfig
+from .environment import clean_environment
+from .examples import check_rules
+from .explanation import Explanation
+from .judge import Judge
+from .paths import Root
+from .running import ShellResult, run_command
+
+_SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash')
+"""Where bash is looked for; never in a search path that somebody may have changed."""
+_MAX_OUTPUT_BYTES: Final = 65_536
+"""Chosen: about what a model can use of one result."""
+_LONGEST_DESCRIPTION: Final = 160
+"""Chosen: the description is one line; the presentation has the whole command."""
+
+
+class ShellTool:
+    """Runs commands in bash under rules, in one working directory. Safe to share between tasks.
+
+    It satisfies `ApprovalAware`, and can be called with `command=...` by `execute_tool`.
+    """
+
+    def __init__(
+        self,
+        config: ShellConfig | Mapping[str, Any] | None = None,
+        *,
+        cwd: str | Path = '.',
+        roots: Mapping[str, Root] | None = None,
+        is_writable: Callable[[str], bool] = lambda path: False,
+        wrap: Callable[[list[str]], list[str]] | None = None,
+        env: Mapping[str, str] | None = None,
+        max_output_bytes: int = _MAX_OUTPUT_BYTES,
+    ) -> None:
+        """Compile the rules.
+
+        Args:
+            config: The rules; by default, every command is asked about.
+            cwd: Where commands run.
+            roots: What `sandbox_paths` of rules may name: absolute paths, or whether a path lies inside.
+            is_writable: Whether a redirection may write to an absolute path unasked.
+            wrap: Puts an OS sandbox in front: given the program and its arguments, returns those to run instead.
+            env: What to take the environment from, cleaned; this process's if `None`.
+            max_output_bytes: How much is kept of each output, beginning and end.
+
+        Raises:
+            ApprovalConfigError: A rule names a root there is not, or does not decide its own examples.
+            MissingExtraError: tree-sitter is not installed, and a rule has examples.
+            ValidationError: The configuration has another shape.
+        """
+        self.config = config if isinstance(config, ShellConfig) else ShellConfig.model_validate(config or {})
+        self.cwd = os.path.realpath(cwd)
+        check_rules(self.config, cwd=self.cwd, roots=roots)
+        self._judge = Judge(self.config, cwd=self.cwd, roots=roots, is_writable=is_writable)
+        self._wrap = wrap
+        self._env = clean_environment(os.environ if env is None else env)
+        self._max_output_bytes = max_output_bytes
+
+    def explain(self, command: str) -> Explanation:
+        """Which rule decides each part of a command, and why.
+
+        Raises:
+            MissingExtraError: tree-sitter is not installed.
+        """
+        return self._judge.explain(command)
+
+    def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
+        """`None` if the command may run unasked; otherwise what to ask.
+
+        Raises:
+            PermissionError: The command is blocked, or is no text.
+            MissingExtraError: tree-sitter is not installed.
+        """
+        command: object = ctx.args.get('command')
+        if not isinstance(command, str):
+            raise PermissionError('`command` must be a text')
+        explanation = self.explain(command)
+        match explanation.decision:
+            case 'allow':
+                return None
+            case 'block':
+                raise PermissionError(_refusal(explanation))
+            case 'ask':
+                return self._request(ctx.tool_name, command, explanation)
+
+    def _request(self, tool_name: str, command: str, explanation: Explanation) -> ApprovalRequest:
+        options: tuple[RememberOption, ...] = ()
+        if explanation.remember is not None:
+            payload = {'program': list(explanation.remember), 'cwd': self.cwd}
+            label = f'every plain `{" ".join(explanation.remember)}` in this directory'
+            options = (RememberOption(kind='sub-command', label=label, payload=payload),)
+        return ApprovalRequest(
+            tool_name=tool_name,
+            args={'command': command},
+            description=explanation.description or _description(command),
+            payload={'command': command, 'cwd': self.cwd},
+            # Never shortened: what is cut off would be approved unseen.
+            presentation=ApprovalPresentation(
+                type='command',
+                content=command,
+                language='bash',
+                metadata={'cwd': self.cwd, 'parts': [part.as_json() for part in explanation.parts]},
+            ),
+            reason=explanation.deciding.reason,
+            remember_options=options,
+            bound_to={'cwd': self.cwd},
+        )
+
+    async def run(self, command: str) -> ShellResult:
+        """Run a command. Whether somebody approved it is the caller's to know; what is blocked never runs.
+
+        Raises:
+            ApprovalBlocked: A rule blocks it.
+            MissingExtraError: tree-sitter is not installed.
+            asyncio.CancelledError: The wait was cancelled, and the command ended.
+        """
+        explanation = self.explain(command)
+        if explanation.decision == 'block':
+            raise ApprovalBlocked('shell', _refusal(explanation))
+        shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), None)
+        if shell is None:
+            return ShellResult(exit_status=None, stdout='', stderr='', problem='there is no bash')
+        # `--`: bash would take a command that begins with a dash for more of its own options.
+        argv = [shell, '--noprofile', '--norc', '-c', '--', command]
+        return await run_command(
+            self._wrap(argv) if self._wrap is not None else argv,
+            cwd=self.cwd,
+            env=self._env,
+            timeout_s=self.config.timeout_s,
+            max_bytes=self._max_output_bytes,
+        )
+
+    async def __call__(self, command: str) -> str:
+        """The result of `run` as a text for a model."""
+        return (await self.run(command)).for_model()
+
+
+def _refusal(explanation: Explanation) -> str:
+    part = explanation.deciding
+    return f'This command is blocked: {part.reason}. Do not try it in another form.'
+
+
+def _description(command: str) -> str:
+    line = ' '.join(command.split())
+    return f'Run: {line if len(line) <= _LONGEST_DESCRIPTION else line[: _LONGEST_DESCRIPTION - 3] + "..."}'

@@ -1,0 +1,366 @@
+"""Programs that run the command they are given, and how to find it among their own options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .programs import program_name
+from .words import Word, fixed
+
+_ANYTHING: Final = Word('', '', is_fixed=False)
+_INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
+SHELLS: Final = _INLINE_SHELLS | {'zsh', 'ksh', 'mksh', 'fish', 'csh', 'tcsh', 'yash', 'rc', 'pwsh', 'nu', 'elvish'}
+"""Shells; of those whose grammar is not bash's, no inline code is understood."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """What a wrapper runs."""
+
+    words: tuple[tuple[Word, ...], ...] = ()
+    """Commands, word by word."""
+    scripts: tuple[str, ...] = ()
+    """Commands as text for a shell."""
+    is_transparent: bool = False
+    """Whether what is inside decides alone: the wrapper adds nothing to it."""
+    is_program: bool = False
+    """Whether the wrapper does more than run others, and is judged as any program is."""
+    assignments: tuple[str, ...] = ()
+    """Variables that are set for it."""
+    problem: str | None = None
+    """Why what is inside is not fully known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """The options a wrapper has before the command, with what is needed to step over them."""
+
+    flags: str = ''
+    valued: str = ''
+    optional: str = ''
+    """Letters whose value, if any, is attached."""
+    long_flags: frozenset[str] = frozenset()
+    long_valued: frozenset[str] = frozenset()
+    operands: int = 0
+    """Operands before the command."""
+    is_transparent: bool = True
+    appends: bool = False
+    """Whether arguments are added that stand nowhere in the line."""
+
+
+def _options(
+    flags: str = '', valued: str = '', optional: str = '', *, long: str = '', long_valued: str = '', operands: int = 0,
+    is_transparent: bool = True, appends: bool = False,
+) -> _Options:  # fmt: skip
+    return _Options(
+        flags=flags,
+        valued=valued,
+        optional=optional,
+        long_flags=frozenset(long.split()),
+        long_valued=frozenset(long_valued.split()),
+        operands=operands,
+        is_transparent=is_transparent,
+        appends=appends,
+    )
+
+
+_WRAPPERS: Final = {
+    'timeout': _options('fpv', 'ks', long='foreground preserve-status verbose', long_valued='kill-after signal',
+                        operands=1),
+    'nice': _options('0123456789', 'n', long_valued='adjustment'),
+    'nohup': _options(),
+    'ionice': _options('t', 'cn', long='ignore', long_valued='class classdata'),
+    'stdbuf': _options('', 'ioe', long_valued='input output error'),
+    'time': _options('pqvV', 'f', long='portability quiet verbose', long_valued='format'),
+    'command': _options('p'),
+    'builtin': _options(),
+    'exec': _options('cl'),
+    'xargs': _options('0rtx', 'EILnPsda', 'eil', long='null no-run-if-empty verbose exit',
+                      long_valued='arg-file delimiter max-args max-procs max-chars max-lines replace eof',
+                      appends=True),
+    'setsid': _options('cfw', long='ctty fork wait', is_transparent=False),
+    'sudo': _options('AbEHknPSBi', 'ugpCDhrtTU', long='preserve-env non-interactive stdin login set-home background',
+                     long_valued='user group host prompt chdir role type close-from', is_transparent=False),
+    'doas': _options('nsL', 'uC', is_transparent=False),
+    'pkexec': _options('', '', long='disable-internal-agent keep-cwd', long_valued='user', is_transparent=False),
+    'chroot': _options('', '', long='skip-chdir', long_valued='userspec groups', operands=1, is_transparent=False),
+    'flock': _options('sxeunoF', 'wE', long='shared exclusive unlock nonblock close no-fork verbose',
+                      long_valued='timeout wait conflict-exit-code', operands=1, is_transparent=False),
+    'taskset': _options('ac', '', long='all-tasks cpu-list', operands=1, is_transparent=False),
+    'chrt': _options('abfiormv', 'TPD', operands=1, is_transparent=False),
+    'setarch': _options('vR3BFILSTXZ', '', operands=1, is_transparent=False),
+    'linux32': _options('vR', is_transparent=False), 'linux64': _options('vR', is_transparent=False),
+    'unshare': _options('cfimnpuUrCT', 'GS', is_transparent=False),
+    'nsenter': _options('mnpuUiCaFZr', 'tSG', is_transparent=False),
+    'setpriv': _options('', '', long='no-new-privs clear-groups keep-groups init-groups reset-env',
+                        long_valued='reuid regid groups ruid euid rgid egid inh-caps bounding-set pdeathsig',
+                        is_transparent=False),
+    'strace': _options('cCdfFhiqrtTvVxyDkwnzZ', 'aeEIObopPsSuXU', is_transparent=False),
+    'ltrace': _options('bcCfhiLrStTV', 'aAeDFlnopsuwx', is_transparent=False),
+    'catchsegv': _options(is_transparent=False), 'unbuffer': _options('p', is_transparent=False),
+    'fakeroot': _options('uh', 'lsifb', is_transparent=False), 'torsocks': _options(is_transparent=False),
+    'proxychains': _options('q', 'f', is_transparent=False), 'prlimit': _options(is_transparent=False),
+    'numactl': _options(is_transparent=False), 'cpulimit': _options('mivz', 'elP', is_transparent=False),
+    'dbus-run-session': _options(is_transparent=False), 'xvfb-run': _options('al', 'enfps', is_transparent=False),
+    'coproc': _options(is_transparent=False), 'busybox': _options(is_transparent=False),
+    'toybox': _options(is_transparent=False), 'runuser': _options('', 'ug', is_transparent=False),
+    'entr': _options('acdnprsxz', is_transparent=False, appends=True), 'systemd-run': _options(is_transparent=False),
+    'firejail': _options(is_transparent=False), 'proot': _options(is_transparent=False),
+    'gosu': _options(operands=1, is_transparent=False), 'su-exec': _options(operands=1, is_transparent=False),
+    'choom': _options('', 'n', is_transparent=False), 'cgexec': _options('', 'g', is_transparent=False),
+    'uclampset': _options('asR', 'mM', is_transparent=False), 'valgrind': _options(is_transparent=False),
+    'caffeinate': _options('dimsu', 't', is_transparent=False), 'arch': _options(is_transparent=False),
+    'ld.so': _options('', '', long='list verify inhibit-cache preload',
+                      long_valued='library-path inhibit-rpath argv0 audit', is_transparent=False),
+}  # fmt: skip
+
+_LOADER: Final = re.compile(r'ld-(?:linux|musl)[\w.-]*|ld\.so|ld-\d[\d.]*\.so')
+
+
+def unwrap(words: Sequence[Word]) -> Inside | None:
+    """What the program runs for others, or `None` if it is no wrapper.
+
+    Args:
+        words: A command with a fixed program.
+    """
+    name = program_name(words[0].value)
+    if _LOADER.fullmatch(name):
+        name = 'ld.so'
+    if name in SHELLS:
+        return _shell(name, words)
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(words)
+    options = _WRAPPERS.get(name)
+    return _after_options(options, words) if options is not None else None
+
+
+def _after_options(options: _Options, words: Sequence[Word]) -> Inside | None:
+    at, problem = _skip(options, words)
+    if problem is None and program_name(words[0].value) == 'command' and _is_lookup(words):
+        return None
+    at += options.operands
+    inner = tuple(words[at:])
+    if not inner:
+        # `sudo -s`, `unshare`: with nothing to run, some start a shell.
+        return Inside(is_program=True, problem=problem or (None if options.is_transparent else 'it may start a shell'))
+    if options.appends:
+        inner = (*_replaced(words[:at], inner), _ANYTHING)
+    if words[0].value == 'sudo' or words[0].value == 'doas':
+        inner, names = _without_assignments(inner)
+        return Inside(words=(inner,), assignments=names, problem=problem)
+    return Inside(words=(inner,), is_transparent=options.is_transparent, problem=problem)
+
+
+def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...]:
+    """The command with what `xargs -I` puts into it marked as not known."""
+    marks: list[str] = []
+    for word, following in zip(options, [*options[1:], None], strict=False):
+        if found := re.fullmatch(r'-(?:[0rtx]*[Ii]|-replace=?)(.*)', word.value, re.DOTALL):
+            marks.append(found[1] or (following.value if following is not None and word.value.endswith('I') else '{}'))
+    return tuple(
+        next(
+            (Word(word.raw, word.value.partition(mark)[0], is_fixed=False) for mark in marks if mark in word.value),
+            word,
+        )
+        for word in inner
+    )
+
+
+def _is_lookup(words: Sequence[Word]) -> bool:
+    return len(words) > 1 and words[1].is_fixed and re.fullmatch(r'-p?[vV]+', words[1].value) is not None
+
+
+def _skip(options: _Options, words: Sequence[Word]) -> tuple[int, str | None]:
+    """Where the operands begin, and why that is not certain."""
+    problem, at = None, 1
+    while at < len(words):
+        word = words[at]
+        if not word.is_fixed and word.can_be_option:
+            return at, 'an option of a wrapper is not known'
+        text = word.value
+        if text == '--':
+            return at + 1, problem
+        if len(text) < 2 or not text.startswith('-'):
+            break
+        step, more = _step(options, text)
+        at, problem = at + step, problem or more
+    return at, problem
+
+
+def _step(options: _Options, text: str) -> tuple[int, str | None]:
+    if text.startswith('--'):
+        name, has_value, _ = text[2:].partition('=')
+        if name in options.long_valued:
+            return (1 if has_value else 2), None
+        return 1, None if name in options.long_flags else f'the option `{text}` of a wrapper is not known'
+    for place, letter in enumerate(text[1:], start=2):
+        if letter in options.optional:
+            return 1, None
+        if letter in options.valued:
+            return (1 if place < len(text) else 2), None
+        if letter not in options.flags:
+            return 1, f'the option `{text}` of a wrapper is not known'
+    return 1, None
+
+
+_ASSIGNMENT: Final = re.compile(r'([A-Za-z_]\w*)\+?=.*', re.DOTALL)
+
+
+def _without_assignments(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[str, ...]]:
+    names: list[str] = []
+    for at, word in enumerate(words):
+        found = _ASSIGNMENT.fullmatch(word.value)
+        if found is None:
+            return tuple(words[at:]), tuple(names)
+        names.append(found[1])
+    return (), tuple(names)
+
+
+_ENV: Final = _options('i0v', 'uC', long='ignore-environment null debug', long_valued='unset chdir')
+
+
+def _env(words: Sequence[Word]) -> Inside:
+    for word in words[1:]:
+        # `-S` splits its value by rules of its own.
+        if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
+            return Inside(words=(_split(words),), problem='`env -S` splits a text into a command')
+        if word.value.startswith('-C') or word.value.startswith('--chdir'):
+            return Inside(words=(tuple(words[2:]),), problem='`env -C` runs it in another directory')
+    at, problem = _skip(_ENV, words)
+    if at < len(words) and words[at].value == '-':
+        at += 1
+    inner, names = _without_assignments(words[at:])
+    return Inside(
+        words=(inner,) if inner else (),
+        is_transparent=bool(inner),
+        is_program=not inner,
+        assignments=names,
+        problem=problem,
+    )
+
+
+def _split(words: Sequence[Word]) -> tuple[Word, ...]:
+    text = ' '.join(word.value for word in words[1:])
+    text = re.sub(r'^.*?(?:-[i0v]*S|--split-string)[= ]?', '', text)
+    inner, _ = _without_assignments([fixed(part) for part in text.split()])
+    return inner
+
+
+def _shell(name: str, words: Sequence[Word]) -> Inside:
+    at, problem, is_inline = 1, None, False
+    while at < len(words) and words[at].is_fixed and words[at].value[:1] in ('-', '+'):
+        text = words[at].value
+        if text == '--':
+            at += 1
+            break
+        if text in ('-o', '+o') and at + 1 < len(words):
+            safe = words[at + 1].value in ('pipefail', 'errexit', 'nounset')
+            problem = problem if safe else 'a shell is started with options'
+            at += 2
+            continue
+        is_cluster = re.fullmatch(r'-[a-zA-Z]+', text) is not None
+        is_inline = is_inline or (is_cluster and 'c' in text)
+        if not re.fullmatch(r'-[ceuf]+', text):
+            problem = 'a shell is started with options'
+        at += 1
+    if not is_inline:
+        return Inside(problem='a shell runs a file, or what it is fed')
+    if at >= len(words) or not words[at].is_fixed:
+        return Inside(problem='a shell is given code that is not known')
+    if name not in _INLINE_SHELLS:
+        problem = 'the shell has another grammar'
+    return Inside(scripts=(words[at].value,), is_transparent=True, problem=problem)
+
+
+def _eval(words: Sequence[Word]) -> Inside:
+    if not all(word.is_fixed for word in words):
+        return Inside(problem='`eval` is given code that is not known')
+    operands = [word.value for word in words[1:]]
+    if operands[:1] == ['--']:
+        del operands[0]
+    return Inside(scripts=(' '.join(operands),), is_transparent=True)
+
+
+def _trap(words: Sequence[Word]) -> Inside:
+    scripts = tuple(word.value for word in words[1:] if word.is_fixed and not word.value.startswith('-'))[:1]
+    return Inside(scripts=scripts, problem='`trap` runs it later')
+
+
+def _watch(words: Sequence[Word]) -> Inside:
+    at, problem = _skip(_options('bcdegptxr', 'nq', long_valued='interval'), words)
+    return Inside(scripts=(' '.join(word.value for word in words[at:]),), problem=problem or '`watch` runs it again')
+
+
+def _by_letter(letter: str, problem: str) -> Callable[[Sequence[Word]], Inside]:
+    """Of a program that gives the value of one option to a shell."""
+
+    def find(words: Sequence[Word]) -> Inside:
+        scripts: list[str] = []
+        for word, following in zip(words[1:], [*words[2:], None], strict=False):
+            if re.fullmatch(rf'-[a-z]*{letter}', word.value) and following is not None and following.is_fixed:
+                scripts.append(following.value)
+            elif word.value.startswith('--command='):
+                scripts.append(word.value.partition('=')[2])
+            elif word.value == '--command' and following is not None:
+                scripts.append(following.value)
+        return Inside(scripts=tuple(scripts), problem=problem)
+
+    return find
+
+
+def _remote(words: Sequence[Word]) -> Inside | None:
+    at, _ = _skip(_options('46AaCfGgKkMNnqsTtVvXxYy', 'BbcDEeFIiJLlmOopQRSWw'), words)
+    if len(words) <= at + 1:
+        return None
+    return Inside(scripts=(' '.join(word.value for word in words[at + 1 :]),), problem='it runs on another machine')
+
+
+def _parallel(words: Sequence[Word]) -> Inside:
+    operands = [word for word in words[1:] if not word.value.startswith('-')]
+    script = ' '.join(word.value for word in operands if not word.value.startswith(':::'))
+    return Inside(scripts=(script,), problem='`parallel` makes commands of its input')
+
+
+def _find(words: Sequence[Word]) -> Inside | None:
+    inner: list[tuple[Word, ...]] = []
+    at = 1
+    while at < len(words):
+        if words[at].value in ('-exec', '-execdir', '-ok', '-okdir'):
+            end = at + 1
+            while end < len(words) and words[end].value != ';' and not _ends_batch(words, end):
+                end += 1
+            inner.append(tuple(_file_name if '{}' in word.value else word for word in words[at + 1 : end]))
+            at = end
+        at += 1
+    if not inner:
+        return None
+    found = tuple(each for each in inner if each)
+    return Inside(words=found, is_program=True, problem=None if all(inner) else 'nothing to execute')
+
+
+_file_name: Final = Word('{}', '', is_fixed=False)
+
+
+def _ends_batch(words: Sequence[Word], at: int) -> bool:
+    return words[at].value == '+' and words[at - 1].value == '{}'
+
+
+_SPECIAL: Final[dict[str, Callable[[Sequence[Word]], Inside | None]]] = {
+    'env': _env,
+    'eval': _eval,
+    'trap': _trap,
+    'watch': _watch,
+    'find': _find,
+    'ssh': _remote,
+    'parallel': _parallel,
+    'su': _by_letter('c', 'it runs as somebody else'),
+    'script': _by_letter('c', '`script` writes a file'),
+    'nix-shell': _by_letter('run', 'it runs in another environment'),
+    'capsh': _by_letter('c', 'it runs with other capabilities'),
+    'sg': _by_letter('c', 'it runs as another group'),
+}
+"""Wrappers that say in their own way what they run."""
