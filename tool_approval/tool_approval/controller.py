@@ -178,18 +178,27 @@ class ApprovalController:
         """
         self._record(request, ApprovalDecision(approved=True, decided_by='policy', decided_at=self._now()))
 
-    def record_outcome(self, request: ApprovalRequest, outcome: Outcome, *, error: BaseException | None = None) -> None:
+    def record_outcome(
+        self,
+        request: ApprovalRequest,
+        outcome: Outcome,
+        *,
+        error: BaseException | None = None,
+        digest: str | None = None,
+    ) -> None:
         """Write down what came of a call. Failing to is logged: what has run cannot be undone.
 
         Args:
             request: The request as it was approved, or what identifies it: tool, call id, run id.
             outcome: `executed`, `failed` or `refused`.
             error: What it raised; only its type is written.
+            digest: That of the decision, where it is known; else it is made of the request.
         """
         if self.audit is None:
             return
         try:
-            self.audit.record(outcome_entry(request, outcome, digest=self._digest_of(request), error=error))
+            digest = self._digest_of(request) if digest is None else digest
+            self.audit.record(outcome_entry(request, outcome, digest=digest, error=error))
         except Exception as failure:  # noqa: BLE001 - the result of what has run must not get lost
             problem = failure if isinstance(failure, AuditError) else type(failure).__name__
             _log.error('The outcome of a call of %r was not written: %s', request.tool_name, problem)

@@ -123,6 +123,25 @@ def test_older_hosts_are_told_of_a_refusal_by_the_sentence_itself(monkeypatch: p
     assert refuse('no') == 'no'
 
 
+def test_a_refusal_of_the_tool_itself_is_no_execution_and_says_nothing_of_changed_arguments(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """On hosts that cannot mark a result as failed, where it is a result like any other."""
+    monkeypatch.setattr('tool_approval.integrations.pydantic_ai.results.TOOL_FAILED', None)
+    agent = Agent(scripted([call('delete', '1', path='a')], 'done'))
+
+    @agent.tool_plain(requires_approval=True)
+    def delete(path: str) -> str:
+        return refuse('not this one')
+
+    log = Log()
+    ui = ScriptedUI([ApprovalDecision(approved=True, override_args={'path': 'b'})])
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui, audit=log)))
+
+    assert returns(result.all_messages())['1'] == ('not this one', 'success')
+    assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
+
+
 def test_the_notice_keeps_the_rest_of_a_tool_return():
     told = with_notice(ToolReturn({'n': 1}, content='more', metadata={'kept': True}), {'path': 'a'})
 

@@ -14,6 +14,7 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.audit import JsonlAuditSink, verify
 from tool_approval.integrations.pydantic_ai import approval_handler
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
@@ -279,6 +280,29 @@ def test_arguments_are_shown_as_json_and_bound_as_what_the_tool_gets():
         {'item': 'tea', 'on': '2026-01-02'},
     ]
     assert sorted(got, key=str) == [date(2026, 1, 2), Order(item='tea', on=date(2026, 1, 2))]
+
+
+def test_the_outcome_has_the_digest_of_its_decision_also_where_a_model_was_unpacked_or_arguments_changed():
+    class Order(BaseModel):
+        item: str
+
+    agent = Agent(scripted([call('buy', '1', item='tea'), call('buy', '2', item='rum')], 'done'))
+
+    @agent.tool_plain(requires_approval=True)
+    def buy(order: Order) -> str:
+        return 'bought'
+
+    log = Log()
+    changed = ApprovalDecision(approved=True, override_args={'item': 'milk'})
+    ui = ScriptedUI([True, changed])
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui, audit=log)))
+
+    digests = {
+        event: {each['tool_call_id']: each['digest'] for each in log.entries if each['event'] == event}
+        for event in ('decision', 'outcome')
+    }
+    assert digests['decision'] == digests['outcome']
+    assert all(digests['outcome'].values())
 
 
 class Meddling(AbstractCapability[Any]):
@@ -717,3 +741,22 @@ def test_deny_all_is_a_ui_that_says_why():
 
     assert ran == []
     assert returns(result.all_messages())['1'] == ('closed', 'denied')
+
+
+@pytest.mark.parametrize('arguments', [{'question': 'age?'}, {'question': 1}])
+def test_no_external_call_is_left_unfinished_in_the_log_whatever_the_approver_made_of_it(tmp_path: Any, arguments: Any):
+    agent = Agent(scripted([call('ask', '1', question='?')], 'done'), toolsets=[external('ask')])
+    log = tmp_path / 'audit.jsonl'
+    controller = ApprovalController(
+        ui=RecordingUI(ApprovalDecision(approved=True, override_args=arguments)),
+        policy={'ask': {'approval': 'required'}},
+        audit=JsonlAuditSink(log, key=b'k' * 32),
+    )
+
+    agent.run_sync(
+        'go', deferred_tool_handler=approval_handler(controller, external={'ask': lambda question: question})
+    )
+
+    found = verify(log, key=b'k' * 32)
+    assert found.is_intact
+    assert (found.head.lines, found.unfinished) == (2, ())

@@ -93,16 +93,17 @@ class Batch:
     def _settle(self, call: ToolCallPart, request: ApprovalRequest, decision: ApprovalDecision) -> None:
         """Answer an approval, bound to what the tool will get."""
         if decision.approved and decision.override_args is not None:
+            given = decision.override_args
             try:
-                args = validated(self.ctx, call.tool_name, decision.override_args)
+                args = validated(self.ctx, call.tool_name, given)
             except ValueError as error:
                 decision = ApprovalDecision(
                     approved=False, note=f"The approver's arguments cannot be used: {error}. The call was not run."
                 )
-                self.controller.record_outcome(request, 'refused')
+                refused = request.model_copy(update={'args': given})
+                self.controller.record_outcome(refused, 'refused')
             else:
-                bound = decision.model_copy(update={'override_args': args})
-                self.results.metadata[call.tool_call_id] = bind(self.controller, request, bound)
+                self.results.metadata[call.tool_call_id] = bind(self.controller, request, decision, args)
         elif decision.approved:
             self.results.metadata[call.tool_call_id] = bind(self.controller, request, decision)
         self.results.approvals[call.tool_call_id] = approval(decision)
@@ -144,14 +145,14 @@ class Batch:
         args = request.args
         if decision.override_args is not None:
             args = decision.override_args
+            request = request.model_copy(update={'args': args})
             problem = unfit(self.ctx, call.tool_name, args)
             if problem is not None:
                 self.controller.record_outcome(request, 'refused')
                 self.results.calls[call.tool_call_id] = failure(f"The approver's arguments cannot be used: {problem}.")
                 return
         result, is_done = await carry_out(self.ctx, self.external, call.tool_name, args)
-        outcome = request.model_copy(update={'args': args})
-        self.controller.record_outcome(outcome, 'executed' if is_done else 'failed')
+        self.controller.record_outcome(request, 'executed' if is_done else 'failed')
         self.results.calls[call.tool_call_id] = result
 
 

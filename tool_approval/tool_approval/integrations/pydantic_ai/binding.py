@@ -26,16 +26,29 @@ watched: ContextVar[str | None] = ContextVar('tool_approval_watched', default=No
 """The call that a handler stands around: an `ApprovalToolset` inside leaves the log and the notice to it."""
 
 
-def bind(controller: ApprovalController, request: ApprovalRequest, decision: ApprovalDecision) -> dict[str, Any]:
+def bind(
+    controller: ApprovalController,
+    request: ApprovalRequest,
+    decision: ApprovalDecision,
+    changed: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """The metadata that a tool is given with its approval.
 
+    Args:
+        controller: Who decided.
+        request: What was decided.
+        decision: The approval.
+        changed: What the tool makes of the approver's arguments, where these replace the request's.
+
     Returns:
-        The binding under `tool_approval`: `digest`, `bound_to`, `has_changed_arguments`. And what the tool asked to be
-        granted, as `granted_capabilities`.
+        The binding under `tool_approval`: `digest` of what may run, `decided`, the digest that the log has of the
+        decision, `bound_to`, `has_changed_arguments`. And what the tool asked to be granted, as `granted_capabilities`.
     """
     args = request.args if decision.override_args is None else decision.override_args
+    decided = controller.digest(request.tool_name, args, request.bound_to)
     binding = {
-        'digest': controller.digest(request.tool_name, args, request.bound_to),
+        'digest': decided if changed is None else controller.digest(request.tool_name, changed, request.bound_to),
+        'decided': decided,
         'bound_to': dict(request.bound_to),
         'has_changed_arguments': decision.override_args is not None,
     }
@@ -49,6 +62,12 @@ def find_binding(ctx: RunContext[Any]) -> Mapping[str, Any] | None:
     metadata: object = ctx.tool_call_metadata
     binding = cast('Mapping[str, object]', metadata).get(BINDING_KEY) if isinstance(metadata, Mapping) else None
     return cast('Mapping[str, Any]', binding) if isinstance(binding, Mapping) else None
+
+
+def approved_digest(binding: Mapping[str, Any] | None) -> str | None:
+    """The digest that the log has of the decision, or `None` if there is no sound binding."""
+    digest: object = binding.get('decided') if binding is not None else None
+    return digest if isinstance(digest, str) else None
 
 
 def is_approved(

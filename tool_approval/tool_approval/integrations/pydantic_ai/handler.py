@@ -15,10 +15,10 @@ from tool_approval.request import ApprovalRequest
 
 from .arguments import as_json
 from .batch import Batch
-from .binding import CHANGED, find_binding, is_approved, watched
+from .binding import CHANGED, approved_digest, find_binding, is_approved, watched
 from .external import External
 from .frame import Frame, Session
-from .results import refuse, with_notice
+from .results import Refusal, refuse, with_notice
 
 Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -71,18 +71,23 @@ class ApprovalHandler:
         """Run what was approved, and only that; write down what came of it."""
         binding = find_binding(ctx)
         request = self._executing(ctx, call, args, binding)
+        # The decision's own, so that the log has them in a pair: a model may have been shown in another form.
+        digest = approved_digest(binding)
         if binding is None or not is_approved(self.controller, binding, call.tool_name, args):
-            self.controller.record_outcome(request, 'refused')
+            self.controller.record_outcome(request, 'refused', digest=digest)
             return refuse(CHANGED)
         token = watched.set(call.tool_call_id)
         try:
             result = await run(args)
         except BaseException as error:
-            self.controller.record_outcome(request, 'failed', error=error)
+            self.controller.record_outcome(request, 'failed', error=error, digest=digest)
             raise
         finally:
             watched.reset(token)
-        self.controller.record_outcome(request, 'executed')
+        if isinstance(result, Refusal):
+            self.controller.record_outcome(request, 'failed', digest=digest)
+            return result
+        self.controller.record_outcome(request, 'executed', digest=digest)
         if self.tells_changes and binding.get('has_changed_arguments') is True:
             return with_notice(result, request.args)
         return result
@@ -100,7 +105,7 @@ def executing_request(
     args: Mapping[str, Any],
     binding: Mapping[str, Any] | None,
 ) -> ApprovalRequest:
-    """What identifies the call that executes, in the log: the digest is that of its decision."""
+    """What identifies the call that executes, in the log."""
     try:
         values = as_json(args)
     except NotCanonicalError:
@@ -108,6 +113,7 @@ def executing_request(
     return ApprovalRequest(
         tool_name=tool_name,
         args=values,
+        description=tool_name,
         payload={},
         tool_call_id=tool_call_id,
         bound_to=binding.get('bound_to', {}) if binding is not None else {},

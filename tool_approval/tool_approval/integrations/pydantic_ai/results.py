@@ -31,6 +31,12 @@ def failure(message: str) -> Any:
     return TOOL_FAILED(message) if TOOL_FAILED is not None else message
 
 
+class Refusal(str):
+    """A refusal in place of a tool's result, on hosts that cannot mark a result as failed: nothing has run."""
+
+    __slots__ = ()
+
+
 def refuse(message: str) -> str:
     """Tell the model, in place of a tool's result, that a call was refused.
 
@@ -42,11 +48,13 @@ def refuse(message: str) -> str:
     """
     if TOOL_FAILED is not None:
         raise TOOL_FAILED(message)
-    return message
+    return Refusal(message)
 
 
 def with_notice(result: Any, args: Mapping[str, Any]) -> Any:
     """A tool's result that also tells the model which arguments it really ran with."""
+    if isinstance(result, Refusal):
+        return result
     changed = canonical_json(args)
     notice = f'The approver changed the arguments of this call. It ran with: {changed}'
     if isinstance(result, ToolReturn):

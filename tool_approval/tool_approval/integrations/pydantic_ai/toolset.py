@@ -11,12 +11,13 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from tool_approval.config import Default
 from tool_approval.controller import ApprovalController
+from tool_approval.entries import Outcome
 from tool_approval.errors import NotCanonicalError
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.verdict import ApprovalResult, make_request
 
 from .arguments import as_json
-from .binding import CHANGED, find_binding, is_approved, watched
+from .binding import CHANGED, approved_digest, find_binding, is_approved, watched
 from .frame import Frame, Session, tool_facts
 from .logic import logic_of
 from .requests import REQUEST_KEY
@@ -106,23 +107,25 @@ class ApprovalToolset(WrapperToolset[Any]):
     ) -> Any:
         binding = find_binding(ctx)
         if binding is not None and not is_approved(self.controller, binding, name, tool_args, verdict.bound_to):
-            self._record(request, 'refused')
+            self._record(request, 'refused', approved_digest(binding))
             return refuse(CHANGED)
         try:
             result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
         except BaseException as error:
-            self._record(request, 'failed', error)
+            self._record(request, 'failed', approved_digest(binding), error)
             raise
-        self._record(request, 'executed')
+        self._record(request, 'executed', approved_digest(binding))
         is_changed = binding is not None and binding.get('has_changed_arguments') is True
         if is_changed and self.tells_changes and watched.get() != ctx.tool_call_id:
             return with_notice(result, as_json(tool_args))
         return result
 
-    def _record(self, request: ApprovalRequest, outcome: Any, error: BaseException | None = None) -> None:
+    def _record(
+        self, request: ApprovalRequest, outcome: Outcome, digest: str | None, error: BaseException | None = None
+    ) -> None:
         # A refusal is recorded by the handler around it too, as a failure: the log has the reason only from here.
         if watched.get() != request.tool_call_id or outcome == 'refused':
-            self.controller.record_outcome(request, outcome, error=error)
+            self.controller.record_outcome(request, outcome, error=error, digest=digest)
 
 
 def _conventional(request: ApprovalRequest) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The table: for each program, the options that run something or write somewhere.
 
-From the programs' manuals: GNU coreutils 9.1, findutils 4.9, tar 1.34, git 2.39, curl 7.88, rsync 3.2, OpenSSH 9.2 and
-those of the other programs' current releases. A long option is met by every abbreviation of it.
+Written from what is known of these programs' manuals, and not checked against each release of each: an option that is
+missing here does not lift a pre-approval. A long option is met by every abbreviation of it.
 """
 
 from __future__ import annotations
