@@ -74,3 +74,32 @@ def test_ten_thousand_rules_are_ordered_as_ten_are():
 
     assert decides.explain('program77x; program9999x').decision == 'allow'
     assert decides.explain('program77x; rm a').decision == 'block'
+
+
+def test_a_word_that_only_begins_like_the_pattern_is_not_approved():
+    assert decision('git status', *unasked('git status')) == 'allow'
+    assert decision('git status$a', *unasked('git status')) == 'ask'
+
+
+@pytest.mark.parametrize('command', ['runs "rm$a"', 'runs rm$a b'])
+def test_an_argument_that_may_be_something_blocked_is_asked_about(command):
+    assert decision(command, *blocked('rm'), default=OPEN) == 'ask'
+
+
+@pytest.mark.parametrize('command', ['runs git status', 'runs "git status; ls"'])
+def test_an_argument_that_is_another_sub_command_than_the_blocked_is_not_asked_about(command):
+    assert decision(command, *blocked('git push'), default=OPEN) == 'allow'
+
+
+@pytest.mark.parametrize('command', ['git --unknown push', 'git --unknown value push', 'git -c a=b --unknown push'])
+def test_an_option_that_nobody_knows_may_or_may_not_take_the_next_word(command):
+    assert decision(command, *blocked('git push'), default=OPEN) == 'block'
+
+
+def test_options_in_front_of_nothing_are_no_sub_command():
+    assert decision('unknown -a -b', *blocked('unknown push'), default=OPEN) == 'allow'
+
+
+def test_a_blocked_letter_is_found_among_others():
+    assert decision('git push -uf a', *blocked('git push -f'), default=OPEN) == 'block'
+    assert decision('git push a -u', *blocked('git push -f'), default=OPEN) == 'allow'

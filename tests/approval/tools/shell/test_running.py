@@ -1,13 +1,14 @@
 """Commands are run for real: what they cannot do to whom runs them."""
 
 import asyncio
+import io
 import os
 import resource
 import subprocess
 import time
 
 import pytest
-from tool_approval.tools.shell import ShellTool
+from tool_approval.tools.shell import ShellTool, running
 
 from .parts import OPEN
 
@@ -189,3 +190,53 @@ def test_a_hundred_at_once_keep_to_themselves(tmp_path):
     assert living('sleep 4247') == []
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
     assert len(os.listdir('/proc/self/fd')) < 60
+
+
+@pytest.mark.parametrize(('timeout_s', 'command', 'shown'), [(30, 'echo a; exit 3', 'a\n[exit status 3]'),
+                                                             (0.3, 'sleep 4249', '[ended: it took longer than 0.3 s]')])  # fmt: skip
+def test_the_end_is_seen_without_descriptors_of_processes(tmp_path, monkeypatch, timeout_s, command, shown):
+    monkeypatch.delattr(os, 'pidfd_open', raising=False)
+
+    assert run(tmp_path, command, timeout_s).for_model() == shown
+    assert living('sleep 4249') == []
+
+
+def closed(argv, stdout=None):
+    """What is taken of a process that has ended before anybody read a byte; `stdout` stands for its pipe."""
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, start_new_session=True)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    if stdout is not None:
+        process.stdout.close()
+        process.stdout = io.FileIO(stdout)
+
+    async def main():
+        ending = running._Running(process, 'mine', 4096)
+        ending.close()
+        return ending.stdout.text()
+
+    return asyncio.run(main())
+
+
+def test_what_was_written_before_the_end_is_taken_after_it():
+    assert closed(['printf', 'abc']) == 'abc'
+
+
+def test_a_pipe_that_somebody_holds_open_does_not_hold_up_the_end():
+    read, write = os.pipe()
+    try:
+        assert closed(['true'], read) == ''
+    finally:
+        os.close(write)
+
+
+def test_of_an_output_without_end_no_more_is_taken_than_a_pipe_holds(monkeypatch):
+    monkeypatch.setattr(running, '_CHUNK', 16)
+
+    assert closed(['printf', '%1000s']) == ' ' * 32 * 16
+
+
+def test_an_output_that_cannot_be_read_has_ended():
+    main, terminal = os.openpty()
+    os.close(terminal)
+
+    assert closed(['true'], main) == ''

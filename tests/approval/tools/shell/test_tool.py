@@ -4,6 +4,7 @@ import os
 import pytest
 from tool_approval.testing import ScriptedUI
 from tool_approval.tools.shell import ShellTool
+from tool_approval.tools.shell import tool as tool_module
 
 from tool_approval import (
     ApprovalBlocked,
@@ -141,3 +142,12 @@ def test_a_redirection_is_unasked_where_the_file_sandbox_says_so(tmp_path):
     assert check(tool, 'echo b > a') is None
     assert check(tool, 'echo b > c') is not None
     assert check(tool, 'cd x; echo b > a') is not None
+
+
+def test_without_bash_nothing_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(tool_module, '_SHELLS', (str(tmp_path / 'bash'),))
+
+    result = asyncio.run(ShellTool({'default': OPEN}, cwd=tmp_path).run('touch a'))
+
+    assert result.for_model() == 'The command was not run: there is no bash'
+    assert os.listdir(tmp_path) == []

@@ -163,16 +163,14 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
     if len(words) < len(wanted) or not all(word.is_fixed for word in words[: len(wanted)]):
         return False
     first = words[0].value
-    if first != wanted[0] and trusted_name(first) != wanted[0]:
-        return False
-    return all(word.value == each for word, each in zip(words[1:], wanted[1:], strict=False))
+    return wanted[0] in (first, trusted_name(first)) and all(
+        word.value == each for word, each in zip(words[1:], wanted[1:], strict=False)
+    )
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Whether a guarding rule is meant, in any reading of the options between its words."""
+    """Whether a guarding rule is meant, in any reading of the options between its words. The program is the rule's."""
     wanted = rule.words[1:]
-    if guarded_name(words[0].value) != guarded_name(rule.words[0]):
-        return 'no'
     if not words[0].is_fixed:
         return 'maybe'
     known = GLOBAL_OPTIONS.get(guarded_name(words[0].value))

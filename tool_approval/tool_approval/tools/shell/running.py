@@ -144,8 +144,7 @@ class _Running:
     def _ended(self) -> None:
         if self._watch is not None:
             self._loop.remove_reader(self._watch)
-        if not self._end.done():
-            self._end.set_result(None)
+        self._end.set_result(None)
 
     def _read(self, pipe: int) -> bool:
         """Take what there is; whether there may be more."""

@@ -92,7 +92,7 @@ class ShellTool:
                 return None
             case 'block':
                 raise PermissionError(_refusal(explanation))
-            case 'ask':
+            case _:
                 return self._request(ctx.tool_name, command, explanation)
 
     def _request(self, tool_name: str, command: str, explanation: Explanation) -> ApprovalRequest:

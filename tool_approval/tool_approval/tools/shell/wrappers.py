@@ -138,10 +138,8 @@ def unwrap(words: Sequence[Word]) -> Inside | None:
     return _after_options(options, words) if options is not None else None
 
 
-def _after_options(options: _Options, words: Sequence[Word]) -> Inside | None:
+def _after_options(options: _Options, words: Sequence[Word]) -> Inside:
     at, problem = _skip(options, words)
-    if problem is None and program_name(words[0].value) == 'command' and _is_lookup(words):
-        return None
     at += options.operands
     inner = tuple(words[at:])
     if not inner:
@@ -168,10 +166,6 @@ def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...
         )
         for word in inner
     )
-
-
-def _is_lookup(words: Sequence[Word]) -> bool:
-    return len(words) > 1 and words[1].is_fixed and re.fullmatch(r'-p?[vV]+', words[1].value) is not None
 
 
 def _skip(options: _Options, words: Sequence[Word]) -> tuple[int, str | None]:

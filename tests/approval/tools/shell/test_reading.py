@@ -1,0 +1,41 @@
+import pytest
+
+from .parts import OPEN, blocked, decision, judge
+
+NOT_UNDERSTOOD = [
+    ('ls|#c\nls', 'a comment stands where bash may see none'),
+    ('(#c\nls)', 'a comment stands where bash may see none'),
+    ('\\ ', 'a part of it is not understood'),
+    ('case a in +(a)) ls;; esac', 'a pattern is not understood'),
+    ('ls a $', '$ is not understood in a command'),
+    ('&> |in=~', 'it may be an assignment'),
+    ('a[0] =1', 'an assignment is not understood'),
+    ('1<<E', 'a redirection is not understood'),
+    ('[[ a =~ (b) ]]', 'is not understood in a test'),
+    ('a=#b', 'a word begins with `#`'),
+    ('echo "a\\\nb"', 'a text in double quotes is not understood'),
+    ('echo "$a\\\n"', 'a text in double quotes is not understood'),
+    ('echo a$"', 'a text in double quotes is not understood'),
+    ('echo a$', 'a word is not understood'),
+]
+
+
+@pytest.mark.parametrize(('command', 'problem'), NOT_UNDERSTOOD, ids=ascii)
+def test_what_is_not_understood_is_asked_about_and_named(command, problem):
+    explanation = judge(default=OPEN).explain(command)
+
+    assert explanation.decision == 'ask'
+    assert any(problem in part.reason for part in explanation.parts), [part.reason for part in explanation.parts]
+
+
+def test_a_script_in_a_script_is_followed_only_so_deep():
+    explanation = judge(*blocked('rm'), default=OPEN).explain('eval ' * 8 + 'rm a')
+    deeper = judge(*blocked('rm'), default=OPEN).explain('eval ' * 9 + 'rm a')
+
+    assert explanation.decision == 'block'
+    assert deeper.decision == 'ask'
+    assert any(part.reason == 'not understood: scripts within scripts' for part in deeper.parts)
+
+
+def test_a_wrapper_of_assignments_alone_is_judged_by_itself():
+    assert decision('sudo A=1', default=OPEN) == 'ask'
