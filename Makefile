@@ -24,6 +24,8 @@ $(BOOT)/bin/hatch:
 
 .hatch/.installed: pyproject.toml pydantic_ai_slim/pyproject.toml tool_approval/pyproject.toml | $(BOOT)/bin/hatch
 	@$(HATCH) env create default
+	@# As it is published, without the partner it names: the compatibility layer takes that one's place.
+	@$(RUN) python -m pip install --quiet --no-deps 'pydantic-ai-filesystem-sandbox==0.9.0'
 	@touch $@
 
 install: .hatch/.installed ## Create the development environment

@@ -492,3 +492,25 @@ def test_a_loop_that_is_closed_before_its_question_could_not_be_asked_is_left_al
     threads_module._STARTS.start(lambda: None, fail=closed)  # pyright: ignore[reportPrivateUsage]
 
     assert failures == ["can't start new thread"]
+
+
+def test_a_question_that_comes_while_a_thread_is_started_gets_its_own_from_that_one(monkeypatch: pytest.MonkeyPatch):
+    starts = threads_module._Starts()  # pyright: ignore[reportPrivateUsage]
+    start = threading.Thread.start
+    first, second = threading.Event(), threading.Event()
+    failures: list[Exception] = []
+
+    def interrupted(thread: threading.Thread) -> None:
+        if not second_asked:
+            second_asked.append(True)
+            starts.start(second.set, fail=failures.append)
+        start(thread)
+
+    second_asked: list[bool] = []
+    monkeypatch.setattr(threading.Thread, 'start', interrupted)
+
+    starts.start(first.set, fail=failures.append)
+
+    assert first.wait(30)
+    assert second.wait(30)
+    assert failures == []

@@ -198,3 +198,9 @@ def test_a_tool_whose_schema_has_no_json_form_is_known_by_no_definition():
     ctx: Any = SimpleNamespace(tool_manager=SimpleNamespace(tools={'odd': tool}))
 
     assert tool_facts(ctx, 'odd', is_lasting=True) == {'tool_digest': None}
+
+
+def test_a_refusal_is_told_without_a_notice_of_changed_arguments(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr('tool_approval.integrations.pydantic_ai.results.TOOL_FAILED', None)
+
+    assert with_notice(refuse('not this one'), {'path': 'b'}) == 'not this one'

@@ -1,15 +1,17 @@
 """What a policy states, what a function excludes, and whose session it is, also where nobody says so at the call."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
+from tool_approval.integrations.pydantic_ai.logic import logic_of
 from tool_approval.testing import RecordingUI, ScriptedUI
 
-from tests.loop.scripted import call, scripted
+from tests.loop.scripted import call, returns, scripted
 from tool_approval import (
     ApprovalController,
     ApprovalDenied,
@@ -82,3 +84,31 @@ def test_what_a_function_excludes_is_excluded_whoever_asks(is_wrapped: bool):
 
 def _mail(to: str, body: str) -> str:
     return f'mailed {to}'
+
+
+def test_a_bare_tool_whose_function_blocks_the_call_is_denied_and_nobody_is_asked():
+    ui = RecordingUI(True)
+    agent = Agent(scripted([call('_forbidden', '1')], 'done'))
+    agent.tool_plain(requires_approval=True)(_forbidden)
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController('approve_all', ui=ui)))
+
+    assert ui.requests == []
+    assert returns(result.all_messages())['1'] == ('not on Sundays', 'denied')
+
+
+def _forbidden() -> str:
+    raise AssertionError
+
+
+def _never(ctx: Any) -> None:
+    raise PermissionError('not on Sundays')
+
+
+_forbidden.check_approval = _never  # type: ignore[attr-defined]
+
+
+def test_a_tool_without_a_function_has_no_logic_of_its_own():
+    tool: Any = SimpleNamespace()
+
+    assert list(logic_of(None, tool)) == []
