@@ -12,6 +12,7 @@ from tool_approval import (
     ApprovalRequest,
     ApprovalResult,
     AuditError,
+    execute_tool,
     requires_approval,
 )
 
@@ -292,3 +293,22 @@ def test_what_the_tool_blocks_by_the_time_it_is_approved_does_not_run():
 
     assert tool.ran == []
     assert [entry.get('outcome', entry.get('note')) for entry in sink.entries] == [None, 'refused', 'too late']
+
+
+def test_what_the_tool_declares_must_hold_also_where_the_approver_changed_the_arguments():
+    seen = {'content': 'old'}
+    ran = []
+
+    def write(path):
+        ran.append(path)
+
+    write.check_approval = lambda ctx: ApprovalRequest(tool_name='write', args=ctx.args, bound_to=dict(seen))
+
+    def change(request):
+        seen['content'] = 'new'
+        return ApprovalDecision(approved=True, override_args={'path': 'b'})
+
+    with pytest.raises(ApprovalDenied, match='changed after it was approved'):
+        asyncio.run(execute_tool(write, 'write', {'path': 'a'}, ApprovalController(ui=RecordingUI(change))))
+
+    assert ran == []

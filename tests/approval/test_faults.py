@@ -6,7 +6,7 @@ import threading
 import pytest
 from tool_approval.audit import JsonlAuditSink, verify
 from tool_approval.storage import FileApprovalStore
-from tool_approval.testing import RecordingUI
+from tool_approval.testing import RecordingUI, approve_all
 
 from tool_approval import (
     ApprovalController,
@@ -14,6 +14,7 @@ from tool_approval import (
     ApprovalDenied,
     ApprovalMemory,
     ApprovalPresentation,
+    ApprovalRequest,
     RememberOption,
     StoreError,
     execute_tool,
@@ -435,3 +436,27 @@ def test_a_log_that_cannot_be_written_denies_and_the_next_call_works(monkeypatch
     assert ran == ['a']
     finding = verify(tmp_path / 'audit.jsonl', key=KEY)
     assert (finding.is_intact, finding.head.lines, finding.unfinished) == (True, 2, ())
+
+
+def test_a_presenter_that_hangs_past_the_timeout_denies_and_the_next_request_works():
+    released = asyncio.Event()
+
+    async def hanging(request):
+        await released.wait()
+        raise AssertionError
+
+    ui = approve_all()
+    controller = ApprovalController(ui=ui, presenters={'slow': hanging}, timeout=0.05)
+
+    async def main():
+        slow = await controller.request_approval(ApprovalRequest(tool_name='slow'))
+        return slow, await controller.request_approval(ApprovalRequest(tool_name='quick'))
+
+    slow, quick = asyncio.run(main())
+
+    assert (slow.approved, slow.note) == (
+        False,
+        'What to decide on could not be shown (TimeoutError), so the call was denied.',
+    )
+    assert quick.approved
+    assert [request.tool_name for request in ui.requests] == ['quick']

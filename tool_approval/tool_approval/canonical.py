@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, NoReturn, cast
 
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
 from .errors import NotCanonicalError
 
 EXACT = 'exact'
@@ -80,6 +82,22 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
     if not isinstance(decoded, dict):
         raise NotCanonicalError('the arguments are no object')
     return cast('dict[str, Any]', decoded)
+
+
+def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as a host has them, as JSON values: dates as text, models as objects. A copy, at every depth.
+
+    Raises:
+        NotCanonicalError: A value has no JSON form, or no single one.
+    """
+    try:
+        made = cast('dict[str, Any]', to_jsonable_python(dict(values), inf_nan_mode='constants'))
+    except (PydanticSerializationError, UnicodeDecodeError):
+        raise NotCanonicalError('a value that JSON lacks') from None
+    except (ValueError, RecursionError):
+        raise NotCanonicalError('nested too deeply, or within itself') from None
+    canonical_json(made)
+    return made
 
 
 def copied(value: Any) -> Any:

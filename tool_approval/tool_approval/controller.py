@@ -60,7 +60,8 @@ class ApprovalController:
             memory: What is remembered; a new one, for this process, if `None`.
             audit: Where every decision and outcome is written down, before the call runs.
             presenters: By tool name: makes what is shown, when somebody is about to be asked.
-            timeout: How long a person may take, in seconds; afterwards the request is denied.
+            timeout: How long a person, and before that a presenter, may take, in seconds; afterwards the request is
+                denied.
             key: The secret that approvals are bound to arguments with. Give a lasting one where a run is stopped in
                 one process and resumed in another.
             now: The clock.
@@ -297,7 +298,8 @@ class ApprovalController:
         presenter = self._presenters.get(request.tool_name)
         if presenter is None or request.presentation is not None:
             return _copied(request)
-        presentation = await call(presenter, _copied(request))
+        async with asyncio.timeout(self._timeout_s):
+            presentation = await call(presenter, _copied(request))
         if presentation is not None and not isinstance(presentation, ApprovalPresentation):
             raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
         return _copied(request).model_copy(update={'presentation': presentation})

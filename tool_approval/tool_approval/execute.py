@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
-
+from .canonical import as_json
 from .controller import ApprovalController
 from .errors import ApprovalBlocked, ApprovalDenied, NotCanonicalError
 from .request import ApprovalContext, ApprovalRequest
@@ -59,15 +58,14 @@ async def execute_tool(
     if decision.override_args is not None:
         arguments = dict(decision.override_args)
         request = request.model_copy(update={'args': _as_json(arguments)})
+        approved = _digest(controller, request)
         context = context.model_copy(update={'args': request.args})
     # The tool is asked again: about changed arguments, and whether what it bound the approval to still holds.
     verdict = await controller.judge(context, logic=[func], default=default)
     if verdict.is_blocked:
         controller.record_outcome(request, 'refused')
         _refuse(controller, request, verdict)
-    if decision.override_args is None and not controller.is_bound(
-        approved, name, _as_json(arguments), verdict.bound_to
-    ):
+    if not controller.is_bound(approved, name, _as_json(arguments), verdict.bound_to):
         # Attack: the caller, or the tool's own check, holds the same nested objects (test_attacks.py).
         controller.record_outcome(request, 'refused')
         raise ApprovalDenied(name, 'the call changed after it was approved')
@@ -100,7 +98,7 @@ async def _call(func: Callable[..., Any], args: dict[str, Any]) -> Any:
 
 def _as_json(args: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return to_jsonable_python(args, inf_nan_mode='constants')
-    except (PydanticSerializationError, ValueError, RecursionError):
+        return as_json(args)
+    except NotCanonicalError:
         # Left as it is, the controller finds it cannot be judged and denies it.
         return dict(args)

@@ -11,8 +11,8 @@ from pydantic_ai.messages import ToolReturn
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.canonical import as_json
 from tool_approval.integrations.pydantic_ai import approval_handler
-from tool_approval.integrations.pydantic_ai.arguments import as_json
 from tool_approval.integrations.pydantic_ai.binding import BINDING_KEY, bind, is_approved
 from tool_approval.integrations.pydantic_ai.results import refuse, with_notice
 from tool_approval.storage import FileApprovalStore

@@ -2,15 +2,16 @@ import asyncio
 import os
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, DeferredToolRequests, RunContext, RunUsage
+from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai_deferred import Agent as DeferredAgent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, collect_approvals_sync
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.tools.shell import ShellTool
 
-from tool_approval import ApprovalController, ApprovalDecision
+from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision
 
 RULES = {'rules': [{'pattern': 'echo', 'approval': False}, {'pattern': 'rm', 'allowed': False}]}
 
@@ -79,6 +80,106 @@ def test_without_approval_a_blocked_command_is_still_refused(tmp_path):
 
     with pytest.raises(PermissionError, match='the rule `rm` blocks it'):
         asyncio.run(toolset.run_shell('rm kept'))
+
+
+def returned(messages):
+    return next(part.content for message in messages for part in message.parts if part.part_kind == 'tool-return')
+
+
+def says(command):
+    def respond(messages, info):
+        if any(part.part_kind == 'tool-return' for part in messages[-1].parts):
+            return ModelResponse(parts=[TextPart('done')])
+        return ModelResponse(parts=[ToolCallPart('run_shell', {'command': command}, tool_call_id='1')])
+
+    return FunctionModel(respond)
+
+
+def test_without_an_approval_toolset_what_needs_approval_leaves_the_run_instead_of_running(tmp_path):
+    agent = Agent(
+        says('touch made'),
+        toolsets=[ShellToolset(ShellTool(RULES, cwd=tmp_path))],
+        output_type=[str, DeferredToolRequests],
+    )
+
+    output = asyncio.run(agent.run('go')).output
+
+    assert isinstance(output, DeferredToolRequests)
+    assert output.metadata['1']['approval_description'] == 'Run: touch made'
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize('approved', [True, False])
+def test_without_an_approval_toolset_a_handler_is_asked(tmp_path, approved):
+    person = Person(approved)
+    agent = DeferredAgent(
+        says('touch made'),
+        toolsets=[ShellToolset(ShellTool(RULES, cwd=tmp_path))],
+        deferred_tool_handler=approval_handler(ApprovalController(ui=person)),
+    )
+
+    asyncio.run(agent.run('go'))
+
+    assert os.listdir(tmp_path) == (['made'] if approved else [])
+    [request] = person.asked
+    assert request.presentation.content == 'touch made'
+
+
+@pytest.mark.parametrize(('command', 'output'), [('echo hello', 'hello'), ('rm kept', 'the rule `rm` blocks it')])
+def test_without_an_approval_toolset_the_rules_hold_all_the_same(tmp_path, command, output):
+    (tmp_path / 'kept').touch()
+    agent = Agent(says(command), toolsets=[ShellToolset(ShellTool(RULES, cwd=tmp_path))])
+
+    result = asyncio.run(agent.run('go'))
+
+    assert output in returned(result.all_messages())
+    assert os.listdir(tmp_path) == ['kept']
+
+
+def test_an_approval_given_for_another_directory_does_not_hold(tmp_path):
+    """Stopped under one working directory, resumed under another."""
+    (tmp_path / 'here').mkdir()
+    (tmp_path / 'there').mkdir()
+    controller = ApprovalController('approve_all')
+
+    def agent(directory):
+        toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path / directory))
+        return Agent(says('touch made'), toolsets=[toolset], output_type=[str, DeferredToolRequests])
+
+    stopped = asyncio.run(agent('here').run('go'))
+    answers = collect_approvals_sync(stopped.output, controller=controller)
+
+    result = asyncio.run(agent('there').run(message_history=stopped.all_messages(), deferred_tool_results=answers))
+
+    assert 'changed after it was approved' in returned(result.all_messages())
+    assert os.listdir(tmp_path / 'there') == []
+
+
+def test_what_a_policy_pre_approves_runs_unasked(tmp_path):
+    controller = ApprovalController('strict', policy={'run_shell': {'approval': 'none'}})
+    toolset = ApprovalToolset(ShellToolset(ShellTool(RULES, cwd=tmp_path)), controller)
+
+    asyncio.run(Agent(says('touch made'), toolsets=[toolset]).run('go'))
+
+    assert os.listdir(tmp_path) == ['made']
+
+
+def test_a_check_lets_one_command_run_and_no_other(tmp_path):
+    toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path))
+
+    async def main():
+        ctx = RunContext(deps=None, model=says(''), usage=RunUsage())
+        tool = (await toolset.get_tools(ctx))['run_shell']
+        toolset.check_approval(ApprovalContext(tool_name='run_shell', args={'command': 'touch made'}))
+        await toolset.call_tool('run_shell', {'command': 'touch made'}, ctx, tool)
+        (tmp_path / 'made').unlink()
+        for command in ('touch made', 'touch other'):
+            with pytest.raises(ApprovalRequired):
+                await toolset.call_tool('run_shell', {'command': command}, ctx, tool)
+
+    asyncio.run(main())
+
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_tool_is_described_for_a_model(tmp_path):

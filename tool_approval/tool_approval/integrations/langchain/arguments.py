@@ -9,10 +9,8 @@ from typing import Any, TypeGuard, cast
 
 from langchain_core.tools import BaseTool, Tool
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from tool_approval.canonical import canonical_json
-from tool_approval.errors import NotCanonicalError
+from tool_approval.canonical import as_json
 
 _VARIADIC = frozenset({'args', 'kwargs'})
 """What the host calls the fields of `*args` and `**kwargs`; it passes them on only where they were given."""
@@ -67,22 +65,6 @@ def _first_name(tool: BaseTool) -> str:
     else:
         names = list(tool.args)
     return names[0] if names else 'tool_input'
-
-
-def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values in JSON form: dates as text, models as objects. A copy, at every depth.
-
-    Raises:
-        NotCanonicalError: A value has no JSON form, or no single one.
-    """
-    try:
-        made = cast('dict[str, Any]', to_jsonable_python(dict(values), inf_nan_mode='constants'))
-    except (PydanticSerializationError, UnicodeDecodeError):
-        raise NotCanonicalError('a value that JSON lacks') from None
-    except (ValueError, RecursionError):
-        raise NotCanonicalError('nested too deeply, or within itself') from None
-    canonical_json(made)
-    return made
 
 
 def _injected_names(tool: BaseTool) -> frozenset[str]:

@@ -12,11 +12,12 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
+from tool_approval.canonical import as_json
 from tool_approval.config import Default
 from tool_approval.controller import ApprovalController
 from tool_approval.request import ApprovalRequest
 
-from .arguments import as_json, read_arguments
+from .arguments import read_arguments
 from .bound import BoundTool
 from .calls import CHANGED, Allowed, Call, Refused, Settled, confirm, decide, unfit
 from .place import find_place

@@ -7,26 +7,9 @@ from typing import Any, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai.toolsets import ToolsetTool
-from pydantic_core import PydanticSerializationError, ValidationError, to_jsonable_python
+from pydantic_core import ValidationError
 
-from tool_approval.canonical import canonical_json
-from tool_approval.errors import NotCanonicalError
-
-
-def as_json(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Validated arguments as JSON values: dates as text, models as objects. A copy, at every depth.
-
-    Raises:
-        NotCanonicalError: A value has no JSON form, or no single one.
-    """
-    try:
-        values = cast('dict[str, Any]', to_jsonable_python(dict(args), inf_nan_mode='constants'))
-    except (PydanticSerializationError, UnicodeDecodeError):
-        raise NotCanonicalError('a value that JSON lacks') from None
-    except (ValueError, RecursionError):
-        raise NotCanonicalError('nested too deeply, or within itself') from None
-    canonical_json(values)
-    return values
+from tool_approval.canonical import as_json
 
 
 def possible_forms(args: Mapping[str, Any]) -> list[dict[str, Any]]:

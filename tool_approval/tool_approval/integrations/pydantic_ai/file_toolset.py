@@ -10,12 +10,12 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
+from tool_approval.canonical import as_json
 from tool_approval.errors import NotCanonicalError
 from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, FileTools, SandboxConfig
 
-from .arguments import as_json
 from .binding import CHANGED, find_binding
 from .requests import REQUEST_KEY
 from .results import refuse

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.messages import ToolCallPart
 
+from tool_approval.canonical import as_json
 from tool_approval.controller import ApprovalController
 from tool_approval.errors import NotCanonicalError
 from tool_approval.request import ApprovalRequest
 
-from .arguments import as_json
 from .batch import Batch
 from .binding import CHANGED, approved_digest, find_binding, is_approved, watched
 from .external import External

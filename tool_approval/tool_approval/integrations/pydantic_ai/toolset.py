@@ -9,6 +9,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, UserError
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from tool_approval.canonical import as_json
 from tool_approval.config import Default
 from tool_approval.controller import ApprovalController
 from tool_approval.entries import Outcome
@@ -16,7 +17,6 @@ from tool_approval.errors import NotCanonicalError
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.verdict import ApprovalResult, make_request
 
-from .arguments import as_json
 from .binding import CHANGED, approved_digest, find_binding, is_approved, watched
 from .frame import Frame, Session, tool_facts
 from .logic import logic_of
