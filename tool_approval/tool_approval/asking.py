@@ -142,6 +142,8 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
     kinds = {EXACT, *(option.kind for option in request.remember_options)}
     if decision.remember != 'none' and decision.remember_option not in kinds:
         raise _NoDecision('an option to remember that was not offered')
+    if decision.note is None and decision.decided_by is None:
+        return decision
     return decision.model_copy(update={'note': _whole(decision.note), 'decided_by': _whole(decision.decided_by)})
 
 

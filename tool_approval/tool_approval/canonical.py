@@ -169,17 +169,21 @@ _ENCODER = json.JSONEncoder(
 _LEAVES = frozenset({str, int, float, bool, type(None)})
 """What has no keys; most values are of these types, and need no closer look."""
 
+_SEQUENCES = frozenset({list, tuple})
+"""What holds values without keys; most such values are of just these types."""
+
 
 def _check_keys(value: object) -> None:
     # The encoder would turn 1, True and None into strings, and they would meet the strings of that name.
     # A mapping's own type is asked first, as `isinstance` is slow for an abstract one.
-    if type(value) is dict or isinstance(value, Mapping):
+    kind = type(value)
+    if kind is dict or (kind not in _SEQUENCES and isinstance(value, Mapping)):
         for key, item in cast('Mapping[object, object]', value).items():
-            if not isinstance(key, str):
+            if type(key) is not str and not isinstance(key, str):
                 raise NotCanonicalError(f'a key of type {type(key).__name__}')
             if type(item) not in _LEAVES:
                 _check_keys(item)
-    elif isinstance(value, list | tuple):
+    elif kind in _SEQUENCES or isinstance(value, list | tuple):
         for item in cast('list[object]', value):
             if type(item) not in _LEAVES:
                 _check_keys(item)

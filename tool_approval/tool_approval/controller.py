@@ -272,7 +272,8 @@ class ApprovalController:
             note = 'The decision could not be written to the audit log, so the call was denied.'
             return ApprovalDecision(approved=False, note=note, decided_by='audit', decided_at=self._now())
         # After the log: what is remembered was written down, whatever happens in between.
-        self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
+        if decision.remember != 'none':
+            self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
         return decision
 
     def _judged_again(self, request: ApprovalRequest, decision: ApprovalDecision) -> ApprovalDecision:
