@@ -3,14 +3,20 @@ PYTHON ?= python3
 BOOT := .hatch/boot
 HATCH := HATCH_DATA_DIR=$(CURDIR)/.hatch/data $(BOOT)/bin/hatch
 RUN := $(HATCH) run
+RELEASE := $(HATCH) run release:python -m tests.release
 DISTRIBUTIONS := pydantic_ai_slim tool_approval
 ANSWERS ?=
+STORY ?= port
+RELEASE_ARGS ?=
+VERSION ?=
 MODEL ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-system demo test test-slow test-hosts test-core format format-check lint typecheck imports \
-	examples docs docs-serve build recordings bench-loop bench-approval bench-tools corpus all clean
+	examples docs docs-serve build recordings bench-loop bench-approval bench-tools bench-inbox bench-peers corpus corpus-terminal \
+	upstream-patch test-patched typecheck-patched upstream-newest release-check release-version release-tag lock test-sets licences audit-dependencies \
+	sbom bench-terminal all checks clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,13 +38,13 @@ install: .hatch/.installed ## Create the development environment
 
 install-system: ## Install what needs the system's package manager (Debian), as root
 	apt-get update
-	apt-get install --yes --no-install-recommends bubblewrap iproute2
+	apt-get install --yes --no-install-recommends bubblewrap chromium iproute2 postgresql
 
-demo: install ## Play the demo; ANSWERS=yn answers for you, MODEL=openai:... takes a real model
-	@$(RUN) python examples/port_story.py $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
+demo: install ## Play a demo, STORY=port, edit, nested or batch; ANSWERS=yn answers for you, MODEL=openai:... takes a real model
+	@$(RUN) python -m tool_approval.cli demo $(STORY) $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
 
 test: install ## Run the tests, with complete branch coverage
-	@$(RUN) pytest -m 'not slow' --cov --cov-report=term $(PYTEST_ARGS)
+	@$(RUN) pytest -m 'not slow' --numprocesses auto --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
 
 test-slow: install ## Run the tests that take minutes
 	@$(RUN) pytest -m slow $(PYTEST_ARGS)
@@ -48,7 +54,11 @@ test-hosts: install ## Run what runs on pydantic-ai-slim on other releases of it
 
 test-core: install ## Run the tests of tool_approval's core where nothing but pydantic is installed
 	@$(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \
-		--ignore tests/approval/tools --ignore tests/approval/os_sandbox $(PYTEST_ARGS)
+		--ignore tests/approval/tools --ignore tests/approval/os_sandbox --ignore tests/approval/settings \
+		--ignore tests/approval/cli --ignore tests/approval/assistant --ignore tests/approval/inbox --ignore tests/approval/ui $(PYTEST_ARGS)
+
+corpus-terminal: install ## Print how the terminal's renderer stands up to the sample attacks
+	@$(RUN) python -m tests.corpus.terminal
 
 corpus: install ## Print how the guarded tools decide the sample attacks
 	@$(RUN) python -m tests.corpus.shell
@@ -80,13 +90,46 @@ docs-serve: install ## Serve the documentation
 	@$(RUN) mkdocs serve
 
 build: install ## Build wheel and sdist of both distributions and import them from clean environments
-	@$(RUN) python tests/release/build_and_install.py $(DISTRIBUTIONS)
+	@$(RUN) python -m tests.release.build_and_install $(DISTRIBUTIONS)
+
+release-check: $(BOOT)/bin/hatch ## Check the artefacts on every Python that is present, with every extra
+	@$(RELEASE).check $(RELEASE_ARGS)
+
+release-version: $(BOOT)/bin/hatch ## Set the version to VERSION=... wherever it is stated
+	@$(RELEASE).versions --set '$(VERSION)'
+
+release-tag: $(BOOT)/bin/hatch ## Check whether the signed tag TAG=... may be released
+	@$(RELEASE).tag $(RELEASE_ARGS)
+
+lock: $(BOOT)/bin/hatch ## Resolve the sets of dependencies in requirements/ anew
+	@$(RELEASE).dependency_sets --lock
+
+test-sets: $(BOOT)/bin/hatch ## Run the tests on the minimal and the newest dependencies
+	@$(RELEASE).dependency_sets
+
+licences: $(BOOT)/bin/hatch ## Check the licences of everything that the extras bring
+	@$(RELEASE).licences
+
+audit-dependencies: $(BOOT)/bin/hatch ## Look for known vulnerabilities of the locked dependencies
+	@$(RELEASE).audit requirements/newest.txt
+
+sbom: $(BOOT)/bin/hatch ## Write a bill of materials for each distribution to dist/sbom
+	@$(RELEASE).sbom dist/sbom
 
 recordings: install ## Record the demo for README and docs
 	@$(RUN) python docs/recordings/record.py
 
 bench-loop: install ## Measure the loop against the host's own ways
 	@$(RUN) python -m benchmarks.loop
+
+bench-peers: install ## Measure other systems that ask, each in its own environment
+	@$(RUN) python -m benchmarks.peers
+
+bench-inbox: install ## Measure the inbox under load, on both stores
+	@$(RUN) python -m benchmarks.inbox
+
+bench-terminal: install ## Measure how long a large request takes to be drawn
+	@$(RUN) python -m benchmarks.terminal
 
 bench-approval: install ## Measure what the approval layer adds to a call
 	@$(RUN) python -m benchmarks.approval
@@ -95,7 +138,23 @@ bench-tools: install ## Measure the shell rules' decisions and the OS sandbox's 
 	@$(RUN) python -m benchmarks.tools_shell
 	@$(RUN) python -m benchmarks.os_sandbox
 
-all: format-check lint typecheck imports docs build test-core test-hosts test ## Everything CI requires
+upstream-patch: install ## Make the patch for Pydantic AI's own tree, and check it
+	@$(RUN) python -m upstream
+
+test-patched: install ## Run the loop's tests on Pydantic AI with the patch
+	@$(RUN) python -m upstream test $(PYTEST_ARGS)
+
+typecheck-patched: install ## Check the types of the patched signatures
+	@$(RUN) python -m upstream typecheck
+
+upstream-newest: install ## Make the patch for the newest published release
+	@$(RUN) python -m upstream newest
+
+all: install ## Everything CI requires, two targets at a time
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going checks
+	@$(MAKE) --no-print-directory test
+
+checks: format-check lint typecheck imports docs build test-core test-patched typecheck-patched test-hosts
 
 clean: ## Remove what the other targets made
 	rm -rf .hatch build dist site .coverage .hypothesis .mypy_cache .ruff_cache

@@ -1,70 +1,132 @@
-"""Play the demo in a pseudo-terminal and keep what it showed as an SVG: `make recordings`.
+"""Play the stories of the demo in a pseudo-terminal and keep what they showed as SVGs: `make recordings`.
 
-The SVG is the real program's output with the answers typed as a person would. It names no font from elsewhere.
+The SVG is the real program's output, with the answers typed as a person would. It names no font from elsewhere.
 """
 
-import io
 import re
 import sys
+import tempfile
+from collections.abc import Sequence
+from html import escape, unescape
+from itertools import groupby
 from pathlib import Path
 
 import pexpect
-from rich.console import Console
-from rich.terminal_theme import DIMMED_MONOKAI
-from rich.text import Text
+import pyte
 
-ROOT = Path(__file__).parents[2]
-COMMAND = '$ make demo'
-SVG_WITHOUT_WEB_FONTS = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
-<style>
-.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: {char_height}px;
-  line-height: {line_height}px; font-variant-east-asian: full-width; }}
-.{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: sans-serif; }}
-{styles}
-</style>
-<defs><clipPath id="{unique_id}-clip-terminal">
-<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" /></clipPath>{lines}</defs>
-{chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">{backgrounds}
-<g class="{unique_id}-matrix">{matrix}</g></g>
-</svg>
-"""
+FOLDER = Path(__file__).parent
+COLUMNS, LINES = 90, 40
+ANSWERS = {'port': ['y', 'y'], 'edit': ['y', 'y', 'n'], 'nested': ['y', 'y'], 'batch': ['o', 'y', 'y', 'y', 'n']}
+"""What is pressed in each story."""
+TITLES = {
+    'port': 'One run, two questions',
+    'edit': 'Diffs before anything changes',
+    'nested': 'An agent inside a tool',
+    'batch': 'Several calls at once',
+}
+CELL, ROW, EDGE, BAR = 8.4, 18, 14, 34
+"""Pixels: of a column and a row, around the text, and above it."""
+COLORS = {'red': '#f97583', 'green': '#85e89d', 'cyan': '#79c0ff', 'brown': '#e3b341', 'blue': '#79c0ff'}
+"""On a dark ground; whatever else the terminal shows is as bright as plain text."""
+STYLE = """text { font: 14px ui-monospace, Menlo, Consolas, monospace; fill: #d0d7de; white-space: pre }
+.title { font: bold 14px sans-serif; text-anchor: middle } .bold { font-weight: bold }"""
 
 
-def play() -> str:
-    """The demo's output, with consent to both steps."""
-    terminal = pexpect.spawn(
-        sys.executable,
-        [str(ROOT / 'examples' / 'port_story.py')],
-        encoding='utf-8',
-        timeout=60,
-        dimensions=(40, 100),
-        cwd=str(ROOT),
+class Player:
+    """One story on a screen that keeps what scrolls off."""
+
+    def __init__(self, story: str, home: str) -> None:
+        self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=1000)
+        self._stream = pyte.Stream(self._screen)
+        self._program = pexpect.spawn(
+            sys.executable,
+            ['-m', 'tool_approval.cli', 'demo', story],
+            encoding='utf-8',
+            timeout=60,
+            dimensions=(LINES, COLUMNS),
+            cwd=home,
+            env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'HOME': home, 'TERM': 'xterm-256color', 'LANG': 'C.UTF-8'},
+        )
+
+    def press(self, key: str) -> None:
+        """Wait for a question that can be answered, and press a key."""
+        while not self._is_asked():
+            self._stream.feed(self._program.read_nonblocking(4096))
+        self._program.send(key)
+        while self._is_asked():
+            self._stream.feed(self._program.read_nonblocking(4096))
+
+    def rows(self) -> list[str]:
+        """All that was shown, as SVG, once the program has ended well."""
+        while True:
+            try:
+                self._stream.feed(self._program.read_nonblocking(4096))
+            except pexpect.EOF:
+                break
+        self._program.close()
+        assert self._program.exitstatus == 0, '\n'.join(self._screen.display)
+        buffer = self._screen.buffer
+        rows = [*self._screen.history.top, *(buffer[line] for line in range(LINES))]
+        texts = [_text([row[column] for column in range(COLUMNS)]) for row in rows]
+        while not texts[-1]:
+            texts.pop()
+        return texts
+
+    def _is_asked(self) -> bool:
+        cursor = self._screen.cursor
+        return not cursor.hidden and self._screen.display[cursor.y].startswith('Approve ')
+
+
+def _text(cells: Sequence[pyte.screens.Char]) -> str:
+    shown = ''.join(cell.data for cell in cells)
+    # The person who recorded it has a name on their machine, which is nobody else's.
+    name = re.match(r'[✓✗] (\w+) (?:approved|denied)', shown)
+    kept = list(cells[: len(shown.rstrip())])
+    if name is not None:
+        kept[2 : name.end(1)] = [kept[2]._replace(data=letter) for letter in 'you']
+    return ''.join(
+        _span(look, ''.join(cell.data for cell in group))
+        for look, group in groupby(kept, key=lambda cell: (COLORS.get(cell.fg, ''), cell.bold))
     )
-    shown = ''
-    for _ in range(2):
-        terminal.expect_exact('Allow it? [y/n] ')
-        shown += terminal.before + terminal.after
-        terminal.sendline('y')
-    terminal.expect(pexpect.EOF)
-    shown += terminal.before
-    terminal.close()
-    assert terminal.exitstatus == 0, shown
-    return shown
+
+
+def _span(look: tuple[str, bool], text: str) -> str:
+    color, is_bold = look
+    attributes = (f' fill="{color}"' if color else '') + (' class="bold"' if is_bold else '')
+    return f'<tspan{attributes}>{escape(text)}</tspan>' if attributes else escape(text)
+
+
+def _svg(title: str, rows: Sequence[str]) -> str:
+    width, height = round(COLUMNS * CELL + 2 * EDGE), len(rows) * ROW + BAR + EDGE
+    lines = [
+        f'<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg"><style>{STYLE}</style>',
+        f'<rect width="{width}" height="{height}" rx="8" fill="#161b22"/>',
+        f'<text class="title" x="{width // 2}" y="22">{escape(title)}</text>',
+    ]
+    for number, row in enumerate(rows):
+        columns = len(unescape(re.sub('<[^>]*>', '', row)))
+        place = f'x="{EDGE}" y="{BAR + ROW * number + 14}" textLength="{columns * CELL:.1f}"'
+        lines += [f'<text {place}>{row}</text>'] if row else []
+    return '\n'.join([*lines, '</svg>\n'])
+
+
+def record(story: str) -> Path:
+    """Play one story, and write its SVG."""
+    with tempfile.TemporaryDirectory() as home:
+        player = Player(story, home)
+        for key in ANSWERS[story]:
+            player.press(key)
+        rows = player.rows()
+    target = FOLDER / f'{story}-story.svg'
+    target.write_text(_svg(TITLES[story], [f'$ tool-approval demo {story}', *rows]))
+    return target
 
 
 def main() -> None:
-    """Record and write."""
-    console = Console(record=True, width=100, file=io.StringIO())
-    # The path of the interpreter is this machine's own.
-    text = re.sub(r'users:\(\("[^"]*"', 'users:(("python3"', f'{COMMAND}\n{play()}')
-    console.print(Text.from_ansi(text.replace('\r', '')))
-    svg = console.export_svg(
-        title='One run, two questions', theme=DIMMED_MONOKAI, code_format=SVG_WITHOUT_WEB_FONTS, unique_id='port-story'
-    )
-    target = Path(__file__).with_name('port-story.svg')
-    target.write_text(svg)
-    print(f'written: {target.relative_to(ROOT)}')
+    """Record all of them."""
+    for story in ANSWERS:
+        target = record(story)
+        print(f'written: {target.name}, {target.stat().st_size:,} bytes')
 
 
 if __name__ == '__main__':

@@ -234,6 +234,16 @@ def test_requests_of_one_group_are_one_question():
 
 
 # E27
+def test_all_requests_of_a_response_are_one_question_for_a_ui_that_wants_them_so():
+    ui = Grouping()
+    ui.groups_responses = True
+    groups = {'a': 'g', 'b': 'h', 'c': None}
+
+    decide_all(ApprovalController(ui=ui), *(request_for(path, group_id=group) for path, group in groups.items()))
+
+    assert ui.groups == [['a', 'b', 'c']]
+
+
 def test_a_ui_that_knows_no_groups_is_asked_one_by_one():
     ui = RecordingUI()
 

@@ -274,7 +274,7 @@ def test_cancelling_the_run_withdraws_all_of_its_questions():
 @pytest.mark.parametrize(
     ('kind', 'count'), [(Sync, 1), (Sync, 3), (SyncKeyboard, 1), (SyncKeyboard, 3), (Async, 1), (Awaitable, 1)]
 )
-def test_an_interrupt_in_the_prompt_ends_the_run_and_nothing_is_decided(kind, count):
+def test_an_interrupt_in_the_prompt_ends_the_run_and_nothing_is_approved(kind, count):
     sink, memory = ListSink(), ApprovalMemory()
 
     class Interrupted(kind):
@@ -286,10 +286,36 @@ def test_an_interrupt_in_the_prompt_ends_the_run_and_nothing_is_decided(kind, co
     with pytest.raises(KeyboardInterrupt):
         decide_all(controller, *(request_for(number) for number in range(count)))
 
-    assert (sink.entries, len(memory)) == ([], 0)
+    assert sink.entries != []
+    assert not any(entry['approved'] for entry in sink.entries)
+    assert len(memory) == 0
     controller.ui = RecordingUI()
     [decision] = decide_all(controller, request_for())
     assert decision.approved
+
+
+def test_stopping_the_run_is_written_down_as_a_denial():
+    class Stops:
+        one_at_a_time = True
+
+        def choose(self, request, *, mode):
+            raise KeyboardInterrupt
+
+    entries = []
+
+    class Sink:
+        def record(self, entry):
+            entries.append(entry)
+
+    controller = ApprovalController(ui=Stops(), audit=Sink())
+    requests = [ApprovalRequest(tool_name='act', args={'n': n}) for n in range(2)]
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(controller.request_approvals(requests))
+
+    assert [(entry['approved'], entry['note'], entry['payload']) for entry in entries] == [
+        (False, 'The person stopped the run.', {'n': 0})
+    ]
 
 
 # E27

@@ -261,7 +261,7 @@ def test_check_approval_comes_before_needs_approval():
 @pytest.mark.parametrize(
     'said',
     ['yes', 1, 0, [], {}, {'description': 1}, {'description': 'a', 'payload': {}}, {'descripton': 'a'}, object()],
-    ids=repr,
+    ids=lambda said: 'object' if type(said) is object else repr(said),  # without an address
 )
 def test_what_nobody_can_read_blocks(member, said, form):
     tool = sync_and_async(**{member: lambda *args: said})[form]

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 import tool_approval.audit
+import tool_approval.inbox
 import tool_approval.testing
 
 import tool_approval
@@ -58,9 +59,35 @@ PUBLIC = {
         'ScriptedUI',
         'approve_all',
         'check_audit_sink',
+        'check_inbox_store',
         'check_store',
         'check_ui',
         'deny_all',
+    ),
+    tool_approval.inbox: (
+        'MOVES',
+        'AlreadySettled',
+        'Answer',
+        'AnswerRefused',
+        'Approver',
+        'ApproverRule',
+        'Channel',
+        'Content',
+        'Inbox',
+        'InboxEntry',
+        'InboxError',
+        'InboxStore',
+        'InboxUI',
+        'InboxUnavailable',
+        'InboxUntrusted',
+        'InvalidAnswer',
+        'NotAnApprover',
+        'OtherContent',
+        'RequestTooLarge',
+        'Row',
+        'Settled',
+        'State',
+        'UnknownRequest',
     ),
     tool_approval.audit: ('Finding', 'Head', 'JsonlAuditSink', 'load_key', 'verify', 'verify_text'),
 }

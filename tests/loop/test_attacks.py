@@ -26,14 +26,13 @@ from pydantic_ai.messages import ToolReturn
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_ai.toolsets import WrapperToolset
-from pydantic_ai_deferred import Agent, HandlerAgent, capability, install, lineage
+from pydantic_ai_deferred import HandlerAgent, capability, install, lineage
 from pydantic_ai_deferred.handler import on_loop
 from pydantic_ai_deferred.lifetime import Lifetime
 from pydantic_ai_deferred.streaming import DeclaredTools
 
+from .host import Agent, check_results
 from .scripted import Recorder, call, returns, scripted
-
-pytestmark = pytest.mark.layer_only
 
 DELETE = call('delete', '1', path='/etc')
 
@@ -109,6 +108,7 @@ def starting(delegate: Any, handler: Any) -> Agent[Any, Any]:
     return agent
 
 
+@pytest.mark.layer_only
 @pytest.mark.parametrize('own', [False, True], ids=['inherited', 'own handler'])
 @pytest.mark.parametrize('sync', [True, False])
 def test_an_answer_after_the_outer_run_was_cancelled_executes_nothing_in_a_sync_tools_thread(sync: bool, own: bool):
@@ -142,6 +142,7 @@ def test_an_answer_after_the_outer_run_was_cancelled_executes_nothing_in_a_sync_
     assert ran == []
 
 
+@pytest.mark.layer_only
 @pytest.mark.parametrize('sync', [True, False])
 def test_an_answer_after_the_outer_run_has_ended_executes_nothing_in_a_background_task(sync: bool):
     ran: list[str] = []
@@ -165,6 +166,7 @@ def test_an_answer_after_the_outer_run_has_ended_executes_nothing_in_a_backgroun
     assert ran == []
 
 
+@pytest.mark.layer_only
 def test_an_answer_after_the_sync_tool_failed_executes_nothing():
     """The thread the tool left behind asks on, although the run it belongs to has gone on without it."""
     ran: list[str] = []
@@ -195,6 +197,7 @@ def test_an_answer_after_the_sync_tool_failed_executes_nothing():
     assert ran == []
 
 
+@pytest.mark.layer_only
 def test_cancelling_a_nested_run_cancels_its_question_and_passes():
     gate = Gate(sync=False)
     ran: list[str] = []
@@ -364,6 +367,7 @@ def test_the_handler_is_shown_what_other_capabilities_made_of_the_arguments(hook
     assert ran == ['/rewritten']
 
 
+@pytest.mark.layer_only
 def test_a_wrapper_goes_before_the_handler_a_stock_agent_was_built_with_under_install():
     approving, refusing = Recorder(), Recorder(**{'1': False})
     with install():
@@ -376,6 +380,7 @@ def test_a_wrapper_goes_before_the_handler_a_stock_agent_was_built_with_under_in
     assert refusing.ids == [['1']]
 
 
+@pytest.mark.layer_only
 def test_leaving_an_inner_install_leaves_the_outer_one_in_force():
     handler = Recorder()
     stock: Any = pydantic_ai.Agent(scripted([DELETE], 'done'))
@@ -392,8 +397,6 @@ def test_leaving_an_inner_install_leaves_the_outer_one_in_force():
 
 
 def test_every_result_is_taken_from_the_handlers_hands():
-    from pydantic_ai_deferred.results import check_results
-
     requests = DeferredToolRequests(
         approvals=[call('a', '1'), call('b', '2')], calls=[call('c', '3'), call('d', '4'), call('e', '5')]
     )
@@ -461,6 +464,7 @@ def test_a_mock_is_a_handler_and_nothing_more(mock: Any):
     assert handler.call_count == 1
 
 
+@pytest.mark.layer_only
 def test_an_around_execute_that_is_no_coroutine_function_is_refused():
     class Sync(Recorder):
         def around_execute(self, ctx: Any, call: Any, args: Any, run: Any) -> Any:
@@ -470,6 +474,7 @@ def test_an_around_execute_that_is_no_coroutine_function_is_refused():
         Agent(scripted('done'), deferred_tool_handler=Sync())
 
 
+@pytest.mark.layer_only
 def test_lineage_is_the_same_in_hooks_wrappers_and_the_tool_inside_around_execute():
     class Around(Recorder):
         async def around_execute(self, ctx: Any, call: Any, args: Any, run: Any) -> Any:
@@ -503,6 +508,7 @@ def test_lineage_is_the_same_in_hooks_wrappers_and_the_tool_inside_around_execut
     }
 
 
+@pytest.mark.layer_only
 def test_around_execute_runs_on_the_outermost_loop_and_the_tool_on_its_own():
     loops: dict[str, Any] = {}
 
@@ -536,6 +542,7 @@ def test_around_execute_runs_on_the_outermost_loop_and_the_tool_on_its_own():
     assert loops['child'] is not loops['outermost']
 
 
+@pytest.mark.layer_only
 def test_a_question_to_a_loop_that_does_not_run_is_an_error():
     loop = asyncio.new_event_loop()
 
@@ -547,6 +554,7 @@ def test_a_question_to_a_loop_that_does_not_run_is_an_error():
     loop.close()
 
 
+@pytest.mark.layer_only
 def test_a_question_whose_loop_ends_first_is_an_error_and_a_cancelled_one_is_cancelled():
     started = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
@@ -584,6 +592,7 @@ def test_a_question_whose_loop_ends_first_is_an_error_and_a_cancelled_one_is_can
     thread.join(30)
 
 
+@pytest.mark.layer_only
 def test_a_lifetime_that_is_over_cancels_what_comes_to_watch_it():
     async def main() -> bool:
         lifetime = Lifetime()
@@ -595,6 +604,7 @@ def test_a_lifetime_that_is_over_cancels_what_comes_to_watch_it():
     assert asyncio.run(main())
 
 
+@pytest.mark.layer_only
 def test_a_lifetime_ends_although_the_loop_of_a_watcher_is_closed():
     lifetime = Lifetime()
 
@@ -607,12 +617,14 @@ def test_a_lifetime_ends_although_the_loop_of_a_watcher_is_closed():
     assert lifetime.is_over
 
 
+@pytest.mark.layer_only
 def test_ids_repeated_in_one_question_are_refused():
     """Newer hosts refuse them before anybody is asked; older ones would let one answer stand for two calls."""
     with pytest.raises(UnexpectedModelBehavior, match=r"the same id: 'delete' .*'1'.*, 'send' .*'1'"):
         capability._refuse_repeated_ids([call('delete', '1'), call('other', '2'), call('send', '1')])
 
 
+@pytest.mark.layer_only
 @pytest.mark.parametrize(('kind', 'refusal'), [('unapproved', ApprovalRequired), ('external', CallDeferred)])
 def test_a_declared_tool_is_refused_in_and_out_of_its_disguise(kind: Any, refusal: Any):
     declared = DeclaredTools()

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic_ai import ApprovalRequired, CallDeferred, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
-from pydantic_ai_deferred import Agent
 
+from .host import Agent
 from .scripted import Recorder, call, returns, scripted
 
 

@@ -19,8 +19,8 @@ from pydantic_ai import (
 )
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
-from pydantic_ai_deferred import Agent
 
+from .host import Agent
 from .scripted import Recorder, call, returns, scripted
 
 EXTERNAL = ToolDefinition(name='elsewhere', parameters_json_schema={'type': 'object', 'properties': {}})

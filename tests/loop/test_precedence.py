@@ -7,8 +7,9 @@ import pydantic_ai
 import pytest
 from pydantic_ai import DeferredToolRequests
 from pydantic_ai.agent import WrapperAgent
-from pydantic_ai_deferred import Agent, HandlerAgent, bubble_up
+from pydantic_ai_deferred import HandlerAgent, bubble_up
 
+from .host import Agent
 from .scripted import Recorder, call, scripted
 
 
@@ -98,6 +99,7 @@ def test_an_override_of_the_spec_keeps_the_handler():
     assert asked(constructor, run) == [1, 1]
 
 
+@pytest.mark.layer_only
 @pytest.mark.parametrize('kind', [pydantic_ai.Agent, Agent])
 def test_a_handler_agent_gives_any_agent_a_handler(kind: Any):
     handler, run = Recorder(), Recorder()
@@ -109,6 +111,7 @@ def test_a_handler_agent_gives_any_agent_a_handler(kind: Any):
     assert asked(handler, run) == [1, 1]
 
 
+@pytest.mark.layer_only
 def test_a_handler_agent_goes_before_the_constructor_of_the_agent_it_wraps():
     inner, outer = Recorder(), Recorder()
 
@@ -118,6 +121,7 @@ def test_a_handler_agent_goes_before_the_constructor_of_the_agent_it_wraps():
     assert asked(inner, outer) == [1, 1]
 
 
+@pytest.mark.layer_only
 def test_the_outermost_of_several_handler_agents_is_asked():
     inner, outer = Recorder(), Recorder()
     wrapped = HandlerAgent(make(kind=pydantic_ai.Agent), deferred_tool_handler=inner)
@@ -127,6 +131,7 @@ def test_the_outermost_of_several_handler_agents_is_asked():
     assert asked(inner, outer) == [0, 1]
 
 
+@pytest.mark.layer_only
 def test_an_override_of_the_wrapped_agent_goes_before_the_wrappers_handler():
     wrapper, override = Recorder(), Recorder()
     agent = make()
@@ -180,6 +185,7 @@ def test_a_question_put_elsewhere_by_the_host_goes_first():
     assert asked(handler) == [0]
 
 
+@pytest.mark.layer_only
 def test_an_override_can_bubble_up():
     handler = Recorder()
     agent = make(handler)

@@ -108,6 +108,7 @@ def test_a_tool_sees_only_the_metadata_of_the_results():
     assert sorted(seen, key=str) == [None, {'by': 'ada'}]
 
 
+@pytest.mark.layer_only
 def test_carry_metadata_copies_what_the_results_do_not_set():
     requests = DeferredToolRequests(
         approvals=RESPONSE[:2], calls=RESPONSE[2:3], metadata={'1': {'a': 1, 'b': 1}, '2': {'c': 1}, '3': {'d': 1}}

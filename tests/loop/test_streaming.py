@@ -10,8 +10,8 @@ from pydantic_ai import messages as messages_module
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
-from pydantic_ai_deferred import Agent
 
+from .host import Agent
 from .scripted import Recorder, call, returns, scripted, text
 
 DECLARED, RAISED, EXTERNAL = call('delete', 'd', path='a'), call('send', 'r', to='ada'), call('elsewhere', 'e')
@@ -233,6 +233,7 @@ def test_events_come_once_each_and_in_order(variant: str):
     ]
 
 
+@pytest.mark.layer_only
 def test_a_handler_that_bubbles_up_lets_a_stream_end_with_the_requests():
     from pydantic_ai_deferred import bubble_up
 

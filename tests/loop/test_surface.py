@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pydantic_ai
@@ -10,8 +11,10 @@ import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.exceptions import UserError
-from pydantic_ai_deferred import Agent, HandlerAgent, bubble_up
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai_deferred import HandlerAgent, bubble_up
 
+from .host import Agent
 from .scripted import Recorder, call, scripted, text
 
 
@@ -29,6 +32,7 @@ async def approve(ctx: RunContext[Any], requests: DeferredToolRequests) -> Defer
     return requests.build_results(approve_all=True)
 
 
+@pytest.mark.layer_only
 def test_public_names_are_frozen():
     assert pydantic_ai_deferred.__all__ == (
         'Agent',
@@ -83,17 +87,49 @@ def test_what_cannot_be_called_is_refused_where_it_is_given(handler: Any):
     agent = make()
     given = [
         lambda: Agent(scripted('done'), deferred_tool_handler=handler),
-        lambda: HandlerAgent(agent, deferred_tool_handler=handler),
         lambda: Agent.from_spec({'model': 'test'}, deferred_tool_handler=handler),
+        lambda: agent.override(deferred_tool_handler=handler).__enter__(),
         lambda: asyncio.run(agent.run('go', deferred_tool_handler=handler)),
+        lambda: asyncio.run(agent.to_cli(deferred_tool_handler=handler)),
         lambda: agent.run_sync('go', deferred_tool_handler=handler),
+        lambda: agent.to_cli_sync(deferred_tool_handler=handler),
+    ]
+
+    for give in given:
+        with pytest.raises(UserError, match='must be callable'):
+            give()
+
+
+@pytest.mark.parametrize('variant', ['run_stream', 'iter', 'run_stream_events'])
+def test_what_cannot_be_called_is_refused_before_the_model_is_asked(variant: str):
+    asked: list[Any] = []
+
+    async def stream(messages: Any, info: Any) -> AsyncIterator[str]:
+        asked.append(messages)
+        yield 'done'
+
+    async def main() -> None:
+        run = getattr(make(), variant)('go', model=FunctionModel(stream_function=stream), deferred_tool_handler='yes')
+        async with run as entered:
+            async for _ in entered:
+                pass
+
+    with pytest.raises(UserError, match='must be callable'):
+        asyncio.run(main())
+
+    assert asked == []
+
+
+@pytest.mark.layer_only
+@pytest.mark.parametrize('handler', ['yes', 1, DeferredToolResults()])
+def test_what_cannot_be_called_is_refused_although_nothing_is_entered(handler: Any):
+    agent = make()
+    given = [
+        lambda: HandlerAgent(agent, deferred_tool_handler=handler),
         lambda: agent.run_stream('go', deferred_tool_handler=handler),
         lambda: agent.run_stream_sync('go', deferred_tool_handler=handler),
         lambda: agent.run_stream_events('go', deferred_tool_handler=handler),
         lambda: agent.iter('go', deferred_tool_handler=handler),
-        lambda: agent.override(deferred_tool_handler=handler).__enter__(),
-        lambda: asyncio.run(agent.to_cli(deferred_tool_handler=handler)),
-        lambda: agent.to_cli_sync(deferred_tool_handler=handler),
     ]
 
     for give in given:
@@ -136,7 +172,7 @@ def test_run_sync_works_with_both_kinds_of_handler(handler: Any):
 
 def test_a_run_on_a_model_that_cannot_stream_keeps_working():
     from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
-    from pydantic_ai.models.function import AgentInfo, FunctionModel
+    from pydantic_ai.models.function import AgentInfo
 
     def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         return ModelResponse([text('done')] if len(messages) > 1 else [ToolCallPart('delete', {'path': 'a'})])
@@ -154,6 +190,7 @@ def test_an_agent_is_a_pydantic_ai_agent_subscriptable_and_subclassable():
     assert isinstance(make(), pydantic_ai.Agent)
 
 
+@pytest.mark.layer_only
 def test_specs_make_agents_of_the_class_they_are_called_on(tmp_path: Any):
     class Assistant(Agent[Any, Any]):
         pass
@@ -172,6 +209,21 @@ def test_specs_make_agents_of_the_class_they_are_called_on(tmp_path: Any):
     assert len(handler.asked) == 2
 
 
+def test_an_agent_from_a_spec_asks_the_handler_it_was_given(tmp_path: Any):
+    handler = Recorder()
+    file = tmp_path / 'agent.json'
+    file.write_text('{"model": "test"}')
+
+    for agent in (
+        Agent.from_spec({'model': 'test'}, deferred_tool_handler=handler),
+        Agent.from_file(file, deferred_tool_handler=handler),
+    ):
+        agent.tool_plain(requires_approval=True)(named_delete())
+        agent.run_sync('go')
+
+    assert len(handler.asked) == 2
+
+
 def named_delete() -> Any:
     def delete(path: str) -> str:
         return path
@@ -184,22 +236,30 @@ def test_a_run_names_its_agent_after_the_callers_variable():
         first = make()
         await first.run('go', deferred_tool_handler=approve)
         second = make()
-        async with second.iter('go', deferred_tool_handler=approve):
-            pass
-        third = make()
-        async with third.run_stream('go', deferred_tool_handler=approve):
+        async with second.run_stream('go', deferred_tool_handler=approve):
             pass
         unnamed = make()
         await unnamed.run('go', deferred_tool_handler=approve, infer_name=False)
-        return [first.name, second.name, third.name, unnamed.name]
+        return [first.name, second.name, unnamed.name]
 
     asynchronous = asyncio.run(variants())
-    fourth = make()
-    fourth.run_sync('go', deferred_tool_handler=approve)
+    third = make()
+    third.run_sync('go', deferred_tool_handler=approve)
 
-    assert asynchronous == ['first', 'second', 'third', None]
-    assert fourth.name == 'fourth'
+    assert asynchronous == ['first', 'second', None]
+    assert third.name == 'third'
     assert module_agent_name() == 'module_agent'
+
+
+@pytest.mark.layer_only
+def test_iter_names_its_agent_after_the_callers_variable_too():
+    async def main() -> str | None:
+        stepped = make()
+        async with stepped.iter('go', deferred_tool_handler=approve):
+            pass
+        return stepped.name
+
+    assert asyncio.run(main()) == 'stepped'
 
 
 module_agent = make()
@@ -210,6 +270,7 @@ def module_agent_name() -> str | None:
     return module_agent.name
 
 
+@pytest.mark.layer_only
 def test_a_run_keyword_the_host_adds_later_is_passed_on(monkeypatch: pytest.MonkeyPatch):
     async def run_of_a_later_host(self: Any, *args: Any, new_keyword: str, **keywords: Any) -> str:
         return new_keyword
@@ -231,6 +292,7 @@ def test_a_subclass_with_its_own_signature_still_runs():
     assert inspect.iscoroutinefunction(Agent.run)
 
 
+@pytest.mark.layer_only
 def test_bubble_up_lets_the_calls_leave_whatever_the_agents_own_handler_is():
     handler = Recorder()
 
@@ -240,6 +302,7 @@ def test_bubble_up_lets_the_calls_leave_whatever_the_agents_own_handler_is():
     assert handler.asked == []
 
 
+@pytest.mark.layer_only
 def test_a_handler_may_decline_a_whole_response():
     def decline(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         return bubble_up(ctx, requests)
@@ -249,6 +312,7 @@ def test_a_handler_may_decline_a_whole_response():
     assert isinstance(result.output, DeferredToolRequests)
 
 
+@pytest.mark.layer_only
 def test_a_chat_on_a_model_of_its_own_passes_it_on(monkeypatch: pytest.MonkeyPatch):
     given: list[dict[str, Any]] = []
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, cast, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import ApprovalConfigError, MissingExtraError
 from .places import LONGEST_SHOWN, Path, dotted, printable
+
+LineOf: TypeAlias = Callable[[Path], int | None]
+"""The line of the value at a path of keys, from 1; `None` where it is not known."""
+
+M = TypeVar('M', bound=BaseModel)
 
 Approval = Literal['required', 'none', 'blocked']
 """Ask about every call, about none, or refuse them all."""
@@ -47,7 +53,7 @@ def read_config(
     config: Mapping[str, Any],
     *,
     source: str | None = None,
-    line_of: Callable[[Path], int | None] = lambda path: None,
+    line_of: LineOf = lambda path: None,
 ) -> PolicyConfig:
     """Check a configuration.
 
@@ -60,8 +66,17 @@ def read_config(
         ApprovalConfigError: An unknown key or value, or one of the wrong kind. It names the first in the file, with its
             line.
     """
+    return read_model(PolicyConfig, plain_rules(config), source=source, line_of=line_of)
+
+
+def read_model(model: type[M], document: Mapping[str, Any], *, source: str | None, line_of: LineOf) -> M:
+    """Read a document as a model.
+
+    Raises:
+        ApprovalConfigError: As for `read_config`.
+    """
     try:
-        return PolicyConfig.model_validate(_plain(config))
+        return model.model_validate(document)
     except ValidationError as error:
         mistakes = [
             (tuple(part for part in each['loc'] if part != '[key]'), each)
@@ -69,7 +84,7 @@ def read_config(
         ]
         path, first = min(mistakes, key=lambda mistake: line_of(mistake[0]) or 0)
         raise ApprovalConfigError(
-            _problem(first['type'], path, first['msg'], first['input']),
+            _problem(first['type'], path, first['msg'], first['input'], model),
             key=dotted(path),
             source=source,
             line=line_of(path),
@@ -87,18 +102,28 @@ def parse_config(text: str, *, source: str | None = None) -> PolicyConfig:
         ApprovalConfigError: It is no YAML, names a key twice, or does not say what a configuration may say.
         MissingExtraError: PyYAML is not installed.
     """
+    document, line_of = parse_document(text, source=source)
+    return read_config(document, source=source, line_of=line_of)
+
+
+def parse_document(text: str, *, source: str | None = None) -> tuple[dict[str, Any], LineOf]:
+    """Read a document written in YAML, or in JSON, whatever it is about; see `config_yaml.parse_yaml`.
+
+    Raises:
+        ApprovalConfigError: It is no YAML, or names a key twice.
+        MissingExtraError: PyYAML is not installed.
+    """
     try:
         from .config_yaml import parse_yaml
     except ImportError:
         raise MissingExtraError('yaml', extra='yaml') from None
-    document, line_of = parse_yaml(text, source=source)
-    return read_config(document, source=source, line_of=line_of)
+    return parse_yaml(text, source=source)
 
 
-def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
-    # `tools:` with nothing behind it says nothing.
-    document = {key: value for key, value in config.items() if value is not None or key not in ('tools', 'auto_grant')}
-    for key, plain in (('tools', _plain_rule), ('auto_grant', _plain_list)):
+def plain_rules(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with rules as mappings, lists as lists, and without sections that say nothing."""
+    document = {key: value for key, value in config.items() if value is not None or key not in _SECTIONS}
+    for key, plain in _SECTIONS.items():
         if isinstance(document.get(key), Mapping):
             document[key] = {name: plain(item) for name, item in cast('Mapping[str, object]', document[key]).items()}
     return document
@@ -120,28 +145,51 @@ def _plain_list(items: object) -> object:
     return list(cast('Iterable[object]', items)) if isinstance(items, tuple | set | frozenset) else items
 
 
-_KNOWN = {0: tuple(PolicyConfig.model_fields), 2: tuple(ToolRule.model_fields)}
-"""Keys by their depth."""
-
-_VALUES = {'approval': get_args(Approval), 'default': get_args(Default)}
-"""Values by their key."""
+_SECTIONS: dict[str, Callable[[object], object]] = {
+    'tools': _plain_rule,
+    'custom_tools': _plain_rule,
+    'auto_grant': _plain_list,
+}
+"""Those in which `None` stands for nothing."""
 
 _KINDS = {
-    'model_type': 'not a rule; write one as `{approval: required}`',
+    'model_type': 'not a mapping of keys to values',
     'dict_type': 'not a mapping of keys to values',
     'list_type': 'not a list',
+    'tuple_type': 'not a list',
     'string_type': 'not a text; quote it',
+    'path_type': 'not a text; quote it',
+    'bool_type': 'neither true nor false',
+    'float_type': 'not a number',
+    'missing': 'this key is missing',
 }
 """What is wrong, by pydantic's name for it."""
 
 
-def _problem(kind: str, path: Path, message: str, given: object) -> str:
-    last = str(path[-1]) if path else ''
+def _problem(kind: str, path: Path, message: str, given: object, model: type[BaseModel]) -> str:
     if kind == 'extra_forbidden':
-        return f'unknown key{_suggestion(last, _KNOWN[len(path) - 1])}'
+        known = _type_at(model, path[:-1])
+        return f'unknown key{_suggestion(str(path[-1]), tuple(getattr(known, "model_fields", ())))}'
     if kind == 'literal_error':
-        return f'{_unknown_value(given, _VALUES[last])}; use {", ".join(f"`{value}`" for value in _VALUES[last])}'
+        allowed = get_args(_type_at(model, path))
+        return f'{_unknown_value(given, allowed)}; use {", ".join(f"`{value}`" for value in allowed)}'
+    if kind == 'model_type' and _type_at(model, path) is ToolRule:
+        return 'not a rule; write one as `{approval: required}`'
+    message = message.removeprefix('Value error, ')
     return _KINDS.get(kind, message[0].lower() + message[1:])
+
+
+def _type_at(model: type[BaseModel], path: Path) -> object:
+    """What a document of `model` has at `path`, without `None` and without conditions."""
+    here: object = model
+    for part in path:
+        if isinstance(here, type) and issubclass(here, BaseModel):
+            here = here.model_fields[str(part)].annotation
+        else:  # the values of a mapping, or the items of a list
+            here = [each for each in get_args(here) if each is not ...][-1]
+        while get_origin(here) in (Annotated, Union, UnionType):
+            here = next(each for each in get_args(here) if each is not NoneType)
+    return here
 
 
 def _unknown_value(given: object, allowed: tuple[str, ...]) -> str:

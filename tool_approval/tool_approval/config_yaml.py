@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -15,8 +16,11 @@ MAX_CHARS = 100_000
 """Chosen: thousands of rules fit, and PyYAML reads it within a second or two."""
 
 NOT_TEXT = object()
-"""In place of a number, a date or the like: no configuration has one, so it is refused wherever it stands. Reading it
-would take PyYAML minutes for some."""
+"""In place of a date, a number that is written in an odd way, or the like: no configuration has one, so it is refused
+wherever it stands. Reading it would take PyYAML minutes for some."""
+
+_NUMBER = re.compile(r'-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?')
+"""What is a number, and the same number, to everybody: `010` is eight to YAML, `1:30` is ninety, `1_0` is ten."""
 
 MAX_DEPTH = 16
 """Chosen: four times the depth of a configuration. PyYAML needs a minute for some thousand levels."""
@@ -25,7 +29,7 @@ MAX_DEPTH = 16
 def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callable[[Path], int | None]]:
     """The document, and a function from a path of keys to the line of the key or item there.
 
-    The values are texts, booleans, `None`, lists and mappings, and `NOT_TEXT`.
+    The values are texts, booleans, plain decimal numbers, `None`, lists and mappings, and `NOT_TEXT`.
 
     Raises:
         ApprovalConfigError: No YAML, no mapping, a key that is no text or stands there twice, an anchor, an alias or
@@ -111,6 +115,8 @@ class _Reader:
                 return event.value.lower() in ('yes', 'true', 'on')
             case 'str':
                 return self._text(event, path)
+            case 'int' | 'float' if _NUMBER.fullmatch(event.value):
+                return float(event.value) if '.' in event.value else int(event.value)
             case _:
                 return NOT_TEXT
 

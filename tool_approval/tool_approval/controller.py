@@ -91,7 +91,8 @@ class ApprovalController:
         """Decide all requests of a response.
 
         Each is blocked, or decided by the mode, or by memory; the rest is asked: one after the other by a UI that asks
-        one question at a time, else together. Requests of one group are one question, for a UI that can ask it.
+        one question at a time, else together. Requests of one group are one question, for a UI that can ask it; for
+        a UI with `groups_responses`, so are all of them.
 
         Returns:
             A decision for each request, in order. `decided_by` and `decided_at` are filled in.
@@ -99,7 +100,8 @@ class ApprovalController:
         Raises:
             StoreError: Remembered approvals cannot be trusted, or `always` was chosen and there is no store.
             asyncio.CancelledError: The wait was cancelled. What was still open is not decided.
-            KeyboardInterrupt: The person interrupted the UI. What was still open is not decided.
+            KeyboardInterrupt: The person stopped the run at the UI. The log has what was asked about as denied; what was
+                not asked about yet is not decided.
         """
         decisions: dict[int, ApprovalDecision] = {}
         to_ask: list[int] = []
@@ -247,7 +249,13 @@ class ApprovalController:
                 denial = ApprovalDecision(approved=False, note=note, decided_by='ui')
                 return [self._settle(each, denial) for each in requests]
         # 6. The person.
-        answers = await ask(self.ui, shown, mode=self.mode, timeout_s=self._timeout_s)
+        try:
+            answers = await ask(self.ui, shown, mode=self.mode, timeout_s=self._timeout_s)
+        except KeyboardInterrupt:
+            stopped = ApprovalDecision(approved=False, note='The person stopped the run.', decided_by='ui')
+            for request in requests:
+                self._settle(request, stopped)
+            raise
         # 7. Judged again if the arguments were changed, remembered, written down.
         return [self._settle(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
@@ -308,6 +316,8 @@ class ApprovalController:
     def _questions(self, requests: list[ApprovalRequest], to_ask: list[int]) -> list[list[int]]:
         if not callable(getattr(self.ui, 'choose_group', None)):
             return [[index] for index in to_ask]
+        if getattr(self.ui, 'groups_responses', False) is True:
+            return [to_ask] if to_ask else []
         questions: list[list[int]] = []
         by_group: dict[str, list[int]] = {}
         for index in to_ask:

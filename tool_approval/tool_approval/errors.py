@@ -8,7 +8,11 @@ ApprovalError
 ├── AuditError                           the audit log cannot be trusted or written
 ├── MissingExtraError (ImportError)      an optional library is not installed
 ├── AliasError (ImportError)             `compat`: the old module name means another module already
+├── TrustError                           `settings`: what is trusted cannot be read or kept
 ├── FileToolError                        `tools.file_sandbox`: a file cannot be used; for the model to read
+├── InboxError                           `inbox`: an answer does not count, or a request cannot be kept
+├── SlackUnavailable, SlackRefused       `ui.slack`: Slack cannot be asked, or never takes a message
+├── AssistantError                       the command `run`: it cannot be started
 ├── OSSandboxError                       `os_sandbox`: a profile cannot be enforced
 │   └── OSSandboxUnavailable             nothing here can confine a command
 └── ApprovalRefused (PermissionError)    code that runs a tool itself is told that it may not

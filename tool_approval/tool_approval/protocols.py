@@ -24,6 +24,7 @@ class ApprovalUI(Protocol):
 
     - `choose_group(requests, *, mode)`, sync or async: asks about all requests of one group at once, and returns one
       decision for all of them, or a sequence with one for each, in order.
+    - `groups_responses`: whether all requests of a response are one group for it, whatever group they name.
     - `one_at_a_time`: whether only one question of the whole process may be open at a time, as in a terminal. Without
       it, questions are asked concurrently.
     - `withdraw(request)`: told, from the event loop's thread, that nobody waits for this answer any more. A UI with
@@ -127,7 +128,7 @@ class AuditSink(Protocol):
         """Write one entry; it has left this process when this returns.
 
         Args:
-            entry: A JSON object. `event` is `decision` or `outcome`; the fields are listed in the documentation's
+            entry: A JSON object. `event` is `decision`, `outcome` or `settings`; the fields are listed in the documentation's
                 page on the audit log. Secrets have been replaced.
 
         Raises:

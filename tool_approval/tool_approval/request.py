@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -130,11 +130,20 @@ def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200
         payload: What may be shown. Arguments outside of it are secret or bulky, and do not appear.
         max_chars: Characters at most.
     """
-    text = f'{tool_name}({", ".join(f"{key}={_shown(value)}" for key, value in payload.items())})'
+    text = f'{tool_name}('
+    for number, (key, value) in enumerate(payload.items()):
+        text += f'{", " if number else ""}{key}={_shown(value, max_chars)}'
+        if len(text) > max_chars:
+            break
+    else:
+        text += ')'
     return text if len(text) <= max_chars else f'{text[: max_chars - 4]}...)'
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, max_chars: int) -> str:
+    # Of what is long only the beginning is written, as more would be cut off again.
+    if isinstance(value, str | list | tuple):
+        value = cast('str', value)[:max_chars]
     try:
         return repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or an integer too long; no canonical form, so never run

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import pydantic_ai
-import pydantic_ai_deferred
 from pydantic_ai import AgentRunResultEvent, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai_deferred import DeferredToolHandler, HandlerAgent
+
+from tests.loop.host import Agent
 
 from .hosts import RESUMES_BESIDE_OUTPUT_CALLS
 from .model import output_type, scripted
@@ -83,7 +84,7 @@ async def run_inline(
         agent = HandlerAgent(pydantic_ai.Agent(scripted(world), **settings), deferred_tool_handler=handler)
     else:
         own = handler if scenario.place == 'constructor' else _never
-        agent = pydantic_ai_deferred.Agent(scripted(world), deferred_tool_handler=own, **settings)
+        agent = Agent(scripted(world), deferred_tool_handler=own, **settings)
 
     async def run(**keywords: Any) -> Ended:
         return await _WAYS[way](agent, deps=world, **at_run, **keywords)

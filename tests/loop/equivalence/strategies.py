@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from pydantic_ai import ModelRetry, ToolApproved, ToolDenied, exceptions
 from pydantic_ai.messages import RetryPromptPart, ToolReturn
 
+from tests.loop.host import IS_PATCHED
+
 from .hosts import HAS_TOOL_FAILED, TAKES_RETRY_PARTS
-from .scenario import Call, Deed, Output, Round, Scenario, Way
+from .scenario import Call, Deed, Output, Place, Round, Scenario, Style, Way
 from .tools import EXTERNAL, KINDS
 
 words = st.text(max_size=8)
@@ -60,6 +62,9 @@ results = st.one_of(
     *([st.builds(exceptions.ToolFailed, words)] if HAS_TOOL_FAILED else []),
     *([st.builds(RetryPromptPart, content=words)] if TAKES_RETRY_PARTS else []),
 )
+# `HandlerAgent` and `around_execute` are our layer's alone.
+PLACES: tuple[Place, ...] = ('constructor', 'keyword', 'override', *(() if IS_PATCHED else ('wrapper',)))
+STYLES: tuple[Style, ...] = ('async', *(() if IS_PATCHED else ('wrapping',)), 'sync', 'sync, awaitable')
 DEEDS: tuple[Deed, ...] = (
     'returns',
     'returns nothing',
@@ -115,8 +120,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         mode=draw(st.sampled_from(['parallel', 'parallel_ordered_events', 'sequential'])),
         carries_metadata=draw(st.booleans()),
         way='run',
-        place=draw(st.sampled_from(['constructor', 'keyword', 'override', 'wrapper'])),
-        style=draw(st.sampled_from(['async', 'wrapping', 'sync', 'sync, awaitable'])),
+        place=draw(st.sampled_from(PLACES)),
+        style=draw(st.sampled_from(STYLES)),
         is_meddled=draw(st.booleans()),
         allows_leaving=draw(st.booleans()),
     )

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo
 
+from tests.loop.host import SKIPPED
+
 if TYPE_CHECKING:
     from .world import Execution, Question, World
-
-CLOSED = 'Not executed: the run had reached its final result.'
-"""What an inline run says of a raised deferral beside a successful output; stop/resume leaves the call open."""
 
 
 @dataclass(frozen=True)
@@ -148,4 +147,4 @@ def _arguments(part: ToolCallPart) -> Any:
 
 
 def _closing(tool_call_id: str, tool: str) -> dict[str, Any]:
-    return _content(ToolReturnPart(tool_name=tool, content=CLOSED, tool_call_id=tool_call_id))
+    return _content(ToolReturnPart(tool_name=tool, content=SKIPPED, tool_call_id=tool_call_id))

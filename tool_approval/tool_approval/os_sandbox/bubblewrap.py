@@ -68,7 +68,11 @@ class BubblewrapBackend:
         self._filter = filter_program(machine or platform.machine())
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
-        """See `OSSandboxBackend.wrap`."""
+        """See `OSSandboxBackend.wrap`.
+
+        Raises:
+            OSSandboxError: Likewise.
+        """
         if self._filter is None:
             raise OSSandboxError(f'no filter of system calls is known for {platform.machine()!r}')
         if not command or any('\0' in part for part in command):

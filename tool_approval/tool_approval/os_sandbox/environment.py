@@ -11,7 +11,7 @@ _DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
 
 
 def passed_on(profile: OSProfile, source: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables of `source` that the profile names, sorted, and a `PATH` in any case.
+    """The variables of `source` that the profile names, sorted, and a `PATH` in any case, without relative parts.
 
     Args:
         profile: Names them.
@@ -19,4 +19,7 @@ def passed_on(profile: OSProfile, source: Mapping[str, str] | None = None) -> di
     """
     values = os.environ if source is None else source
     chosen = {name: values[name] for name in sorted(profile.environment) if name in values}
-    return {'PATH': _DEFAULT_PATH} | chosen
+    # Attack: an empty or relative part finds a program that the agent has just written.
+    path = ':'.join(place for place in chosen.get('PATH', '').split(':') if place.startswith('/'))
+    chosen.pop('PATH', None)
+    return {'PATH': path or _DEFAULT_PATH, **chosen}

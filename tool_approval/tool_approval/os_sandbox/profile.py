@@ -66,7 +66,11 @@ class OSProfile:
     """The names of the variables that are passed on."""
 
     def __post_init__(self) -> None:
-        """Sort and merge, so that equal profiles compare equal, and refuse what cannot be meant."""
+        """Sort and merge, so that equal profiles compare equal, and refuse what cannot be meant.
+
+        Raises:
+            OSSandboxError: A path holds a NUL, or a name cannot be that of a variable.
+        """
         merged: dict[str, Root] = {}
         for root in self.roots:
             merged[root.path] = _both(merged.get(root.path, root), root)

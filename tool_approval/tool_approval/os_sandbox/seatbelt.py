@@ -65,7 +65,11 @@ class SeatbeltBackend:
         self._sandbox_exec = sandbox_exec
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
-        """See `OSSandboxBackend.wrap`."""
+        """See `OSSandboxBackend.wrap`.
+
+        Raises:
+            OSSandboxError: Likewise.
+        """
         if not command or any('\0' in part for part in command):
             raise OSSandboxError('a command is a program and its arguments, without NUL')
         if not os.path.isdir(cwd):

@@ -8,15 +8,14 @@ from pathlib import Path
 from tool_approval.tools.shell import ShellConfig
 from tool_approval.tools.shell.judge import Judge
 
-from . import attacks
+from . import attacks, fuzzing_tools
 
 TRIP = 'trip'
 """A program that leaves a file where it runs. It is the only one that is not pre-approved, or the only one blocked."""
 
 ASKING = {
     'rules': [
-        {'pattern': name, 'approval': False}
-        for name in ['echo', 'cat', 'ls', 'head', 'wc', 'true', 'pwd', 'grep', 'env']
+        {'pattern': name, 'approval': False} for name in fuzzing_tools.READERS if name not in fuzzing_tools.WRITERS
     ]
 }
 OPEN = {'default': {'approval': False}, 'rules': [{'pattern': TRIP, 'allowed': False}]}
@@ -46,10 +45,78 @@ class Fuzzer:
 
     def command(self):
         """One command."""
-        made = self.line(3) if self.random.random() < 0.5 else self.random.choice(self.known)
-        if self.random.random() < 0.7:
+        kind = self.random.random()
+        if kind < 0.35:
+            made = self.line(3)
+        elif kind < 0.75:
+            made = self.tools()
+        else:
+            made = self.random.choice(self.known)
+        if self.random.random() < (0.3 if 0.35 < kind < 0.75 else 0.7):
             made = self.mutated(made)
+        if self.random.random() < 0.01:
+            made = self.odd(made)
         return made.replace('\0', '')
+
+    def odd(self, command):
+        """The same with line ends, blanks or a length that nobody types."""
+        choose = self.random.choice
+        return choose(
+            [
+                command.replace('\n', '\r\n'),
+                command.replace(' ', choose(['\u00a0', '\u3000', '\t', '\u2003', '\x0b', '\x0c', ' \\\n'])),
+                f'{command}\r',
+                f'echo {"a" * self.random.choice([4_000, 8_170, 8_200])}\n{command}',
+                f'{command} # {"b" * 8_200}\n{TRIP}',
+                ' ' * 3_000 + command,
+                '\n'.join([command] * 40),
+                f'{"(" * 30}{command}{")" * 30}',
+            ]
+        )
+
+    def tools(self):
+        """Programs with arguments that may run or write something, one or a pipe of them, with a hostile variable."""
+        parts = [self.tool() for _ in range(self.random.choice([1, 1, 1, 2, 2, 3]))]
+        made = parts[0]
+        for part in parts[1:]:
+            made += self.random.choice([' | ', ' | ', ' && ', '; ']) + part
+        value = self.random.choice(fuzzing_tools.VALUES)
+        return self.random.choice(
+            [
+                made, made, made, f'x={value}; {made}', f'x={value}; {made}', f'x={value}; {made}', f'for x in {value} a; do {made}; done',
+                f'bash -c {quoted(made)} _ {value}', f'set -- {value}; {made}', f'x={value} {made}', f'while read -r x; do {made}; done <<< {value}',
+            ]
+        )  # fmt: skip
+
+    def tool(self):
+        if self.random.random() < 0.15:
+            value = self.random.choice(fuzzing_tools.VALUES)
+            end = self.random.choice(fuzzing_tools.ENDS).replace('{value}', value)
+            return self.random.choice(fuzzing_tools.GROWING).replace('{}', end)
+        program = self.random.choice(fuzzing_tools.READERS)
+        if self.random.random() < 0.6:
+            program = self.random.choice(
+                [name for name in fuzzing_tools.READERS if name.split()[0] in fuzzing_tools.OPTIONS]
+            )
+        before = self.random.choice(
+            [
+                '',
+                '',
+                '',
+                '',
+                '',
+                'timeout 1 ',
+                'env ',
+                'xargs ',
+                'nice -n 1 ',
+                'time ',
+                'command ',
+                'find . -exec ',
+                'exec -a a ',
+            ]
+        )
+        words = fuzzing_tools.arguments(self.random, program, lambda: self.word(1))
+        return ' '.join([before + program, *words, *(['{} \\;'] if before.startswith('find') else [])])
 
     def mutated(self, command):
         for _ in range(self.random.randint(1, 4)):
@@ -93,7 +160,36 @@ class Fuzzer:
                 ),
                 lambda: self.heredoc(depth),
                 lambda: f'{choose(["a=", "LC_ALL=", "a+="])}{self.word(depth)} {choose(["", one()])}',
-                lambda: f'{choose(["[ ", "[[ "])}{self.word(depth)} = {self.word(1)}{choose([" ]", " ]]"])}',
+                lambda: (
+                    f'{choose(["[ ", "[[ "])}{self.word(depth)} {choose(["=", "=~", "-eq", "<"])} {self.word(1)}{choose([" ]", " ]]"])}'
+                ),
+                lambda: f'coproc {choose(["", "C "])}{choose([one, lambda: f"{{ {one()}; }}"])()}; wait',
+                lambda: f'select i in a b; do {one()}; break; done <<< 1',
+                lambda: f'for ((i=0; i<1; i++)); do {one()}; done',
+                lambda: f'until {two()}; do {one()}; break; done',
+                lambda: f'case a in {choose(["a", "b", "*"])}) {two()} {choose([";;&", ";&", ";;"])} *) {one()};; esac',
+                lambda: f'{choose(["ls", "echo", "cat", "cd", "["])}() {{ {one()}; }}\n{self.simple(depth)}',
+                lambda: (
+                    f'shopt -s expand_aliases\nalias {choose(["ls", "echo"])}={quoted(one())}\n{self.simple(depth)}'
+                ),
+                lambda: (
+                    f'a=({self.word(depth)} {self.word(1)}); echo {choose(["${a[0]}", "${a[@]}", "${#a[@]}", "${!a[@]}"])}'
+                ),
+                lambda: (
+                    f'{choose(["declare", "export", "local", "readonly", "typeset -i"])} a={self.word(depth)}; {one()}'
+                ),
+                lambda: (
+                    f'{choose(["builtin eval", "eval", "command eval", "exec", "exec -a ls", "trap"])} {quoted(one())}{choose(["", " EXIT"])}'
+                ),
+                lambda: f'env -S {quoted(one())}',
+                lambda: (
+                    f'{choose(["bash -c", "sh -c", "bash -ec", "bash -c --", "timeout 1 sh -c"])} {quoted(one())} {choose(["", "_ " + self.word(1)])}'
+                ),
+                lambda: f'mapfile -C {quoted(TRIP)} -c 1 a < f; {one()}',
+                lambda: f'x={choose(fuzzing_tools.VALUES)}; {one()}',
+                lambda: f'((a={self.word(1)})); let {self.word(1)}; {one()}',
+                lambda: f'printf -v a {self.word(1)}; hash -p {TRIP} ls; enable -n echo; {one()}',
+                lambda: f'exec 3<>f; {one()} {choose([">&3", "<&3", "3>f", "{d}>f", "3<f", "<>f"])}',
             ]
         )()
 
@@ -136,8 +232,16 @@ class Fuzzer:
                 f"$'{hidden}'", f"$'\\'{hidden}'", f'"\'{hidden}\'"', f"'\"'{hidden}'\"'", f'${{a:-{hidden}}}', f'$(({hidden}))',
                 f'a#{inner}', f'#{inner}', f'<({inner})', f'a{hidden}b', f'"a"{hidden}', f"a'{inner}'b", f'\\\\{hidden}', f'$${hidden}',
                 f"'a\\'{inner}'", f'"a\\\\"{inner}', f'"${{a}}"{hidden}', f'$[{hidden}]', f'$((a[{hidden}]))', f"'\n'{inner}",
+                '$x', '"$x"', 'a$x', '"$@"', '$*', '${x@P}', '${!x}', f'${{x:={hidden}}}', f'${{x/a/{hidden}}}', f'${{x:{hidden}}}', '${x[0]}', f'${{a[{hidden}]}}',
+                '{1..3}', '{a,-o}', '{,a}', '~+', '~root', f'$"a{hidden}"', f"$'\\x24({inner})'", f'$"{inner}"', '<(echo)', '>(cat)', '[a-z]', '@(a|f)', '!(f)',
+                '$((x))', '$((1+1))', '${x^^}', '${x@A}', '$_', '$-', '$0', '--', '-e', '-o', '=', 'a=b', 'é', '\\\n', f'"${{x:-`{inner}`}}"', f'{{{inner},a}}',
             ]
         )  # fmt: skip
+
+
+def quoted(text):
+    """As one word, in single quotes."""
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 class Oracle:
@@ -150,6 +254,14 @@ class Oracle:
         trip = self._programs / TRIP
         trip.write_text('#!/bin/sh\n: > "$PLACE/tripped"\n')
         trip.chmod(0o755)
+        self._repository = folder / 'repository'
+        for command in (
+            ['init', '--quiet', '--initial-branch=main', '.'],
+            ['config', 'alias.t', f'!{TRIP}'],
+            ['-c', 'user.name=a', '-c', 'user.email=a@a', 'commit', '--quiet', '--allow-empty', '-m', 'a'],
+        ):
+            self._repository.mkdir(exist_ok=True)
+            subprocess.run(['git', *command], cwd=self._repository, check=True, stdin=subprocess.DEVNULL)
 
     def touched(self, commands):
         """Those of `commands`, a mapping to whether they may write, that tripped, or wrote though they may not."""
@@ -164,13 +276,13 @@ class Oracle:
         driver = (
             f'for at in {" ".join(map(str, range(len(commands))))}; do cd "{work}/$at"; export PLACE="$PWD"; '
             'IFS= read -r -d "" command < "../$at.command"; '
-            'timeout -s KILL 3 bash --noprofile --norc -c -- "$command" </dev/null >/dev/null 2>&1; done; wait'
+            'timeout -s KILL 1 bash --noprofile --norc -c -- "$command" </dev/null >/dev/null 2>&1; done; wait'
         )
         path = f'{self._programs}:/usr/bin:/bin'
         subprocess.run(
             ['bwrap', '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp', '--bind', work,
-             work, '--ro-bind', self._programs, self._programs, '--unshare-all', '--die-with-parent', '--new-session', '--clearenv', '--setenv', 'PATH', path,
-             '--setenv', 'HOME', '/nowhere', '/bin/bash', '--noprofile', '--norc', '-c', driver],
+             work, '--ro-bind', self._programs, self._programs, '--ro-bind', self._repository, self._repository, '--unshare-all', '--die-with-parent', '--new-session', '--clearenv', '--setenv', 'PATH', path,
+             '--setenv', 'HOME', '/nowhere', '--setenv', 'GIT_DIR', self._repository / '.git', '--setenv', 'PAGER', 'cat',  '/bin/bash', '--noprofile', '--norc', '-c', driver],
             check=True, timeout=len(commands) * 4 + 30, stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip
         return [command for at, command in enumerate(commands) if self._is_touched(work / str(at), commands[command])]

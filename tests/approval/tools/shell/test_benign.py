@@ -64,6 +64,23 @@ def test_readers_in_any_arrangement_are_allowed(command):
         ('jq', "jq '.a | .b' f"),
         ('rg', 'rg -n a src'),
         ('ruff check', 'ruff check src'),
+        ('date', 'date -Iseconds'),
+        ('date', "date -d '1 day ago' +%F"),
+        ('date', 'date --date "2024-01-01" -u +%s'),
+        ('date', 'date --reference=f'),
+        ('uniq', 'uniq -c -f 1 f'),
+        ('xxd', 'xxd -s 0x10 -l 32 f'),
+        ('pytest', 'pytest -p no:cacheprovider --cov=src --cov-report=term-missing'),
+        ('pytest', 'pytest -pno:randomly --cov-report term'),
+        ('git branch', 'git branch -a -vv --sort=-committerdate'),
+        ('git branch', "git branch -r --contains HEAD --format='%(refname:short)'"),
+        ('git tag', "git tag -l 'v*' -n5"),
+        ('tree', "tree -a -L 2 -I 'node_modules|dist' --dirsfirst"),
+        ('tee', 'tee /dev/null'),
+        ('tee build.log', 'tee build.log'),
+        ('make', 'make -j4 --jobs=4 -k all'),
+        ('sort', 'sort -u -- f'),
+        ('git push', 'git push -u origin HEAD'),
     ],
 )
 def test_a_program_of_every_day_is_allowed_by_its_rule(pattern, command):
@@ -75,3 +92,19 @@ def test_a_program_of_every_day_is_allowed_by_its_rule(pattern, command):
 )
 def test_a_default_that_asks_nobody_lets_what_is_not_blocked_run(command):
     assert decision(command, *blocked('rm'), default=OPEN) == 'allow'
+
+
+@pytest.mark.parametrize(
+    'command', ['cd src && ls', '[ -f a ] && cat a', 'test -d a || ls', 'if [[ -f a ]]; then cat a; fi']
+)
+def test_a_question_and_a_change_of_directory_need_no_rule_of_their_own(command):
+    assert decision(command, *READERS) == 'allow'
+    assert decision(command, *READERS, default={'allowed': False}) == 'block'
+
+
+def test_a_file_that_tee_may_write_is_written_unasked():
+    rules = unasked('echo', 'tee')
+
+    assert decision('echo a | tee -a f', *rules, is_writable=lambda path: path == '/here/f') == 'allow'
+    assert decision('echo a | tee f g', *rules, is_writable=lambda path: path == '/here/f') == 'ask'
+    assert decision('cd b && echo a | tee f', *rules, is_writable=lambda path: path == '/here/f') == 'ask'

@@ -43,7 +43,11 @@ class ApprovalToolset(WrapperToolset[Any]):
     """Whether the model is told that an approver changed arguments, where no `approval_handler` tells it."""
 
     def __post_init__(self) -> None:
-        """Refuse what would otherwise be found out in the middle of a run."""
+        """Refuse what would otherwise be found out in the middle of a run.
+
+        Raises:
+            UserError: What is wrapped is no toolset, or there is no such default.
+        """
         if not isinstance(self.wrapped, AbstractToolset):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserError(f'`ApprovalToolset` wraps a toolset, not {type(self.wrapped).__name__}.')
         if self.default not in ('required', 'none'):

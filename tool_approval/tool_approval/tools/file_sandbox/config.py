@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 Need = Literal['required', 'none']
 """Whether somebody has to consent; the words are those of the tools' rules."""
@@ -55,9 +55,9 @@ class PathConfig(BaseModel):
     """Whether anything in it may be changed."""
     suffixes: Annotated[tuple[Annotated[str, AfterValidator(_is_suffix)], ...], Field(min_length=1)] | None = None
     """What the names of files have to end with, upper and lower case distinguished; `None` allows every name."""
-    write_approval: bool = True
+    write_approval: StrictBool = True
     """Whether somebody has to consent to a change."""
-    read_approval: bool = False
+    read_approval: StrictBool = False
     """Whether somebody has to consent to reading and listing."""
     approval: PathApproval | None = None
     """`write_approval` and `read_approval` in other words; never beside these."""

@@ -16,6 +16,7 @@ from .roots import Root
 from .walk import Place
 
 Operation = Literal['read_file', 'write_file', 'edit_file', 'list_files', 'make_directory', 'move', 'copy', 'delete']
+"""What a tool does, by its name."""
 
 Use = Literal['read', 'list', 'write', 'edit', 'make', 'take', 'put', 'delete']
 """What happens to one path: `take` moves it away, `put` moves a directory there, the others are as they say."""

@@ -54,7 +54,7 @@ class Parsed:
 
     def text(self, node: Syntax) -> str:
         """The stretch of the command that a node stands for."""
-        return self.source[node.start : node.end].decode()
+        return self.source[node.start : node.end].decode(errors='replace')
 
 
 def strange_character(command: str) -> str | None:
@@ -79,7 +79,7 @@ _INVISIBLE: Final = frozenset('\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800'
 """Letters and marks by category, without a glyph."""
 
 
-def parse(command: str, *, clock: Callable[[], float] = time.perf_counter) -> Parsed:
+def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Parsed:
     """Parse a command.
 
     Args:

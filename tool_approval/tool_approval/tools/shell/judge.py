@@ -15,7 +15,7 @@ from .config import ShellConfig
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part
 from .grammar import parse
-from .options import find_hit, is_inert
+from .options import find_hit, is_inert, operands
 from .paths import Root, Roots
 from .programs import guarded_name, program_name
 from .reading import Reader
@@ -31,7 +31,8 @@ _LOOKED_AT: Final = 1_000
 """Chosen: so many characters of what is not parsed are looked at for a blocked program."""
 _SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
 _MOVES: Final = frozenset({'cd', 'pushd', 'popd'})
-_NEUTRAL: Final = frozenset({':', 'true', 'false'})
+_NEUTRAL: Final = frozenset({':', 'true', 'false', 'test', '[', '[[', 'cd'})
+"""What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Judge:
         cwd: str,
         roots: Mapping[str, Root] | None = None,
         is_writable: Callable[[str], bool] = lambda path: False,
-        clock: Callable[[], float] = time.perf_counter,
+        clock: Callable[[], float] = time.thread_time,
     ) -> None:
         """Compile the rules.
 
@@ -132,11 +133,16 @@ class Judge:
         if target.value.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
             state.parts.append(_asks(text, 'redirection', 'where it leads is not known, or is another machine'))
         elif is_write and target.value not in _SINKS:
-            path = target.value if target.value.startswith('/') else f'{self._cwd}/{target.value}'
-            if state.moved or not self._is_writable(path):
-                state.parts.append(_asks(text, 'redirection', 'the file is written'))
-            else:
+            if self._may_write(target, state):
                 state.parts.append(_allows(text, 'redirection', None, 'the file sandbox lets it be written unasked'))
+            else:
+                state.parts.append(_asks(text, 'redirection', 'the file is written'))
+
+    def _may_write(self, target: Word, state: _State) -> bool:
+        if target.value in _SINKS and target.is_fixed:
+            return True
+        path = target.value if target.value.startswith('/') else f'{self._cwd}/{target.value}'
+        return target.is_fixed and not state.moved and self._is_writable(path)
 
     def _assignment(self, name: str, *, is_exported: bool, state: _State) -> None:
         if is_harmless(name, is_exported=is_exported):
@@ -217,7 +223,7 @@ class Judge:
     def _default(self, command: Command) -> Part:
         default = self._config.default
         if command.words[0].value in _NEUTRAL and default.allowed:
-            return _allows(command.raw, 'command', None, 'it does nothing')
+            return _allows(command.raw, 'command', None, 'it changes nothing outside of the shell')
         if not default.allowed:
             outcome: Outcome = 'block'
             reason = 'no rule is about it, and by default nothing may run'
@@ -236,6 +242,10 @@ class Judge:
             hit = find_hit(module)
         if hit is not None:
             return f'{hit.why} (`{hit.word}`)'
+        if _program(command) == 'tee' and not (decided is not None and decided.rule.sandbox_paths):
+            for word in operands([words[0], *words[named:]]):
+                if not self._may_write(word, state):
+                    return f'the file is written (`{word.raw}`)'
         if state.moved and not is_inert(words[0].value) and _program(command) not in _MOVES:
             return 'it runs in another directory, whose files may change what it does'
         runner = runner_words(words)

@@ -6,6 +6,7 @@ missing here does not lift a pre-approval. A long option is met by every abbrevi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -92,7 +93,6 @@ INERT: Final = frozenset(
         'lsblk',
         'getconf',
         'tsort',
-        'ptx',
         'pr',
         'look',
         'colrm',
@@ -123,17 +123,21 @@ class Entry:
     """Options of one dash and many letters."""
     by_sub: Mapping[str, str] = field(default_factory=dict[str, str])
     """More letters, by sub-command."""
+    harmless: re.Pattern[str] | None = None
+    """Options with such a value, attached or in the next word, that do no harm although their names are above."""
 
 
 def _entry(
-    short: str = '', valued: str = '', long: str = '', words: str = '', *, safe: str = '', **by_sub: str
-) -> Entry:
+    short: str = '', valued: str = '', long: str = '', words: str = '', *, safe: str = '', harmless: str = '',
+    **by_sub: str,
+) -> Entry:  # fmt: skip
     return Entry(
         short=short,
         valued=valued,
         long=tuple(long.split()),
         safe=frozenset(safe.split()),
         words=frozenset(words.split()),
+        harmless=re.compile(harmless) if harmless else None,
         by_sub={name.replace('_', '-'): letters for name, letters in by_sub.items()},
     )
 
@@ -141,7 +145,7 @@ def _entry(
 _VIM: Final = _entry('cSsuUwWV', '', 'cmd startuptime remote', '+ -es')
 _PSQL: Final = _entry('cfoLv', 'hpUd', 'command file output log-file set variable')
 _MYSQL: Final = _entry('e', 'hPuD', 'execute tee pager init-command defaults-file defaults-extra-file login-path')
-_AWK: Final = _entry('fEildopD', 'Fv', 'file exec include load dump-variables pretty-print profile debug')
+_AWK: Final = _entry('fEildopDW', 'Fv', 'file exec include load dump-variables pretty-print profile debug')
 _LESS: Final = _entry('oOkpTt', '', 'log-file LOG-FILE lesskey-file lesskey-src pattern tag', '+')
 _NODE: Final = _entry('eprCi', '', 'eval print require import loader experimental-loader env-file interactive '
                       'inspect inspect-brk cpu-prof heap-prof diagnostic-dir report-dir trace-event-file-pattern run '
@@ -161,12 +165,13 @@ TABLE: Final[Mapping[str, Entry]] = {
                   'index-filter env-filter directory reference pager filter-command',
                   safe='output-indicator-new', grep='O', rebase='xi', difftool='xt', mergetool='t', clone='ucb',
                   archive='o', format_patch='o', fast_export='', add='ipe', help='w', log='', config='ef',
-                  ls_remote='', fetch='', merge='s', checkout='', commit='SF', tag='suF'),
+                  ls_remote='', fetch='', merge='s', checkout='fB', commit='SF', tag='sudfFv',
+                  branch='dDmMcCfu', push='fd', switch='fC'),
     'sort': _entry('oTS', 'kt', 'output compress-program temporary-directory files0-from'),
     'shuf': _entry('o', 'ein', 'output'), 'sdiff': _entry('o', 'IwW', 'output diff-program'),
     'diff3': _entry('', 'L', 'diff-program'), 'file': _entry('Cmzf', 'FPe', 'compile magic-file uncompress'),
-    'tree': _entry('o', 'LPIHT', 'output'), 'iconv': _entry('o', 'ft', 'output'), 'ss': _entry('DKF', 'fN', 'diag kill'),
-    'date': _entry('sf', 'dr', 'set file'), 'man': _entry('PHTXZCM', 'LmSse', 'pager html troff-device gxditview ditroff '
+    'tree': _entry('oR', '', 'output'), 'iconv': _entry('o', 'ft', 'output'), 'ss': _entry('DKF', 'fN', 'diag kill'),
+    'date': _entry('sf', 'drI', 'set file'), 'man': _entry('PHTXZCM', 'LmSse', 'pager html troff-device gxditview ditroff '
                                                       'config-file manpath local-file'),
     'less': _LESS, 'more': _entry('', '', '', '+'), 'most': _entry('', '', '', '+'),
     'sed': _entry('ifs', 'eEl', 'in-place file'),
@@ -204,7 +209,8 @@ TABLE: Final[Mapping[str, Entry]] = {
     'pip': _PIP, 'uv': _entry('', '', 'with project directory config-file python index with-requirements default-index'),
     'pytest': _entry('pcoW', 'knmr', 'rootdir confcutdir basetemp junit-xml junitxml resultlog log-file debug cov-report '
                      'cov-config pdbcls override-ini config-file pastebin report-log html pdb trace cov-append '
-                     'inifile pythonwarnings doctest-glob doctest-modules trace-config', safe='tb'),
+                     'inifile pythonwarnings doctest-glob doctest-modules trace-config', safe='tb cov',
+                     harmless=r'-p ?no:\w+|--cov-report[= ]term(?:-missing)?(?::skip-covered)?'),
     'mypy': _entry('c', 'mpv', 'config-file python-executable install-types junit-xml cache-dir any-exprs-report html-report '
                    'cobertura-xml-report linecount-report linecoverage-report lineprecision-report txt-report '
                    'xml-report xslt-html-report xslt-txt-report custom-typeshed-dir shadow-file custom-typing-module '

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .option_table import INERT, TABLE
+from .option_table import INERT, TABLE, Entry
 from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
+from .scripts import unsafe_awk, unsafe_sed
 from .words import Word
 
 
@@ -48,7 +50,8 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
             continue
         if not word.is_fixed and word.can_be_option:
             return Hit(word.raw, 'it is not known before it runs, and may be an option')
-        if word.value == '--' and name not in _NO_END:
+        # Behind an option, `--` may be its value: `sort --random-source -- -o x` writes `x` (test_options.py).
+        if word.value == '--' and name not in _NO_END and not words[at - 1].value.startswith('-'):
             break
         if word.value.startswith(('-', '+')) and (why := _why(name, words, at)) is not None:
             return Hit(word.raw, why)
@@ -68,7 +71,7 @@ _NO_END: Final = frozenset({'find', 'git', 'npm', 'npx', 'vim', 'vi', 'nvim', 'e
 def _why(name: str, words: Sequence[Word], at: int) -> str | None:
     text = words[at].value
     entry = TABLE.get(name)
-    if entry is None:
+    if entry is None or _is_harmless(entry, words, at):
         return None
     sub = next((word.value for word in words[1:] if not word.value.startswith('-')), '')
     if text.startswith('--') and len(text) > 2:
@@ -90,53 +93,56 @@ def _why(name: str, words: Sequence[Word], at: int) -> str | None:
     return None
 
 
-_SED: Final = re.compile(
-    r'(?:\s*(?:(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)(?:\s*,\s*(?:[+~]?\d+|\$|/(?:[^/\\\n]|\\.)*/I?))?)?\s*!?\s*'
-    r'(?:[pdqlnNDPhHgGx=]|[qQ]\d+|y/[^/\\\n]*/[^/\\\n]*/|s([/|,:#@%])(?:(?!\1)[^\\\n]|\\[^\n])*\1'
-    r'(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*)?\s*(?:;|$))+'
-)
-"""Scripts that only select, substitute and print."""
-
-
 def _sed(words: Sequence[Word]) -> Hit | None:
-    scripts: list[Word] = []
-    operands: list[Word] = []
-    at = 1
-    while at < len(words):
-        text = words[at].value
-        if not words[at].is_fixed and words[at].can_be_option:
-            return Hit(words[at].raw, 'it is not known before it runs, and may be an option')
-        if text.startswith('--expression='):
-            scripts.append(Word(words[at].raw, text[13:], words[at].is_fixed))
-        elif text in ('-e', '--expression') or re.fullmatch(r'-[nErsuz]+e', text):
-            at += 1
-            scripts.extend(words[at : at + 1])
-        elif text.startswith('-') and len(text) > 1:
-            if not re.fullmatch(r'-[nErsuz]+|--(?:quiet|silent|regexp-extended|null-data|separate|posix|debug)', text):
-                return Hit(words[at].raw, 'it may write files, or run a script')
-        else:
-            operands.append(words[at])
-        at += 1
-    for script in scripts or operands[:1]:
-        if not script.is_fixed or not _SED.fullmatch(script.value):
-            return Hit(script.raw, 'the script may write files or run commands')
-    return None
+    found = unsafe_sed(words)
+    return Hit(found[0].raw, found[1]) if found is not None else None
 
 
 def _awk(words: Sequence[Word]) -> Hit | None:
+    found = unsafe_awk(words)
+    return Hit(found[0].raw, found[1]) if found is not None else None
+
+
+def operands(words: Sequence[Word]) -> list[Word]:
+    """The arguments that are no options; behind `--`, all of them."""
+    found: list[Word] = []
+    is_over = False
     for word in words[1:]:
-        if re.search(r'[|>@]|system|getline|close|print\w*\s*\(?.*>', word.value):
-            return Hit(word.raw, 'the program may write files or run commands')
-    return None
+        if is_over or not word.value.startswith('-') or word.value == '-':
+            found.append(word)
+        is_over = is_over or word.value == '--'
+    return found
 
 
-def _operands(most: int, why: str) -> Callable[[Sequence[Word]], Hit | None]:
+def _is_harmless(entry: Entry, words: Sequence[Word], at: int) -> bool:
+    """Whether the option is one of those, with their values, that do no harm although their names are in the table."""
+    if entry.harmless is None:
+        return False
+    given = [word.value for word in words[at : at + 2] if word.is_fixed]
+    return any(entry.harmless.fullmatch(' '.join(given[:count])) for count in (1, 2))
+
+
+def _operands(most: int, why: str, *, numbered: str = '') -> Callable[[Sequence[Word]], Hit | None]:
+    """A check for programs that write to one operand more.
+
+    Args:
+        most: How many they read.
+        why: What the next one means.
+        numbered: Letters of options that take the next word, if they stand alone.
+    """
+
+    def is_number_of(before: str, text: str) -> bool:
+        is_option = len(before) == 2 and before[0] == '-' and before[1] in numbered
+        return is_option and re.fullmatch(r'[+-]?(?:0x[0-9a-f]+|[0-9]+)', text) is not None
+
     def check(words: Sequence[Word]) -> Hit | None:
-        operands = [word for word in words[1:] if not word.value.startswith('-') or word.value == '-']
-        if any(not word.is_fixed for word in operands):
-            return Hit(operands[-1].raw, 'it may become several arguments')
-        # A number may be an option's value; to count it as an operand only asks once too often.
-        return Hit(operands[most].raw, why) if len(operands) > most else None
+        end = next((at for at, word in enumerate(words) if word.value == '--'), len(words))
+        numbers = [word for before, word in itertools.pairwise(words[:end]) if is_number_of(before.value, word.value)]
+        # By identity: two words may be written alike.
+        files = [word for word in operands(words) if not any(word is number for number in numbers)]
+        if any(not word.is_fixed for word in files):
+            return Hit(files[-1].raw, 'it may become several arguments')
+        return Hit(files[most].raw, why) if len(files) > most else None
 
     return check
 
@@ -154,6 +160,14 @@ def _git(words: Sequence[Word]) -> Hit | None:
     for word in rest:
         if re.match(r'(?:--[\w-]+=)?\w+::', word.value) or '--upload-pack' in word.value:
             return Hit(word.raw, 'an address of this kind runs a program')
+        if sub in _GIT_REMOTE and not word.is_fixed and '/' not in word.value:
+            return Hit(word.raw, 'it is not known before it runs, and an address may run a program')
+        if '%G' in word.value or '%(signature' in word.value:
+            return Hit(word.raw, 'to check a signature, git runs the program that its configuration names')
+        name = word.value.partition('=')[0]
+        is_long = name.startswith('--') and len(name) > 2
+        if is_long and any(long.startswith(name[2:]) for long in _GIT_LONG.get(sub, '').split()):
+            return Hit(word.raw, f'`git {sub}` deletes, overwrites or reconfigures something with it')
     risky = _GIT_SUBS.get(sub)
     first = next((word for word in rest if not word.value.startswith('-')), None)
     if risky is not None and first is not None and (not risky or first.value in risky):
@@ -163,6 +177,17 @@ def _git(words: Sequence[Word]) -> Hit | None:
     return None
 
 
+_GIT_LONG: Final = {
+    'branch': 'delete move copy force set-upstream-to unset-upstream create-reflog',
+    'tag': 'delete force sign local-user verify file cleanup',
+    'push': 'force delete mirror prune force-with-lease',
+    'reset': 'hard',
+    'checkout': 'force',
+    'switch': 'force discard-changes force-create',
+}
+"""Long options, by sub-command; `option_table` has their letters."""
+
+_GIT_REMOTE: Final = frozenset({'fetch', 'pull', 'push', 'clone', 'ls-remote', 'archive', 'remote', 'submodule'})
 _GIT_SUBS: Final = {
     'remote': frozenset(['add', 'rename', 'remove', 'rm', 'set-head', 'set-branches', 'set-url', 'prune', 'update']),
     'bisect': frozenset({'run', 'visualize', 'view'}),
@@ -189,16 +214,30 @@ def _git_config(rest: Sequence[Word]) -> Hit | None:
     return Hit(found.raw, '`git config` may set what git runs') if found is not None else None
 
 
+def _make(words: Sequence[Word]) -> Hit | None:
+    """`X!=command` and `X:=$(shell command)` run it; so may an assignment to `SHELL`."""
+    is_over = False
+    for word in words[1:]:
+        if not word.is_fixed:
+            return Hit(word.raw, 'it is not known before it runs, and may set a variable of the program')
+        if '=' in word.value and (is_over or not word.value.startswith('-')):
+            return Hit(word.raw, 'it sets a variable of the program')
+        is_over = is_over or word.value == '--'
+    return None
+
+
 def _assigning(words: Sequence[Word]) -> Hit | None:
     """Of programs for which `NAME=value` sets something."""
-    found = next((word for word in words[1:] if re.match(r'[A-Za-z_][\w.:+?]*=', word.value)), None)
+    found = next((word for word in words[1:] if not word.is_fixed or re.match(r'[A-Za-z_]\w*=', word.value)), None)
     return Hit(found.raw, 'it sets a variable of the program') if found is not None else None
 
 
 def _dots(words: Sequence[Word]) -> Hit | None:
     for word in words[1:]:
-        if re.match(r'\s*[.\\]', word.value) or re.search(
-            r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|edit\(', word.value, re.IGNORECASE
+        if (
+            not word.is_fixed
+            or re.match(r'\s*[.\\]', word.value)
+            or re.search(r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|edit\(', word.value, re.IGNORECASE)
         ):
             return Hit(word.raw, 'it may be a command to the shell, or write a file')
     return None
@@ -274,13 +313,33 @@ def _printf(words: Sequence[Word]) -> Hit | None:
 
 
 def _date(words: Sequence[Word]) -> Hit | None:
-    found = next((w for w in words[1:] if re.match(r'-[a-zA-Z]*s|--s|\d', w.value)), None)
-    return Hit(found.raw, 'it sets the clock') if found is not None else None
+    is_value = False
+    for word in words[1:]:
+        text = word.value
+        if is_value or text.startswith('+'):
+            is_value = False
+        elif text.startswith('--'):
+            is_value = len(text) > 3 and '=' not in text and any(n.startswith(text[2:]) for n in ('date', 'reference'))
+        elif text.startswith('-'):
+            is_value = re.fullmatch(r'-[uR]*[dr]', text) is not None
+        else:
+            return Hit(word.raw, 'it sets the clock')
+    return None
+
+
+def _pytest(words: Sequence[Word]) -> Hit | None:
+    # Also behind `--`: such arguments are replaced before any option is looked for.
+    found = next(
+        (word for word in words[1:] if word.value.startswith('@') or (word.can_be_option and not word.is_fixed)), None
+    )
+    return Hit(found.raw, 'options may be read from the file') if found is not None else None
 
 
 def _tar(words: Sequence[Word]) -> Hit | None:
     """The first word may be a cluster of letters without a dash."""
     letters = words[1].value if len(words) > 1 else ''
+    if len(words) > 1 and not words[1].is_fixed:
+        return Hit(words[1].raw, 'it is not known before it runs, and may be an option')
     if re.fullmatch(r'[A-Za-z]+', letters) and (bad := re.search(r'[IFxru]', letters)):
         return Hit(letters, f'`{bad[0]}` unpacks, changes or runs something')
     return None
@@ -288,9 +347,11 @@ def _tar(words: Sequence[Word]) -> Hit | None:
 
 _CHECKS: Final[dict[str, Callable[[Sequence[Word]], Hit | None]]] = {
     'sed': _sed, 'gsed': _sed, 'awk': _awk, 'gawk': _awk, 'mawk': _awk, 'nawk': _awk, 'original-awk': _awk,
-    'uniq': _operands(1, 'the second file is written'), 'xxd': _operands(1, 'the second file is written'),
+    'uniq': _operands(1, 'the second file is written', numbered='fsw'),
+    'xxd': _operands(1, 'the second file is written', numbered='cgls'),
+    'ptx': _operands(1, 'the second file is written'), 'pytest': _pytest, 'py.test': _pytest,
     'sqlite': _dots, 'psql': _dots, 'mysql': _dots, 'mariadb': _dots, 'duckdb': _dots,
-    'git': _git, 'make': _assigning, 'gmake': _assigning, 'dd': _assigning, 'test': _test, '[': _test, '[[': _test,
+    'git': _git, 'make': _make, 'gmake': _make, 'dd': _assigning, 'test': _test, '[': _test, '[[': _test,
     'set': _set, 'printf': _printf, 'date': _date, 'tar': _tar, 'bsdtar': _tar,
     'hostname': _operands(0, 'it sets the name'),
     **{name: _always('it runs what it is fed') for name in ['at', 'batch', 'crontab', 'ed', 'red', 'ftp', 'm4', 'dc', 'socat', 'screen', 'tmux']},

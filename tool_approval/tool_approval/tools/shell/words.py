@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
+
+Growth = Literal['none', 'alike', 'any']
+"""How one word may become several: not at all; several that begin alike, as with a glob; or any others behind it, as
+where bash splits the value of a variable that is not quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +24,16 @@ class Word:
     """Whether it becomes exactly `value`, one word, whatever files and variables there are."""
     is_bare: bool = False
     """Whether nothing of it is quoted: only then may bash take it for a keyword."""
+    growth: Growth = 'none'
+    """Whether it may become several words, or none."""
 
     @property
     def can_be_option(self) -> bool:
-        """Whether the program may take it for an option."""
-        return self.value.startswith('-') if self.is_fixed else self.value == '' or self.value.startswith('-')
+        """Whether the program may take it, or a word that it becomes, for an option."""
+        if self.is_fixed:
+            return self.value.startswith('-')
+        # Attack: `x=' -o y'; sort a$x` writes `y` (test_word_reading.py).
+        return self.growth == 'any' or self.value == '' or self.value.startswith('-')
 
 
 def fixed(text: str) -> Word:

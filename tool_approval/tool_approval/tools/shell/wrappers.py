@@ -141,6 +141,7 @@ def unwrap(words: Sequence[Word]) -> Inside | None:
 def _after_options(options: _Options, words: Sequence[Word]) -> Inside:
     at, problem = _skip(options, words)
     at += options.operands
+    problem = problem or _growing(words[1:at])
     inner = tuple(words[at:])
     if not inner:
         # `sudo -s`, `unshare`: with nothing to run, some start a shell.
@@ -153,6 +154,11 @@ def _after_options(options: _Options, words: Sequence[Word]) -> Inside:
     return Inside(words=(inner,), is_transparent=options.is_transparent, problem=problem)
 
 
+def _growing(words: Sequence[Word]) -> str | None:
+    """Attack: `x='5 touch y'; timeout $x ls` runs `touch`. Where words multiply, the command begins elsewhere."""
+    return 'a word in front of the command may become several' if any(word.growth != 'none' for word in words) else None
+
+
 def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...]:
     """The command with what `xargs -I` puts into it marked as not known."""
     marks: list[str] = []
@@ -161,7 +167,12 @@ def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...
             marks.append(found[1] or (following.value if following is not None and word.value.endswith('I') else '{}'))
     return tuple(
         next(
-            (Word(word.raw, word.value.partition(mark)[0], is_fixed=False) for mark in marks if mark in word.value),
+            # A mark that is empty, or not known, may stand for anything.
+            (
+                Word(word.raw, word.value.partition(mark)[0] if mark else '', is_fixed=False)
+                for mark in marks
+                if mark in word.value
+            ),
             word,
         )
         for word in inner
@@ -233,7 +244,7 @@ def _env(words: Sequence[Word]) -> Inside:
         is_transparent=bool(inner),
         is_program=not inner,
         assignments=names,
-        problem=problem,
+        problem=problem or _growing(words[1 : len(words) - len(inner)]),
     )
 
 
@@ -242,6 +253,12 @@ def _split(words: Sequence[Word]) -> tuple[Word, ...]:
     text = re.sub(r'^.*?(?:-[i0v]*S|--split-string)[= ]?', '', text)
     inner, _ = _without_assignments([fixed(part) for part in text.split()])
     return inner
+
+
+def _command(words: Sequence[Word]) -> Inside:
+    if len(words) > 1 and words[1].value in ('-v', '-V'):
+        return Inside(is_program=True)  # it says what it would run
+    return _after_options(_WRAPPERS['command'], words)
 
 
 def _shell(name: str, words: Sequence[Word]) -> Inside:
@@ -344,6 +361,7 @@ def _ends_batch(words: Sequence[Word], at: int) -> bool:
 
 
 _SPECIAL: Final[dict[str, Callable[[Sequence[Word]], Inside | None]]] = {
+    'command': _command,
     'env': _env,
     'eval': _eval,
     'trap': _trap,

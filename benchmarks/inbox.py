@@ -1,0 +1,395 @@
+"""Measure the inbox under load: `python -m benchmarks.inbox`, `make bench-inbox`.
+
+Thousands of calls wait; other processes answer them at a steady rate, whatever the store's speed. A delay is from the
+moment an answer is due to be sent to the moment the call goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import multiprocessing
+import os
+import platform
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from statistics import quantiles
+from typing import Any, TypeAlias
+
+from tool_approval.inbox import AlreadySettled, Approver, Inbox, InboxEntry, InboxStore, InboxUI, Row
+from tool_approval.inbox.stores import SQLiteStore
+from tool_approval.inbox.stores.postgres import PostgresStore
+
+from tests.postgres_server import ABSENT, PostgresServer, find_programs
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest, execute_tool
+
+P99_LIMIT_MS = 100.0
+MEMORY_LIMIT_KB = 20.0
+
+BARE = 'for a bare future'
+POLICY = {'send_mail': {'approval': 'required'}}
+SPAWN = multiprocessing.get_context('spawn')
+
+Pipe: TypeAlias = 'Connection[Any, Any]'
+
+Place: TypeAlias = tuple[str, str]
+"""The kind of the store, and its path or DSN."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What is done in one measurement."""
+
+    waiting: int
+    """Calls that wait at once, in all processes together."""
+    agents: int
+    """Processes in which they wait."""
+    answerers: int
+    """Processes that answer."""
+    rate: int
+    """Answers a second, of all processes together."""
+    answers: int
+    """How many are given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What came of it."""
+
+    store: str
+    """The kind of the store."""
+    load: Load
+    """What was done."""
+    delays_ms: list[float]
+    """From answer to resumed call, sorted."""
+    lost: int
+    """Answers that were taken, and no call went on with."""
+    twice: int
+    """Requests of which two answers were taken, or calls that went on without one."""
+    refused: int
+    """Second answers that were refused."""
+
+    @property
+    def p50_ms(self) -> float:
+        """The median delay."""
+        return quantiles(self.delays_ms, n=100)[49]
+
+    @property
+    def p99_ms(self) -> float:
+        """What 99 of 100 delays are below."""
+        return quantiles(self.delays_ms, n=100)[98]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is kept."""
+        return self.p99_ms < P99_LIMIT_MS and not self.lost and not self.twice
+
+
+def open_store(place: Place) -> InboxStore:
+    """The store of that kind and place."""
+    kind, where = place
+    return SQLiteStore(where) if kind == 'SQLite' else PostgresStore(where)
+
+
+def send_mail(to: str, number: int) -> float:
+    """The tool: says when it ran."""
+    return time.monotonic()
+
+
+def agent(parent: Pipe, place: Place, calls: int) -> None:
+    """A process with `calls` waiting calls. It sends the number and the time of each that went on, when told to."""
+    asyncio.run(_agent(parent, place, calls))
+
+
+async def _agent(parent: Pipe, place: Place, calls: int) -> None:
+    went_on: list[tuple[int, float]] = []
+    with Inbox(open_store(place)) as inbox:
+        controller = ApprovalController(policy=POLICY, ui=InboxUI(inbox))
+
+        async def call(number: int) -> None:
+            arguments = {'to': 'bob@example.com', 'number': number}
+            went_on.append((number, await execute_tool(send_mail, 'send_mail', arguments, controller)))
+
+        tasks = [asyncio.create_task(call(os.getpid() * 100_000 + number)) for number in range(calls)]
+        await asyncio.to_thread(parent.recv)
+        parent.send(went_on)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def answerer(parent: Pipe, place: Place, load: Load, index: int) -> None:
+    """A process that gives its share of the answers. It sends what was taken of them, and how many were refused."""
+    asyncio.run(_answerer(parent, place, load, index))
+
+
+async def _answerer(parent: Pipe, place: Place, load: Load, index: int) -> None:
+    taken: list[tuple[int, float]] = []
+    refused = 0
+    with Inbox(open_store(place)) as inbox:
+        entries = sorted(await inbox.open(load.waiting), key=lambda entry: entry.id)[: load.answers]
+        parent.send(len(entries))
+        start: float = await asyncio.to_thread(parent.recv)
+
+        async def answer(entry: InboxEntry, due: float) -> None:
+            nonlocal refused
+            await asyncio.sleep(due - time.monotonic())
+            by = Approver(id=f'person {index}')
+            try:
+                await inbox.decide(entry.id, ApprovalDecision(approved=True), by=by, digest=entry.digest)
+            except AlreadySettled:
+                refused += 1
+            else:
+                taken.append((entry.request.args['number'], due))
+
+        async with asyncio.TaskGroup() as group:
+            for number, entry in enumerate(entries):
+                # Each is answered by one of them; every tenth by all at once, and one must win.
+                if number % load.answerers == index or number % 10 == 0:
+                    group.create_task(answer(entry, start + number / load.rate))
+        parent.send((taken, refused))
+
+
+def measure(place: Place, load: Load) -> Found:
+    """Let calls wait, and answer them."""
+    processes: list[SpawnProcess] = []
+
+    def start(target: Callable[..., None], *arguments: object) -> Pipe:
+        ours, theirs = SPAWN.Pipe()
+        process = SPAWN.Process(target=target, args=(theirs, *arguments))
+        process.start()
+        processes.append(process)
+        return ours
+
+    agents = [start(agent, place, load.waiting // load.agents) for _ in range(load.agents)]
+    store = open_store(place)
+    while len(store.open(load.waiting)) < load.waiting:
+        time.sleep(0.5)
+    store.close()
+    answerers = [start(answerer, place, load, index) for index in range(load.answerers)]
+    assert [each.recv() for each in answerers] == [load.answers] * load.answerers
+    begin = time.monotonic() + 1.0
+    for each in answerers:
+        each.send(begin)
+    taken: dict[int, float] = {}
+    twice = refused = 0
+    for each in answerers:
+        theirs, second = each.recv()
+        twice += len(taken.keys() & dict(theirs).keys())
+        taken.update(theirs)
+        refused += second
+    time.sleep(1.0)  # ten times as long as the slowest may take: what has not gone on by now is lost
+    went_on: dict[int, float] = {}
+    for each in agents:
+        each.send('stop')
+        went_on.update(each.recv())
+    for process in processes:
+        process.join()
+    return Found(
+        store=place[0],
+        load=load,
+        delays_ms=sorted((went_on[number] - due) * 1000 for number, due in taken.items() if number in went_on),
+        lost=len(taken.keys() - went_on.keys()) + load.answers - len(taken),
+        twice=twice + len(went_on.keys() - taken.keys()),
+        refused=refused,
+    )
+
+
+class Nobody:
+    """The host's own way to wait: a UI with nothing but a future."""
+
+    async def choose(self, request: ApprovalRequest, *, mode: str) -> ApprovalDecision:
+        """Wait for ever."""
+        return await asyncio.get_running_loop().create_future()
+
+
+def memory(parent: Pipe, place: Place | None, calls: int, how: str) -> None:
+    """A process that sends how many bytes each of `calls` waiting calls takes; with no inbox if `place` is `None`."""
+    parent.send(asyncio.run(_memory(place, calls, how)))
+
+
+async def _memory(place: Place | None, calls: int, how: str) -> float:
+    inbox = None if place is None else Inbox(open_store(place))
+    posted = 0
+    if inbox is not None:
+        add = inbox.store.add
+
+        def add_and_count(row: Row) -> None:
+            nonlocal posted
+            add(row)
+            posted += 1
+
+        inbox.store.add = add_and_count
+    controller = ApprovalController(policy=POLICY, ui=Nobody() if inbox is None else InboxUI(inbox))
+
+    async def wait(count: int) -> list[asyncio.Task[object]]:
+        arguments = [{'to': 'bob@example.com', 'number': number} for number in range(count)]
+        tasks = [asyncio.create_task(execute_tool(send_mail, 'send_mail', each, controller)) for each in arguments]
+        until = posted + count
+        await asyncio.sleep(2.0)  # all of them wait, and what they needed to get there is freed
+        while inbox is not None and posted < until:
+            await asyncio.sleep(0.5)
+        return tasks
+
+    async def stop(tasks: Sequence[asyncio.Task[object]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        while inbox is not None and await inbox.open(1):
+            await asyncio.sleep(0.1)
+
+    # What the first calls make and keep is not the price of waiting.
+    await stop(await wait(calls // 10))
+    if how == 'traced':
+        tracemalloc.start()
+    gc.collect()
+    before = _bytes_taken(how)
+    tasks = await wait(calls)
+    gc.collect()
+    after = _bytes_taken(how)
+    await stop(tasks)
+    if inbox is not None:
+        inbox.close()
+    return (after - before) / calls
+
+
+def _bytes_taken(how: str) -> int:
+    if how == 'traced':
+        return tracemalloc.get_traced_memory()[0]
+    return int(Path('/proc/self/statm').read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+
+
+def memory_kb(place: Place | None, calls: int, how: str) -> float:
+    """The same in a process of its own, in kB."""
+    ours, theirs = SPAWN.Pipe()
+    process = SPAWN.Process(target=memory, args=(theirs, place, calls, how))
+    process.start()
+    taken: float = ours.recv()
+    process.join()
+    return taken / 1000
+
+
+@contextmanager
+def places() -> Generator[list[Callable[[], Place]]]:
+    """What makes a new and empty store, for each kind there is."""
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = iter(range(1000))
+        makers: list[Callable[[], Place]] = [
+            lambda: ('SQLite', str(Path(folder) / str(next(numbers)) / 'inbox.sqlite'))
+        ]
+        programs = find_programs()
+        if programs is None:
+            print(ABSENT)
+            yield makers
+            return
+        server = PostgresServer(programs)
+        server.start()
+        try:
+            makers.append(lambda: ('PostgreSQL', server.new_database()))
+            yield makers
+        finally:
+            server.stop()
+            server.remove()
+
+
+def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], loads: tuple[float, float]) -> str:
+    """The page of the documentation."""
+    lines = [
+        '# Benchmarks of the inbox',
+        '',
+        'Written by `python -m benchmarks.inbox --write PATH`; `make bench-inbox` prints the same.',
+        (
+            f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
+            f'{os.cpu_count()} processors, which all processes and the database shared.'
+        ),
+        f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after.',
+        '',
+        '## Answers',
+        '',
+        'Calls wait in agent processes, and other processes answer them at a steady rate, each answer at its time.',
+        'A delay is from the moment the answer is due to the moment the call goes on, in milliseconds.',
+        'Every tenth request is answered by all answering processes at the same moment: one must win.',
+        f'The limit is {P99_LIMIT_MS:g} ms for 99 of 100 answers, and nothing lost or answered twice.',
+        '',
+        (
+            '| store | waiting | agents | answering | answers a second | answers | median | 99 of 100 | longest | lost '
+            '| twice | second answers refused |  |'
+        ),
+        f'|{" --- |" * 13}',
+    ]
+    for each in found:
+        load = each.load
+        cells = (
+            each.store,
+            load.waiting,
+            load.agents,
+            load.answerers,
+            load.rate,
+            load.answers,
+            f'{each.p50_ms:.1f}',
+            f'{each.p99_ms:.1f}',
+            f'{each.delays_ms[-1]:.1f}',
+            each.lost,
+            each.twice,
+            each.refused,
+            'holds' if each.holds else '**MISSED**',
+        )
+        lines.append(f'| {" | ".join(map(str, cells))} |')
+    lines += [
+        '',
+        '## Memory',
+        '',
+        'What one waiting call takes, in a fresh process, in kB.',
+        'Traced is what Python has allocated; resident is what the process has grown by.',
+        'A call that waits for a bare future has no inbox: the difference to it is what the inbox takes.',
+        f'The limit of the difference is {MEMORY_LIMIT_KB:g} kB.',
+        '',
+        '| waits | traced | resident | resident, difference |  |',
+        '| --- | --- | --- | --- | --- |',
+    ]
+    _, _, bare = taken[0]
+    for name, traced, resident in taken:
+        difference = resident - bare
+        verdict = '' if name == BARE else 'holds' if difference < MEMORY_LIMIT_KB else '**MISSED**'
+        shown = '' if name == BARE else f'{difference:.1f}'
+        lines.append(f'| {name} | {traced:.1f} | {resident:.1f} | {shown} | {verdict} |')
+    return '\n'.join(lines) + '\n'
+
+
+def main() -> None:
+    """Measure, print the page, and write it where that was asked for. A missed limit is printed, and no failure."""
+    parser = argparse.ArgumentParser(prog='python -m benchmarks.inbox', description=__doc__)
+    parser.add_argument('--quick', action='store_true', help='measure little')
+    parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')
+    options = parser.parse_args()
+    before = os.getloadavg()[0]
+    waiting, answers = (500, 400) if options.quick else (5000, 4000)
+    loads = [
+        Load(waiting=waiting, agents=agents, answerers=answerers, rate=200, answers=answers)
+        for agents, answerers in ((1, 1), (4, 2))
+    ]
+    with places() as makers:
+        found = [measure(make(), load) for load in loads for make in makers]
+        waits: list[tuple[str, Place | None]] = [(BARE, None)]
+        for make in makers:
+            kind, _ = place = make()
+            waits.append((f'in the inbox, {kind}', place))
+        taken = [
+            (name, memory_kb(place, waiting, 'traced'), memory_kb(place, waiting, 'resident')) for name, place in waits
+        ]
+    text = page(found, taken, (before, os.getloadavg()[0]))
+    print(text, end='')
+    if options.write is not None:
+        options.write.write_text(text, encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()

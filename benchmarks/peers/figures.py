@@ -1,0 +1,150 @@
+"""What the samples say: costs, what approval adds, ratios, and who is faster than ours by more than the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.spread import Spread, ratios, spread
+
+from .catalog import CONTROL, PEERS, REFERENCE
+from .results import Case, Crowd, Sample, Wait
+
+ENOUGH = 5
+"""chosen: with fewer rounds, quartiles say nothing about who is faster."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """One peer in one case."""
+
+    peer: str
+    """Which."""
+    cpu_ms: Spread
+    """Computing time of a run with approval, in milliseconds."""
+    plain_cpu_ms: Spread
+    """The same without."""
+    wall_ms: Spread
+    """Elapsed time of a run with approval, in milliseconds."""
+    added_ms: Spread
+    """Computing time with approval less that without, for each approved call, in milliseconds."""
+    ratio: Spread
+    """Computing time with approval, to ours in the same round."""
+    added_difference_ms: Spread
+    """`added_ms` less ours in the same round."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """One peer with one number of waiting runs."""
+
+    peer: str
+    """Which."""
+    asked_ms: Spread
+    """Computing time until one run waits, in milliseconds."""
+    done_ms: Spread
+    """Computing time from the answer to the end of one run, in milliseconds."""
+    wall_ms: Spread
+    """Elapsed time from the answer to the end of the last run, in milliseconds."""
+    resident: float | None
+    """Bytes a run, by the growth of the process."""
+    traced: float | None
+    """Bytes a run, by what Python had allocated."""
+
+
+def costs(case: Case) -> list[Cost]:
+    """The cost of each peer that was measured, in the order of the catalogue."""
+    references = {sample.round: sample for sample in case.samples if sample.peer == REFERENCE}
+    found: list[Cost] = []
+    for peer, samples in _by_peer(case.samples).items():
+        pairs = [(sample, references[sample.round]) for sample in samples if sample.round in references]
+        if not pairs:
+            continue
+        found.append(
+            Cost(
+                peer=peer,
+                cpu_ms=spread(1000 * each.cpu_s for each in samples),
+                plain_cpu_ms=spread(1000 * each.plain_cpu_s for each in samples),
+                wall_ms=spread(1000 * each.wall_s for each in samples),
+                added_ms=spread(_added_ms(each, case) for each in samples),
+                ratio=ratios((mine.cpu_s, ours.cpu_s) for mine, ours in pairs),
+                added_difference_ms=spread(_added_ms(mine, case) - _added_ms(ours, case) for mine, ours in pairs),
+            )
+        )
+    return found
+
+
+def noise(found: Sequence[Cost]) -> Cost | None:
+    """Ours against itself; `None` where that was not measured."""
+    return next((each for each in found if each.peer == CONTROL), None)
+
+
+def is_enough(found: Sequence[Cost]) -> bool:
+    """Whether there are enough rounds to say who is faster."""
+    return all(each.ratio.count >= ENOUGH for each in found if each.peer in (REFERENCE, CONTROL))
+
+
+def cheaper(found: Sequence[Cost]) -> list[Cost]:
+    """Whose approval adds less than ours, by more than ours differs from itself. Cheapest first.
+
+    A peer is named where the upper quartile of the difference lies below the lower one of the control. It may be our
+    own layer or handler of another kind.
+    """
+    control = noise(found)
+    limit = min(0.0, control.added_difference_ms.lower) if control is not None else 0.0
+    beaten = [
+        each for each in found if each.peer not in (REFERENCE, CONTROL) and each.added_difference_ms.upper < limit
+    ]
+    return sorted(beaten, key=lambda each: each.added_difference_ms.median)
+
+
+def faster(found: Sequence[Cost]) -> list[Cost]:
+    """Whose whole run takes less than ours, by more than ours differs from itself. Fastest first."""
+    control = noise(found)
+    limit = min(1.0, control.ratio.lower) if control is not None else 1.0
+    beaten = [each for each in found if each.peer not in (REFERENCE, CONTROL) and each.ratio.upper < limit]
+    return sorted(beaten, key=lambda each: each.ratio.median)
+
+
+def waiting(crowd: Crowd) -> list[Waiting]:
+    """What waiting took each peer that was measured."""
+    found: list[Waiting] = []
+    for peer, waits in _waits_by_peer(crowd.waits).items():
+        timed = [each for each in waits if each.traced is None]
+        if not timed:
+            continue
+        found.append(
+            Waiting(
+                peer=peer,
+                asked_ms=spread(1000 * each.asked_cpu_s / crowd.runs for each in timed),
+                done_ms=spread(1000 * each.done_cpu_s / crowd.runs for each in timed),
+                wall_ms=spread(1000 * each.done_wall_s for each in timed),
+                resident=_typical([each.resident for each in waits], crowd.runs),
+                traced=_typical([each.traced for each in waits], crowd.runs),
+            )
+        )
+    return found
+
+
+def _added_ms(sample: Sample, case: Case) -> float:
+    return 1000 * (sample.cpu_s - sample.plain_cpu_s) / (case.rounds * case.calls)
+
+
+def _typical(values: Sequence[int | None], runs: int) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) / runs if known else None
+
+
+def _by_peer(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    return {peer: [each for each in samples if each.peer == peer] for peer in _in_order({s.peer for s in samples})}
+
+
+def _waits_by_peer(waits: Sequence[Wait]) -> dict[str, list[Wait]]:
+    return {peer: [each for each in waits if each.peer == peer] for peer in _in_order({w.peer for w in waits})}
+
+
+def _in_order(names: set[str]) -> list[str]:
+    # Whoever was first in the first round is no better than the others.
+    places = {peer.name: place for place, peer in enumerate(PEERS)}
+    return sorted(names, key=lambda name: (places.get(name, len(places)), name))

@@ -1,0 +1,109 @@
+"""A worker's process, seen from outside: orders go in, answers come out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+
+_QUIET = {'LANGSMITH_TRACING': 'false', 'OPENAI_AGENTS_DISABLE_TRACING': '1', 'NO_COLOR': '1'}
+# No keys of anybody, and no proxy to reach them through: a peer that would call home fails instead.
+_KEPT = ('PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'LD_LIBRARY_PATH')
+
+
+class WorkerError(Exception):
+    """A worker could not do what it was told: it says why, it ended, or its time was over."""
+
+
+class Worker:
+    """A process that answers one order after the other."""
+
+    def __init__(self, command: Sequence[str], *, folder: Path, timeout_s: float) -> None:
+        """Start it, and wait until it is ready.
+
+        Args:
+            command: What to run.
+            folder: Where.
+            timeout_s: How long it may take to get ready, and for an order, in seconds.
+
+        Raises:
+            WorkerError: It did not get ready.
+        """
+        self._timeout_s = timeout_s
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `close` closes it
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_QUIET},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+        )
+        try:
+            ready = self._answer()
+        except BaseException:
+            self.close()
+            raise
+        self.versions: Mapping[str, str] = ready['versions']
+        """Distributions it works with."""
+        self.python: str = ready['python']
+        """Version of its interpreter."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def order(self, **order: Any) -> dict[str, Any]:
+        """Tell it to do something, and wait for the answer.
+
+        Raises:
+            WorkerError: It failed, ended, or took too long. After the last two it is gone.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(order).encode() + b'\n')
+            self._process.stdin.flush()
+        except OSError:
+            raise WorkerError(f'The worker has ended: {self._last_words()}') from None
+        return self._answer()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            assert stream is not None
+            # What is still buffered for a process that is gone is of no use.
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+    def _answer(self) -> dict[str, Any]:
+        stream = self._process.stdout
+        assert stream is not None
+        if not select.select([stream], [], [], self._timeout_s)[0]:
+            self._process.kill()
+            raise WorkerError(f'not done in {self._timeout_s:g} s')
+        line = stream.readline()
+        if not line:
+            raise WorkerError(f'The worker has ended: {self._last_words()}')
+        answer = cast(dict[str, Any], json.loads(line))
+        if 'error' in answer:
+            raise WorkerError(answer['error'])
+        return answer
+
+    def _last_words(self) -> str:
+        self._process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors='replace').strip().splitlines()
+        return lines[-1] if lines else f'exit status {self._process.returncode}'

@@ -1,0 +1,108 @@
+"""A worker process: reads orders from its standard input, one JSON object a line, and answers each with one line.
+
+`{"rounds": 10, "calls": 1, "approval": true, "repeat": 3}` is answered with seconds of computing and elapsed time of
+one run. `{"waiting": 100, "trace": false}` lets that many runs wait for their approval at once. The first line a worker
+writes says which versions it has, or why it cannot work. Standard library alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from .work import Bench, Counts, Crowd, Run
+
+_STATM = Path('/proc/self/statm')
+
+
+def serve(build: Callable[[Bench], Run], packages: Sequence[str]) -> None:
+    """Answer orders until the standard input ends.
+
+    Args:
+        build: Makes the peer's agents.
+        packages: Distributions whose versions are told.
+    """
+    # What a framework prints must not be taken for an answer.
+    answers = os.fdopen(os.dup(1), 'w', encoding='utf-8')
+    os.dup2(2, 1)
+
+    def say(answer: dict[str, Any]) -> None:
+        answers.write(json.dumps(answer) + '\n')
+        answers.flush()
+
+    bench = Bench()
+    try:
+        run = build(bench)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the page says that this peer could not be measured
+        say({'error': f'{type(error).__name__}: {error}'})
+        return
+    say({'versions': {name: version(name) for name in packages}, 'python': sys.version.split()[0]})
+    with asyncio.Runner() as runner:
+        for line in sys.stdin:
+            order = json.loads(line)
+            work = _wait(bench, run, **order) if 'waiting' in order else _time(bench, run, **order)
+            try:
+                say(runner.run(work))
+            except Exception as error:  # noqa: BLE001 - see above
+                say({'error': f'{type(error).__name__}: {error}'})
+
+
+async def _time(bench: Bench, run: Run, *, rounds: int, calls: int, approval: bool, repeat: int) -> dict[str, Any]:
+    bench.counts, bench.crowd = Counts(), None
+    prompt = f'{rounds} {calls}'
+    gc.collect()
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(repeat):
+        await run(prompt, approval)
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    return {'cpu_s': cpu / repeat, 'wall_s': wall / repeat, 'counts': asdict(bench.counts)}
+
+
+async def _wait(bench: Bench, run: Run, *, waiting: int, trace: bool) -> dict[str, Any]:
+    bench.counts, bench.crowd = Counts(), None
+    await run('1 1', True)  # what the first run of a process imports and caches is no waiting run's
+    gc.collect()
+    bench.counts, bench.crowd = Counts(), Crowd(waiting)
+    if trace:
+        tracemalloc.start()
+    resident = _resident()
+    wall, cpu = time.perf_counter(), time.process_time()
+    runs = [asyncio.ensure_future(run('1 1', True)) for _ in range(waiting)]
+    await _all_wait(bench.crowd, runs)
+    asked = {'cpu_s': time.process_time() - cpu, 'wall_s': time.perf_counter() - wall}
+    gc.collect()
+    traced = tracemalloc.get_traced_memory()[0] if trace else None
+    tracemalloc.stop()
+    grown = None if resident is None else (_resident() or 0) - resident
+    wall, cpu = time.perf_counter(), time.process_time()
+    bench.crowd.release()
+    await asyncio.gather(*runs)
+    done = {'cpu_s': time.process_time() - cpu, 'wall_s': time.perf_counter() - wall}
+    return {'asked': asked, 'done': done, 'resident': grown, 'traced': traced, 'counts': asdict(bench.counts)}
+
+
+async def _all_wait(crowd: Crowd, runs: Sequence[asyncio.Future[None]]) -> None:
+    # A run that fails never arrives.
+    complete = asyncio.ensure_future(crowd.is_complete.wait())
+    await asyncio.wait([complete, *runs], return_when=asyncio.FIRST_COMPLETED)
+    if not complete.done():
+        complete.cancel()
+        crowd.release()
+        await asyncio.gather(*runs)
+        raise RuntimeError('A run ended without waiting for its approval.')
+
+
+def _resident() -> int | None:
+    if not _STATM.exists():
+        return None
+    return int(_STATM.read_text(encoding='ascii').split()[1]) * os.sysconf('SC_PAGE_SIZE')

@@ -1,0 +1,75 @@
+"""An agent whose approvals are given in the browser; the page is another process. No key, no model.
+
+In one terminal `python examples/web_inbox_agent.py --store inbox.sqlite`, in another
+`tool-approval serve --store inbox.sqlite`: open the link that it prints, and answer.
+"""
+
+import argparse
+import asyncio
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai_deferred import Agent
+from tool_approval.inbox import Inbox, InboxUI
+from tool_approval.inbox.stores import SQLiteStore
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+
+from tool_approval import ApprovalController
+
+CALLS = (
+    ToolCallPart('water', {'plant': 'fern', 'litres': 2}),
+    ToolCallPart('water', {'plant': 'cactus', 'litres': 5}),
+    ToolCallPart('throw_away', {'plant': 'fern'}),
+)
+
+
+def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Stand in for a language model: three calls at once, and a report of what came of them."""
+    returns = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    if not returns:
+        return ModelResponse(list(CALLS))
+    return ModelResponse([TextPart('\n'.join(f'- {part.content}' for part in returns))])
+
+
+garden: FunctionToolset[None] = FunctionToolset()
+
+
+@garden.tool_plain
+def water(plant: str, litres: int) -> str:
+    """Water a plant."""
+    return f'The {plant} got {litres} litres.'
+
+
+@garden.tool_plain
+def throw_away(plant: str) -> str:
+    """Throw a plant away."""
+    return f'The {plant} is gone.'
+
+
+async def work(store: str | None, timeout: float) -> None:
+    """One run. It waits in process until everything is answered."""
+    with Inbox(SQLiteStore(store)) as inbox:
+        policy = {'*': {'approval': 'required'}}
+        controller = ApprovalController(policy=policy, ui=InboxUI(inbox, timeout=timeout))
+        agent = Agent(
+            FunctionModel(plan),
+            name='gardener',
+            toolsets=[ApprovalToolset(garden, controller)],
+            deferred_tool_handler=approval_handler(controller),
+        )
+        print('The agent waits for your answers.', flush=True)
+        result = await agent.run('Look after the garden.')
+        print(result.output)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description='an agent that is answered in the browser')
+    parser.add_argument('--store', help='the file of the inbox; your own if not given')
+    parser.add_argument('--timeout', type=float, default=600, help='seconds until a request is denied')
+    options = parser.parse_args()
+    asyncio.run(work(options.store, options.timeout))
+
+
+if __name__ == '__main__':
+    main()

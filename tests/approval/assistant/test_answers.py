@@ -1,0 +1,48 @@
+"""Answers that were prepared."""
+
+import pytest
+from tool_approval.assistant.answers import PreparedAnswers
+
+from tool_approval import ApprovalRequest
+
+from .shown import shown_screen
+
+REQUEST = ApprovalRequest(tool_name='delete', args={'path': 'a'})
+
+
+def answered(answers):
+    screen = shown_screen()
+    ui = PreparedAnswers(iter(answers), screen)
+    return ui.choose(REQUEST, mode='interactive'), screen.shown
+
+
+@pytest.mark.parametrize(('answer', 'remember'), [('y', 'none'), ('s', 'session')])
+def test_y_and_s_approve(answer, remember):
+    decision, shown = answered([answer])
+
+    assert decision.approved
+    assert decision.remember == remember
+    assert shown.endswith(f'Approve delete? {answer}\n')
+
+
+@pytest.mark.parametrize('answer', ['n', 'a', 'yes', '', '\x1b[A', 'Y'])
+def test_everything_else_denies(answer):
+    decision, shown = answered([answer])
+
+    assert not decision.approved
+    assert shown.endswith('Approve delete? n\n')
+
+
+def test_the_end_of_the_answers_denies_and_says_so():
+    decision, shown = answered([])
+
+    assert not decision.approved
+    assert '(no answer is left: denied)' in shown
+
+
+def test_each_of_a_group_takes_an_answer():
+    ui = PreparedAnswers(iter('yn'), shown_screen())
+
+    decisions = ui.choose_group([REQUEST, REQUEST, REQUEST], mode='interactive')
+
+    assert [decision.approved for decision in decisions] == [True, False, False]

@@ -1,0 +1,152 @@
+"""Turns, and what the history is when one does not come to its end."""
+
+import asyncio
+
+import pytest
+from pydantic_ai import DeferredToolResults
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai_deferred import Agent
+from tool_approval.assistant.calls import Calls
+from tool_approval.assistant.conversation import FAILED, NO_RESULT, STOPPED, Conversation, closed
+from tool_approval.assistant.stories.scripts import scripted
+
+from .shown import shown_screen
+
+
+async def approve(ctx, requests):
+    return DeferredToolResults(approvals={call.tool_call_id: True for call in requests.approvals})
+
+
+def started(agent, plan, **more):
+    screen = shown_screen()
+    return Conversation(agent, handler=approve, screen=screen, calls=Calls(), model=scripted(plan), **more), screen
+
+
+def texts(messages):
+    return [part.content for message in messages for part in message.parts if hasattr(part, 'content')]
+
+
+def test_a_turn_is_shown_as_it_comes_and_remembered():
+    conversation, screen = started(Agent(), lambda results: 'It is done.')
+
+    end = asyncio.run(conversation.take_turn('Do it.'))
+
+    assert end == 'done'
+    assert screen.shown == '● It is done.\n'
+    assert [text.strip() for text in texts(conversation.messages)] == ['Do it.', 'It is done.']
+
+
+def test_a_call_that_the_model_is_to_try_again_is_shown():
+    steps = iter([[ToolCallPart('nothing', {})], 'Then not.'])
+    conversation, screen = started(Agent(), lambda results: next(steps))
+
+    asyncio.run(conversation.take_turn('Do it.'))
+
+    lines = screen.shown.splitlines()
+    assert lines[0] == '  → nothing {}'
+    assert lines[1].startswith('  │ ')
+    assert "Unknown tool name: 'nothing'" in lines[1]
+    assert lines[-1] == '● Then not.'
+
+
+def test_a_stopped_turn_leaves_a_history_that_a_next_turn_can_follow():
+    agent = Agent()
+    is_slow = asyncio.Event()
+
+    @agent.tool_plain
+    async def slow():
+        is_slow.set()
+        await asyncio.Event().wait()
+
+    steps = iter([[ToolCallPart('slow')], 'Again.'])
+    conversation, _ = started(agent, lambda results: next(steps))
+
+    async def main():
+        turn = asyncio.create_task(conversation.take_turn('Begin.'))
+        await is_slow.wait()
+        conversation.stop()
+        first = await turn
+        history = list(conversation.messages)
+        agent_says = await conversation.take_turn('Go on.')
+        return first, history, agent_says
+
+    first, history, second = asyncio.run(main())
+
+    assert (first, second) == ('stopped', 'done')
+    results = [part for message in history for part in message.parts if isinstance(part, ToolReturnPart)]
+    assert [result.content for result in results] == [NO_RESULT]
+    assert history[-1].parts[0].content == STOPPED
+
+
+def test_stopping_where_no_turn_runs_does_nothing():
+    conversation, _ = started(Agent(), lambda results: 'done')
+
+    conversation.stop()
+
+    assert conversation.messages == []
+
+
+def test_a_turn_that_fails_raises_and_can_be_followed():
+    fails = [True]
+
+    def plan(results):
+        if fails.pop() if fails else False:
+            raise ConnectionError('the line is dead')
+        return 'Better.'
+
+    conversation, _ = started(Agent(), plan)
+
+    async def main():
+        with pytest.raises(ConnectionError):
+            await conversation.take_turn('One.')
+        history = list(conversation.messages)
+        await conversation.take_turn('Two.')
+        return history
+
+    history = asyncio.run(main())
+
+    assert texts(history) == ['One.', FAILED]
+    assert [text.strip() for text in texts(conversation.messages)] == ['One.', FAILED, 'Two.', 'Better.']
+
+
+def test_cancelling_from_outside_passes():
+    agent = Agent()
+    is_slow = asyncio.Event()
+
+    @agent.tool_plain
+    async def slow():
+        is_slow.set()
+        await asyncio.Event().wait()
+
+    conversation, _ = started(agent, lambda results: [ToolCallPart('slow')])
+
+    async def main():
+        turn = asyncio.create_task(conversation.take_turn('Begin.'))
+        await is_slow.wait()
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+
+    asyncio.run(main())
+
+    assert conversation.messages[-1].parts[0].content == STOPPED
+
+
+def test_a_turn_that_is_stopped_before_it_began_keeps_what_was_said():
+    before = [ModelRequest.user_text_prompt('Earlier.'), ModelResponse([TextPart('Yes.')])]
+    conversation, _ = started(Agent(), lambda results: 'done', messages=list(before))
+
+    async def main():
+        turn = asyncio.create_task(conversation.take_turn('Now.'))
+        await asyncio.sleep(0)
+        conversation.stop()
+        return await turn
+
+    assert asyncio.run(main()) == 'stopped'
+    assert texts(conversation.messages) == ['Earlier.', 'Yes.', 'Now.', STOPPED]
+
+
+def test_an_answer_that_was_there_stays_the_last_word():
+    said = [ModelRequest.user_text_prompt('One.'), ModelResponse([TextPart('Half an ans')])]
+
+    assert closed([], said, 'One.') == said

@@ -1,0 +1,157 @@
+"""What is printed of a run."""
+
+import pytest
+from pydantic_ai.messages import (
+    FinalResultEvent,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from tool_approval.assistant.calls import Calls
+from tool_approval.assistant.events import LONGEST_LINE, MOST_LINES, EventPrinter
+
+from tool_approval import ApprovalRequest
+
+from .shown import shown_screen
+
+
+def printed(*events, columns=60, **options):
+    """What is printed of events; a request among them is asked about then."""
+    screen, calls = shown_screen(columns=columns, **options), Calls()
+    printer = EventPrinter(screen, calls)
+    for event in events:
+        if isinstance(event, ApprovalRequest):
+            calls.ask(event)
+        else:
+            printer.show(event)
+    printer.end()
+    return screen.shown
+
+
+def says(text):
+    return PartStartEvent(index=0, part=TextPart(text))
+
+
+def goes_on(text):
+    return PartDeltaEvent(index=0, delta=TextPartDelta(text))
+
+
+def calls(name='act', args=None, call_id='1'):
+    return FunctionToolCallEvent(part=ToolCallPart(name, args or {}, tool_call_id=call_id))
+
+
+def returns(text, name='act', call_id='1'):
+    return FunctionToolResultEvent(part=ToolReturnPart(name, text, tool_call_id=call_id))
+
+
+def asked(call_id='1', description='Act once'):
+    return ApprovalRequest(tool_name='act', description=description, tool_call_id=call_id)
+
+
+def test_text_is_printed_as_it_comes_and_its_line_is_ended():
+    shown = printed(
+        says('Good '), goes_on('mor'), goes_on('ning.'), FinalResultEvent(tool_name=None, tool_call_id=None)
+    )
+
+    assert shown == '● Good morning.\n'
+
+
+@pytest.mark.parametrize(
+    ('pieces', 'shown'),
+    [
+        (['Good morning.\n'], '● Good morning.\n'),
+        ([''], ''),
+        (['\n\n  Now.'], '● Now.\n'),
+        (['One.\n\nTwo.\n    three'], '● One.\n\n      three\n'.replace('\n\n', '\n\n  Two.\n')),
+        (['a b c d e f g h i j k l m'], '● a b c d e f g h i\n  j k l m\n'),
+        (['x' * 40], f'● {"x" * 18}\n  {"x" * 18}\n  xxxx\n'),
+        (['ab ', 'x' * 40], f'● ab\n  {"x" * 18}\n  {"x" * 18}\n  xxxx\n'),
+    ],
+)
+def test_text_is_broken_into_rows_that_never_begin_in_the_first_column(pieces, shown):
+    first, *rest = pieces
+
+    assert printed(says(first), *map(goes_on, rest), columns=20) == shown
+
+
+@pytest.mark.parametrize('hostile', ['\x1b[2J', '\x07', '\u202e', '\r', '\x9b1m', '\u200b'])
+def test_no_control_reaches_the_terminal(hostile):
+    shown = printed(
+        says(f'a{hostile}b'),
+        calls(f't{hostile}', {'a': hostile}),
+        returns(f'r{hostile}', f't{hostile}'),
+        calls(f't{hostile}', {'a': hostile}, call_id='2'),
+    )
+
+    assert hostile not in shown
+    assert f'a<U+{ord(hostile[0]):04X}>' in shown
+
+
+def test_a_call_nobody_was_asked_about_is_one_line_of_the_given_width():
+    shown = printed(calls('write_file', {'content': 'x' * 1000}), returns('written', 'write_file'), columns=40)
+
+    line, result = shown.splitlines()
+    assert len(line) == 40
+    assert line.startswith('  → write_file {"content":"xxx')
+    assert line.endswith('...')
+    assert result == '  │ written'
+
+
+def test_a_call_that_was_asked_about_is_not_shown_again():
+    assert printed(calls(), asked(), returns('acted')) == '  │ acted\n'
+
+
+def test_of_several_calls_each_result_says_whose_it_is():
+    shown = printed(
+        calls(), calls(call_id='2'), asked(), asked('2', 'Act twice'), returns('acted'), returns('again', call_id='2')
+    )
+
+    assert shown == '  → act: Act once\n  │ acted\n  → act: Act twice\n  │ again\n'
+
+
+def test_a_call_without_a_result_is_named_at_the_end_unless_it_was_asked_about():
+    shown = printed(calls(), calls('other', call_id='2'), asked())
+
+    assert shown == '  → other {}\n'
+
+
+def test_a_long_result_is_cut_and_says_so():
+    text = '\n'.join(['y' * (LONGEST_LINE + 1), *(str(number) for number in range(MOST_LINES + 4))])
+
+    lines = printed(calls(), asked(), returns(text), columns=1000).splitlines()
+
+    assert len(lines) == MOST_LINES + 2
+    assert lines[1] == '  │ [1 more characters]'
+    assert lines[-1] == '  │ [5 more lines]'
+
+
+def test_no_row_of_a_result_begins_in_the_first_column():
+    lines = printed(calls(), asked(), returns('word ' * 90), columns=40).splitlines()
+
+    assert len(lines) > 2
+    assert all(line.startswith('  │ ') and len(line) <= 40 for line in lines)
+
+
+def test_a_result_ends_the_line_of_the_text_before():
+    assert printed(says('Looking'), calls(), asked(), returns('there')) == '● Looking\n  │ there\n'
+
+
+def test_a_dumb_terminal_gets_ascii():
+    shown = printed(says('Größe'), calls(), returns('é'), is_terminal=True, term='dumb')
+
+    assert shown.isascii()
+    assert shown.startswith('* Gr<U+00F6>')
+    assert '  -> act {}\n  | <U+00E9>\n' in shown
+
+
+def test_a_line_of_a_megabyte_is_cut_or_broken():
+    long = 'z' * 1_000_000
+
+    shown = printed(says(long), calls(long, {'a': long}), returns(long, long))
+
+    assert max(map(len, shown.splitlines())) <= 60

@@ -1,0 +1,47 @@
+"""Errors in one line."""
+
+import pytest
+from tool_approval.assistant import failing
+from tool_approval.assistant.errors import AssistantError
+from tool_approval.assistant.failing import LONGEST, check_extras, one_line_errors, told_error
+from tool_approval.errors import MissingExtraError, StoreError
+
+
+@pytest.mark.parametrize(
+    ('error', 'told'),
+    [
+        (ValueError('no such\n  model'), 'no such model'),
+        (KeyError('name'), "KeyError 'name'"),
+        (TimeoutError(), 'TimeoutError'),
+        (RuntimeError('red \x1b[31m text'), 'red <U+001B>[31m text'),
+    ],
+)
+def test_an_error_is_one_line_that_draws_nothing(error, told):
+    assert told_error(error) == told
+
+
+def test_a_page_of_error_is_cut():
+    assert len(told_error(ValueError('a b ' * LONGEST))) == LONGEST + 1
+
+
+def test_a_sentence_takes_the_place_of_any_error():
+    with pytest.raises(AssistantError, match='the line is dead'), one_line_errors(debug=False):
+        raise ConnectionError('the line is dead')
+
+
+def test_sentences_pass_as_they_are():
+    with pytest.raises(StoreError), one_line_errors(debug=False):
+        raise StoreError('file', 'it is odd')
+
+
+def test_with_debug_the_error_passes():
+    with pytest.raises(ConnectionError), one_line_errors(debug=True):
+        raise ConnectionError('the line is dead')
+
+
+def test_a_missing_library_is_named_with_its_extra(monkeypatch):
+    check_extras()
+    monkeypatch.setattr(failing, 'find_spec', lambda name: None)
+
+    with pytest.raises(MissingExtraError, match='pydantic-ai'):
+        check_extras()

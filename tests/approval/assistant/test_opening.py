@@ -1,0 +1,189 @@
+"""An assistant on a real folder: what it may do unasked, and what it asks about."""
+
+import asyncio
+import json
+
+import pytest
+from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai_deferred import Agent
+from tool_approval.assistant.calls import Calls
+from tool_approval.assistant.defaults import LOOKING, default_settings
+from tool_approval.assistant.opening import open_assistant
+from tool_approval.assistant.stories.scripts import scripted
+from tool_approval.errors import StoreError
+from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
+from tool_approval.settings import load_settings
+from tool_approval.testing import ScriptedUI
+
+from tool_approval import ApprovalDecision
+
+from .shown import shown_screen
+
+CONFINES = not isinstance(choose_backend(require=False), UnconfinedBackend)
+
+
+def outcome(folder, state, calls, answers=(), **options):
+    """The results of the calls, made one after the other, and who was asked about what."""
+    ui = ScriptedUI(list(answers))
+    (folder / 'notes.txt').write_text('remember the milk\n')
+
+    def plan(results):
+        return [calls[len(results)]] if len(results) < len(calls) else 'done'
+
+    options = {'model': scripted(plan), **options}
+    assistant = open_assistant(
+        load_settings(options.pop('config', None), directory=folder, named='named' in options and options.pop('named')),
+        state=state,
+        make_ui=lambda memory: ui,
+        screen=shown_screen(),
+        calls=Calls(),
+        **options,
+    )
+    asyncio.run(assistant.conversation.take_turn('Go.'))
+    results = [
+        part
+        for message in assistant.conversation.messages
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    ]
+    return results, ui.requests, assistant
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / 'work'
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def state(tmp_path):
+    return tmp_path / 'state'
+
+
+def test_without_settings_reading_is_free_and_writing_is_asked_about(folder, state):
+    calls = [
+        ToolCallPart('read_file', {'path': 'notes.txt'}),
+        ToolCallPart('write_file', {'path': 'a', 'content': 'b'}),
+    ]
+
+    results, asked, _ = outcome(folder, state, calls, answers='n')
+
+    assert 'remember the milk' in results[0].content
+    assert [request.tool_name for request in asked] == ['write_file']
+    assert not (folder / 'a').exists()
+
+
+@pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
+def test_without_settings_a_confined_command_that_looks_is_free(folder, state):
+    calls = [ToolCallPart('run_shell', {'command': 'cat notes.txt'}), ToolCallPart('run_shell', {'command': 'touch x'})]
+
+    results, asked, _ = outcome(folder, state, calls, answers='n')
+
+    assert 'remember the milk' in results[0].content
+    assert [request.args['command'] for request in asked] == ['touch x']
+
+
+def test_unconfined_every_command_is_asked_about(folder, state):
+    calls = [ToolCallPart('run_shell', {'command': 'cat notes.txt'})]
+
+    _, asked, _ = outcome(folder, state, calls, answers='n', confined=False)
+
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    'command', ['cat /etc/passwd', 'find . -delete', 'cat notes.txt > x', 'ls ..', 'git diff --output=x']
+)
+def test_looking_elsewhere_or_writing_is_asked_about(folder, state, command):
+    _, asked, _ = outcome(folder, state, [ToolCallPart('run_shell', {'command': command})], answers='n')
+
+    assert len(asked) == 1
+
+
+def test_the_defaults_look_only_where_commands_are_confined():
+    assert len(default_settings(is_confined=True).shell.rules) == len(LOOKING)
+    assert default_settings(is_confined=False).shell.rules == ()
+
+
+def test_settings_hold_and_the_mode_can_be_chosen(folder, state):
+    config = folder.parent / 'approvals.yaml'
+    config.write_text('sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n')
+    calls = [
+        ToolCallPart('write_file', {'path': 'a', 'content': 'b'}),
+        ToolCallPart('run_shell', {'command': 'touch c'}),
+    ]
+
+    results, asked, assistant = outcome(folder, state, calls, config=config, named=True, mode='strict', confined=False)
+
+    assert (folder / 'a').read_text() == 'b'
+    assert asked == []
+    assert 'Strict mode' in results[1].content
+    assert assistant.controller.mode == 'strict'
+
+
+def test_a_file_in_the_tree_that_nobody_trusted_only_tightens(folder, state, monkeypatch):
+    monkeypatch.setenv('XDG_STATE_HOME', str(state))
+    (folder / 'approvals.yaml').write_text('sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n')
+
+    _, asked, _ = outcome(folder, state, [ToolCallPart('write_file', {'path': 'a', 'content': 'b'})], answers='n')
+
+    assert len(asked) == 1
+
+
+def test_the_log_begins_with_the_settings_and_has_the_decision_and_its_note(folder, state):
+    denial = ApprovalDecision(approved=False, note='not today')
+
+    outcome(folder, state, [ToolCallPart('delete', {'path': 'notes.txt'})], answers=[denial])
+
+    lines = [json.loads(line) for line in (state / 'audit' / 'decisions.jsonl').read_text().splitlines()]
+    assert [line['event'] for line in lines] == ['settings', 'decision']
+    assert lines[1]['note'] == 'not today'
+    assert (state / 'audit' / 'decisions.jsonl').stat().st_mode & 0o777 == 0o600
+
+
+def test_a_state_directory_that_the_agent_could_write_to_is_refused(folder):
+    with pytest.raises(StoreError, match='inside of the project'):
+        outcome(folder, folder / 'state', [])
+
+
+def test_an_agent_of_the_users_own_is_under_the_policy(folder, state):
+    agent = Agent(name='mine')
+
+    @agent.tool_plain(requires_approval=True)
+    def pay(amount: int) -> str:
+        return f'paid {amount}'
+
+    results, asked, assistant = outcome(folder, state, [ToolCallPart('pay', {'amount': 5})], answers='y', agent=agent)
+
+    assert results[0].content == 'paid 5'
+    assert [request.tool_name for request in asked] == ['pay']
+    assert assistant.workspace is None
+    assert assistant.notes[2].startswith("the agent's tools are its own")
+
+
+def test_what_was_said_before_is_in_the_history(folder, state):
+    first = outcome(folder, state, [])[2]
+
+    second = outcome(folder, state, [], messages=first.conversation.messages)[2]
+
+    assert len(second.conversation.messages) == 4
+
+
+def test_the_notes_say_what_holds(folder, state, monkeypatch):
+    monkeypatch.setenv('XDG_STATE_HOME', str(state))
+
+    defaults = outcome(folder, state, [], confined=False)[2].notes
+    (folder / 'approvals.yaml').write_text('mode: strict\n')
+    found = outcome(folder, state, [], confined=False)[2].notes
+    named = outcome(folder, state, [], config=folder / 'approvals.yaml', named=True)[2].notes
+
+    assert defaults[0].endswith(', mode interactive')
+    assert defaults[1:4] == (
+        f'directory {folder}',
+        'no OS sandbox: commands are not confined',
+        'no settings file, so the defaults hold',
+    )
+    assert f'settings {folder}/approvals.yaml (not trusted, so it only makes rules stricter)' in found
+    assert f'settings {folder}/approvals.yaml (trusted)' in named
+    assert 'mode strict' in named[0]

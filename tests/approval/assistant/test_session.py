@@ -1,0 +1,227 @@
+"""A session: what a person may say between turns, and how a turn is stopped."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai_deferred import Agent
+from tool_approval.assistant.asking import ConversationUI
+from tool_approval.assistant.calls import Calls
+from tool_approval.assistant.conversation import Conversation
+from tool_approval.assistant.session import EXIT_FAILED, EXIT_STOPPED, hold_session
+from tool_approval.assistant.stories.scripts import scripted
+from tool_approval.integrations.pydantic_ai import approval_handler
+
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest
+
+from .shown import shown_screen
+
+
+class Stops:
+    """A UI at which the person stops the run."""
+
+    async def choose(self, request, *, mode):
+        raise KeyboardInterrupt
+
+    async def choose_group(self, requests, *, mode):
+        raise KeyboardInterrupt
+
+
+class Approves:
+    """A UI at which the person approves."""
+
+    async def choose(self, request, *, mode):
+        return ApprovalDecision(approved=True)
+
+    async def choose_group(self, requests, *, mode):
+        return [ApprovalDecision(approved=True)] * len(requests)
+
+
+def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
+    turns, screen, calls = [], shown_screen(), Calls()
+    ui = ConversationUI(inner or Approves(), screen=screen, calls=calls)
+    memory = memory or ApprovalMemory()
+    controller = ApprovalController(ui=ui, memory=memory)
+    conversation = Conversation(
+        agent or Agent(),
+        handler=approval_handler(controller),
+        screen=screen,
+        calls=calls,
+        model=scripted(plan),
+    )
+    ui.stop = conversation.stop
+    status = hold_session(
+        conversation,
+        prompts,
+        memory=memory,
+        write=screen.write,
+        after_turn=lambda: turns.append(len(conversation.messages)),
+        **options,
+    )
+    return status, screen.shown, turns
+
+
+def with_tool():
+    agent = Agent()
+
+    @agent.tool_plain(requires_approval=True)
+    def act() -> str:
+        return 'acted'
+
+    return agent
+
+
+def test_a_turn_for_each_prompt():
+    status, shown, turns = session(['one', 'two'], lambda results: 'yes')
+
+    assert status == 0
+    assert shown == '● yes\n● yes\n'
+    assert turns == [2, 4]
+
+
+@pytest.mark.parametrize('calls', [1, 2])
+def test_stopping_at_a_question_stops_the_turn_and_not_the_session(calls):
+    steps = iter([[ToolCallPart('act') for _ in range(calls)], 'second'])
+
+    status, shown, _ = session(['one', 'two'], lambda results: next(steps), inner=Stops(), agent=with_tool())
+
+    assert 'Stopped.\n' in shown
+    assert shown.rstrip().endswith('second')
+    assert status == 0
+
+
+def test_a_stopped_last_turn_is_the_exit_status():
+    status, _, _ = session(['one'], lambda results: [ToolCallPart('act')], inner=Stops(), agent=with_tool())
+
+    assert status == EXIT_STOPPED
+
+
+def test_what_is_approved_runs():
+    steps = iter([[ToolCallPart('act')], 'done'])
+
+    _, shown, _ = session(['one'], lambda results: next(steps), agent=with_tool())
+
+    assert '│ acted' in shown
+
+
+def test_ctrl_c_stops_a_tool_and_not_the_program():
+    agent = Agent()
+
+    @agent.tool_plain
+    async def slow() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.Event().wait()
+
+    steps = iter([[ToolCallPart('slow')], 'second'])
+
+    status, shown, turns = session(['one', 'two'], lambda results: next(steps), agent=agent)
+
+    assert 'Stopped.\n' in shown
+    assert (status, len(turns)) == (0, 2)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_turn_that_fails_is_told_in_one_line_and_the_session_goes_on():
+    steps = iter([ConnectionError('the \x1b line is\n dead'), 'second'])
+
+    def plan(results):
+        step = next(steps)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    status, shown, _ = session(['one', 'two'], plan)
+
+    assert 'The run failed: the <U+001B> line is dead\n' in shown
+    assert shown.rstrip().endswith('second')
+    assert status == 0
+
+
+def test_a_failed_last_turn_is_the_exit_status():
+    def plan(results):
+        raise ConnectionError('the line is dead')
+
+    assert session(['one'], plan)[0] == EXIT_FAILED
+
+
+def test_with_debug_the_error_passes():
+    def plan(results):
+        raise ConnectionError('the line is dead')
+
+    with pytest.raises(ConnectionError):
+        session(['one'], plan, debug=True)
+
+
+def test_remembered_approvals_are_listed_and_forgotten():
+    memory = ApprovalMemory()
+    request = ApprovalRequest(tool_name='act', description='Act \u202e once', session_id='s')
+    memory.store(request, ApprovalDecision(approved=True, remember='session'))
+
+    _, shown, turns = session(['/approvals', '/forget 2', '/forget 1', '/approvals'], lambda results: '', memory=memory)
+
+    assert '  1. act: Act <U+202E> once\n' in shown
+    assert '  Forgotten: Act <U+202E> once\n' in shown
+    assert shown.endswith('  Nothing is remembered.\n')
+    assert turns == []
+    assert len(memory) == 0
+
+
+def test_help_is_shown_for_what_is_not_known_and_quit_leaves():
+    _, shown, turns = session(['/what', '/quit', 'never said'], lambda results: 'never')
+
+    assert '/approvals' in shown
+    assert turns == []
+
+
+@pytest.mark.parametrize(('prompt', 'options'), [('/help', {'obeys': False}), ('/etc/hosts is odd', {})])
+def test_what_is_said_to_the_agent_reaches_it(prompt, options):
+    _, shown, turns = session([prompt], lambda results: 'I see.', **options)
+
+    assert shown.strip() == '● I see.'
+    assert turns == [2]
+
+
+@pytest.mark.parametrize('number', [signal.SIGHUP, signal.SIGTERM])
+def test_a_closed_terminal_stops_the_turn_and_then_the_program(number):
+    agent = Agent()
+    ended = []
+
+    @agent.tool_plain
+    async def slow() -> None:
+        os.kill(os.getpid(), number)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append('slow')
+
+    before = signal.getsignal(number)
+
+    with pytest.raises(SystemExit) as stopped:
+        session(['one', 'two'], lambda results: [ToolCallPart('slow')], agent=agent)
+
+    assert stopped.value.code == 128 + number
+    assert ended == ['slow']
+    assert signal.getsignal(number) is before
+
+
+def test_a_program_that_ignores_the_end_of_its_terminal_goes_on():
+    agent = Agent()
+
+    @agent.tool_plain
+    async def slow() -> str:
+        os.kill(os.getpid(), signal.SIGHUP)
+        return 'slow but sure'
+
+    steps = iter([[ToolCallPart('slow')], 'done'])
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        status, shown, _ = session(['one'], lambda results: next(steps), agent=agent)
+        after = signal.getsignal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+    assert status == 0
+    assert '│ slow but sure' in shown
+    assert after is signal.SIG_IGN

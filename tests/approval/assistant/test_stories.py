@@ -1,0 +1,251 @@
+"""Each story, with each answer: what is said afterwards is true, and nothing is left behind."""
+
+import asyncio
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
+from pydantic_ai_deferred import Agent
+from tool_approval.assistant.playing import play
+from tool_approval.assistant.stories import STORIES, load_story, port, port_owner, processes, web_server
+from tool_approval.assistant.stories.processes import free_port, server
+from tool_approval.assistant.stories.scripts import scripted
+from tool_approval.testing import ScriptedUI
+
+from .shown import shown_screen
+
+
+def played(name, answers):
+    screen = shown_screen()
+    ui = ScriptedUI(list(answers))
+    asyncio.run(play(load_story(name), make_ui=lambda memory: ui, screen=screen))
+    return screen.shown, ui
+
+
+def test_port_stops_the_very_process_that_the_command_names():
+    shown, ui = played('port', 'yy')
+
+    owner = re.search(r'pid=(\d+)|\bp(\d+)\b', shown)
+    assert owner is not None
+    assert ui.requests[1].args == {'command': f'kill {owner[1] or owner[2]}'}
+    assert 'has ended, the one beside it is still running.' in shown
+    assert 'One run: 3 model requests, 0 refused.' in shown
+
+
+@pytest.mark.parametrize('answers', ['n', 'yn'])
+def test_port_respects_a_refusal(answers):
+    shown, ui = played('port', answers)
+
+    ui.assert_done()
+    assert 'is still running, the one beside it is still running.' in shown
+    assert '1 refused' in shown
+
+
+@pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='other systems have lsof')
+def test_port_finds_the_process_without_ss_and_lsof(monkeypatch):
+    monkeypatch.setattr(shutil, 'which', lambda name: None)
+
+    shown, ui = played('port', 'yy')
+
+    assert 'port_owner.py' in ui.requests[0].args['command']
+    assert 'has ended, the one beside it is still running.' in shown
+
+
+def test_port_looks_with_lsof_where_there_is_no_ss(monkeypatch):
+    monkeypatch.setattr(shutil, 'which', lambda name: '/usr/bin/lsof' if name == 'lsof' else None)
+
+    assert port.look_up(80) == 'lsof -nP -iTCP:80 -sTCP:LISTEN -Fp'
+
+
+def test_port_ends_where_nothing_is_found(monkeypatch):
+    monkeypatch.setattr(port, 'look_up', lambda port: 'ls /nowhere')
+
+    shown, ui = played('port', 'y')
+
+    ui.assert_done()
+    assert 'Nothing that I can see listens' in shown
+
+
+def test_edit_changes_what_was_consented_to_and_nothing_else():
+    shown, ui = played('edit', ['y', 'n', 'y'])
+
+    ui.assert_done()
+    assert 'greeting.py was changed, test_greeting.py was not written, notes.txt is gone.' in shown
+    assert 'I mended the greeting, deleted the scratch file.' in shown
+
+
+def test_edit_shows_a_diff_the_new_file_and_what_goes():
+    _, ui = played('edit', 'yyy')
+
+    shown = [request.presentation for request in ui.requests]
+    assert shown[0].type == 'diff'
+    assert "+    return f'Hello, {name}!'" in shown[0].content
+    assert shown[1].type == 'file_content'
+    assert shown[2] is not None
+
+
+def test_edit_with_everything_refused_changes_nothing():
+    shown, _ = played('edit', 'nnn')
+
+    assert 'greeting.py is as it was, test_greeting.py was not written, notes.txt is still there.' in shown
+    assert 'Nothing was changed, as you wished.' in shown
+
+
+def test_nested_shows_who_asks():
+    shown, ui = played('nested', 'yy')
+
+    inner, outer = ui.requests
+    assert [(level.agent_name, level.tool_name) for level in inner.lineage] == [('manager', 'ask_researcher')]
+    assert inner.metadata['caller'] == 'researcher'
+    assert outer.lineage == ()
+    assert outer.metadata['caller'] == 'manager'
+    assert 'report.md is there.' in shown
+
+
+@pytest.mark.parametrize('answers', ['n', 'yn'])
+def test_nested_respects_a_refusal(answers):
+    shown, ui = played('nested', answers)
+
+    ui.assert_done()
+    assert 'report.md was not written.' in shown
+
+
+def test_batch_asks_about_all_before_the_first_runs():
+    shown, ui = played('batch', 'yyyn')
+
+    assert [request.metadata['batch_size'] for request in ui.requests] == [4, 4, 4, 4]
+    assert 'left in the folder: orders.csv.' in shown
+    assert 'Deleted: may.log, june.log, july.log.' in shown
+
+
+def test_batch_with_everything_refused_deletes_nothing():
+    shown, _ = played('batch', 'nnnn')
+
+    assert 'left in the folder: july.log, june.log, may.log, orders.csv.' in shown
+    assert 'I deleted nothing.' in shown
+
+
+@pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='it reads what Linux lists')
+def test_the_look_up_finds_who_listens_and_nobody_else(capsys):
+    with server(free_port()) as running, server(free_port()):
+        status = port_owner.main(int(running.args[-1]))
+
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith(f'pid={running.pid} ')
+    assert status == 0
+    assert port_owner.main(free_port()) == 1
+
+
+def test_every_story_is_listed_and_loads():
+    assert {load_story(name).title for name in STORIES} != set()
+    with pytest.raises(KeyError):
+        load_story('../port')
+
+
+def test_nothing_is_left_behind_when_a_story_breaks_off(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+
+    class Leaves:
+        async def choose(self, request, *, mode):
+            raise KeyboardInterrupt
+
+    screen = shown_screen()
+
+    end = asyncio.run(play(load_story('edit'), make_ui=lambda memory: Leaves(), screen=screen))
+
+    assert end == 'stopped'
+    assert 'Stopped.\n\nIn fact: greeting.py is as it was' in screen.shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_does_not_start_is_an_error(monkeypatch):
+    monkeypatch.setattr(processes.sys, 'executable', shutil.which('false'))
+
+    with pytest.raises(RuntimeError, match='did not start on port'), server(free_port()):
+        pass
+
+
+def test_a_port_that_is_taken_is_replaced():
+    with server(free_port()) as running:
+        taken = int(running.args[-1])
+
+        assert free_port(taken) != taken
+
+
+def test_without_any_port_there_is_an_error(monkeypatch):
+    class NoSocket:
+        def __init__(self, *args):
+            raise OSError
+
+    monkeypatch.setattr(processes.socket, 'socket', NoSocket)
+
+    with pytest.raises(OSError, match='no port is free'):
+        free_port(8080)
+
+
+def test_a_server_that_hangs_is_given_up(monkeypatch):
+    monkeypatch.setattr(processes, 'READY_WITHIN_S', 0)
+
+    with pytest.raises(RuntimeError, match='did not start'), server(free_port()):
+        pass
+
+
+def test_a_script_starts_anew_with_each_prompt():
+    seen = []
+
+    def plan(results):
+        seen.append(len(results))
+        return 'done'
+
+    history = [
+        ModelRequest([UserPromptPart('one')]),
+        ModelRequest([ToolReturnPart('tool', 'result', tool_call_id='1')]),
+        ModelResponse([TextPart('done')]),
+    ]
+
+    result = Agent(scripted(plan)).run_sync('two', message_history=history)
+
+    assert result.output == 'done'
+
+    assert seen == [0]
+
+
+def test_the_server_ends_with_whoever_started_it():
+    port_number = free_port()
+    ended = server(port_number)
+
+    with ended as running:
+        running.stdin.close()
+        status = running.wait(timeout=60)
+
+    assert status == 0
+
+
+def test_the_server_serves_until_its_input_ends(monkeypatch):
+    monkeypatch.setattr(sys, 'stdin', io.StringIO(''))
+    taken = free_port()
+
+    web_server.serve(taken)
+
+    assert free_port(taken) == taken
+
+
+@pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='it reads what Linux lists')
+def test_the_look_up_names_the_process_and_its_exit_status_tells():
+    look_up = Path(port.__file__).with_name('port_owner.py')
+    with server(free_port()) as running:
+        port_number = running.args[-1]
+
+        found = subprocess.run([sys.executable, str(look_up), port_number], capture_output=True, text=True)
+
+    assert found.stdout.startswith(f'pid={running.pid} ')
+    assert found.returncode == 0
+    assert subprocess.run([sys.executable, str(look_up), str(free_port())], capture_output=True).returncode == 1
+    assert os.path.exists(f'/proc/{running.pid}') is False

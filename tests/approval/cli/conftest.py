@@ -1,0 +1,42 @@
+import pytest
+
+from .process import call
+
+POLICY = """\
+tools:
+  send_notification: {approval: none}
+  "delete_*": {approval: blocked}
+sandbox:
+  paths:
+    notes: {root: ./notes, mode: rw, suffixes: [.txt, .md], write_approval: true}
+    cache: {root: ./cache, mode: rw, write_approval: false}
+shell:
+  rules:
+    - {pattern: "git status", approval: false}
+    - {pattern: "echo", approval: false}
+    - {pattern: "rm", allowed: false}
+    - {pattern: "cat", approval: false, sandbox_paths: [notes]}
+"""
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A working directory with a configuration and some files, in which nothing is trusted or remembered."""
+    place = tmp_path / 'work'
+    for folder in ('notes', 'cache'):
+        (place / folder).mkdir(parents=True)
+    (place / 'notes/a.txt').write_text('a\n')
+    (place / 'approvals.yaml').write_text(POLICY)
+    monkeypatch.chdir(place)
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
+    return place
+
+
+@pytest.fixture
+def tool_approval(work, monkeypatch):
+    """`tool_approval('explain', 'shell', 'ls')`: the command in that directory."""
+
+    def run(*arguments, typed='', is_terminal=False):
+        return call(monkeypatch, *arguments, typed=typed, is_terminal=is_terminal)
+
+    return run

@@ -1,0 +1,204 @@
+"""Batches: one answer for each line, whatever the line is."""
+
+import io
+import json
+import os
+
+import pytest
+from tool_approval.cli.batch import LONGEST_LINE, explain_lines
+from tool_approval.cli.configurations import Configurations
+
+from tests.corpus import paths, shell
+
+
+def line(**given):
+    return json.dumps(given)
+
+
+def batch(tool_approval, *lines, arguments=()):
+    finished = tool_approval('explain', '--batch', '-', *arguments, typed='\n'.join(lines) + '\n')
+    assert finished.status == 0
+    return finished.lines
+
+
+def test_every_line_is_answered_in_order(tool_approval):
+    answers = batch(
+        tool_approval,
+        line(id=1, tool='shell', args={'command': 'git status'}),
+        line(id='two', tool='write_file', args={'path': 'notes/a.txt', 'content': 'x'}),
+        line(id=None, tool='delete_user', args={}),
+    )
+
+    assert [list(answer) for answer in answers] == [['id', 'decision', 'rule', 'parts']] * 3
+    assert [(each['id'], each['decision']) for each in answers] == [(1, 'allow'), ('two', 'ask'), (None, 'block')]
+
+
+@pytest.mark.parametrize(
+    ('given', 'problem'),
+    [
+        ('', 'is empty'),
+        ('{', 'no JSON'),
+        ('[1]', 'no object'),
+        ('null', 'no object'),
+        ('{"id": 1, "id": 2}', 'names a key twice'),
+        ('{"id": NaN}', 'NaN'),
+        ('[' * 100_000, 'nested too deeply'),
+        ('{"id": ' + '[' * 100_000, 'nested too deeply'),
+        ('{"id": 1' + '0' * 5000 + '}', 'no JSON'),
+        ('\0', 'no JSON'),
+        (line(id=1, args={}), '`tool` has to be'),
+        (line(id=1, tool=7, args={}), '`tool` has to be'),
+        (line(id=1, tool='', args={}), '`tool` has to be'),
+        (line(id=1, tool='x' * 201, args={}), '`tool` has to be'),
+        (line(id=1, tool='x'), '`args` has to be an object'),
+        (line(id=1, tool='x', args=[]), '`args` has to be an object'),
+        (line(id=1, tool='shell', args={}), 'needs `command`'),
+        (line(id=1, tool='shell', args={'command': ['ls']}), 'needs `command`'),
+        (line(id=1, tool='read_file', args={'path': None}), 'needs `path`'),
+        (line(id=1, tool='move', args={'path': 'a'}), 'needs `dest`'),
+        (line(id=1, tool='read_file', args={'path': 'a', 'dest': 'b'}), 'takes no `dest`'),
+        (line(id=1, tool='x', args={}, config=[]), '`config` has to be an object'),
+        (line(id=1, tool='x', args={}, config={'tols': {}}), 'did you mean `tools`'),
+        (line(id=1, tool='x', args={}, config={'mode': 'approve_all'}), 'may not approve everything'),
+        (line(id=1, tool='x', args={}, config={'tools': {'a': {'description': '\ud800'}}}), 'lone surrogate'),
+        (
+            line(id=1, tool='x', args={}, config={'shell': {'rules': [{'pattern': 'a', 'sandbox_paths': ['b']}]}}),
+            'no path',
+        ),
+        (
+            line(id=1, tool='x', args={}, config={'sandbox': {'paths': {'a': {'root': '.'}, 'b': {'root': '.'}}}}),
+            'same',
+        ),
+        (line(id=1, tool='x', args={}, cwd=7), '`cwd` has to be a text'),
+        (line(id=1, tool='x', args={}, cwd='nowhere'), 'is no directory'),
+        (line(id=1, tool='x', args={}, cwd='a\0b'), 'is no directory'),
+        (line(id=1, tool='x', args={}, confg={}), 'did you mean `config`?'),
+        ('x' * (LONGEST_LINE + 7), 'longer than'),
+    ],
+)
+def test_a_line_that_cannot_be_judged_is_an_error_and_the_next_is_judged(tool_approval, given, problem):
+    wrong, right = batch(tool_approval, given, line(id='next', tool='send_notification', args={}))
+
+    assert wrong['decision'] == 'error'
+    assert problem in wrong['error']
+    assert wrong['id'] == (1 if given.startswith('{"id": 1,') and given.count('"id"') == 1 else None)
+    assert (right['id'], right['decision']) == ('next', 'allow')
+
+
+def test_bytes_that_are_no_text_are_an_error(tool_approval):
+    finished = tool_approval('explain', '--batch', '-', typed=b'\xff\xfe\n')
+
+    assert finished.lines[0]['error'] == 'the line is not UTF-8'
+
+
+def test_an_unexpected_failure_ends_one_line_alone(tool_approval, monkeypatch):
+    monkeypatch.setattr('tool_approval.cli.batch.read_call', lambda tool, args: 1 / 0)
+
+    [answer] = batch(tool_approval, line(id=3, tool='x', args={}))
+
+    assert (answer['id'], answer['decision']) == (3, 'error')
+    assert 'ZeroDivisionError' in answer['error']
+
+
+def test_keys_of_others_are_left_alone(tool_approval):
+    [answer] = batch(tool_approval, line(id=1, tool='send_notification', args={}, expect='allow', why='x'))
+
+    assert answer['decision'] == 'allow'
+
+
+def test_a_last_line_needs_no_end_and_a_long_one_may_be_the_last(tool_approval):
+    finished = tool_approval('explain', '--batch', '-', typed='{}\n' + 'x' * (3 * LONGEST_LINE))
+
+    assert [answer['decision'] for answer in finished.lines] == ['error', 'error']
+
+
+def test_a_line_brings_its_own_configuration_and_directory(tool_approval, work):
+    os.makedirs(work / 'sub/inner')
+    config = {'sandbox': {'paths': {'inner': {'root': 'inner', 'mode': 'rw', 'write_approval': False}}}}
+    call = {'tool': 'write_file', 'args': {'path': 'inner/x'}}
+
+    answers = batch(
+        tool_approval,
+        line(id=1, **call, config=config, cwd='sub'),
+        line(id=2, **call, config=config, cwd=str(work / 'sub')),
+        line(id=3, **call, config=config),
+        line(id=4, **call, cwd='sub'),
+        line(id=5, **call),
+    )
+
+    # In `sub` there is no configuration, and in the file no root around `inner`.
+    assert [answer['decision'] for answer in answers] == ['allow', 'allow', 'allow', 'ask', 'block']
+
+
+def test_a_file_is_read_as_well_and_judged_by_the_configuration_that_is_named(tool_approval, work):
+    (work / 'calls.jsonl').write_text(line(id=1, tool='read_file', args={'path': 'notes/a.txt'}) + '\n')
+    (work / 'other.yaml').write_text('{}')
+
+    finished = tool_approval('explain', '--batch', 'calls.jsonl', '--config', 'other.yaml')
+
+    assert [answer['decision'] for answer in finished.lines] == ['ask']
+
+
+def test_a_file_that_is_not_trusted_is_told_of_once(tool_approval):
+    finished = tool_approval('explain', '--batch', '-', typed=(line(id=1, tool='x', args={}) + '\n') * 3)
+
+    assert finished.err.count('is not trusted') == 1
+
+
+def test_a_root_that_is_replaced_between_two_lines_is_looked_at_again(work):
+    config = {'sandbox': {'paths': {'late': {'root': 'late'}}}}
+    text = line(id=1, tool='read_file', args={'path': 'late/x'}, config=config).encode() + b'\n'
+    answers = explain_lines(io.BytesIO(text * 3), Configurations(None, print), None)
+
+    decisions = [next(answers)['decision']]
+    (work / 'late').mkdir()
+    decisions.append(next(answers)['decision'])
+    (work / 'late').rename(work / 'old')
+    (work / 'late').mkdir()
+    decisions.append(next(answers)['decision'])
+
+    assert decisions == ['allow', 'allow', 'allow']
+
+
+def test_the_sample_commands_are_decided_as_expected(tool_approval):
+    lines = [
+        line(
+            id=row['id'],
+            tool='shell',
+            args={'command': row['command']},
+            config={
+                'shell': {'rules': row['rules'], 'default': row['default']},
+                **({'sandbox': row['sandbox']} if 'sandbox' in row else {}),
+            },
+        )
+        for row in shell.ROWS
+    ]
+
+    decided = {answer['id']: answer['decision'] for answer in batch(tool_approval, *lines)}
+
+    assert {row['id'] for row in shell.ROWS if decided[row['id']] not in row['acceptable']} == set()
+    assert decided == {row['id']: shell.decide(row).decision for row in shell.ROWS}
+
+
+def test_the_sample_paths_are_decided_as_expected(tool_approval, tmp_path):
+    base, cases = paths.load()
+    lines = []
+    for case in cases:
+        top = tmp_path.resolve() / case['id']
+        top.mkdir()
+        paths.make_world(top)
+        paths.run_lines(case['setup'], top)
+        places = {key: case[key].replace('{T}', str(top)) for key in ('path', 'dest') if key in case}
+        config = {'sandbox': base if case['sandbox'] == 'BASE' else case['sandbox']}
+        tool = paths.OPERATIONS.get(case['op'])
+        if tool is not None:  # there are cases for tools that make links, and there are no such tools
+            lines.append((case, line(id=case['id'], tool=tool, args=places, config=config, cwd=str(top / 'ws'))))
+
+    answers = batch(tool_approval, *(text for _, text in lines))
+
+    wrong = [
+        (case['id'], answer['decision'], case['acceptable'])
+        for (case, _), answer in zip(lines, answers, strict=True)
+        if answer['decision'] not in case['acceptable']
+    ]
+    assert wrong == []

@@ -1,0 +1,176 @@
+"""What `check` finds."""
+
+import json
+
+import pytest
+
+
+def check(tool_approval, work, text, *arguments):
+    (work / 'approvals.yaml').write_text(text)
+    return tool_approval('check', '--json', *arguments)
+
+
+def warnings(finished):
+    return [(each['key'], each['line']) for each in finished.json['findings'] if each['level'] == 'warning']
+
+
+def test_a_configuration_without_mistakes_is_fine(tool_approval):
+    finished = tool_approval('check')
+
+    assert finished.status == 0
+    assert finished.out.endswith('0 errors, 0 warnings\n')
+    assert 'it is not trusted (nobody has said to trust it)' in finished.out
+
+
+@pytest.mark.parametrize(
+    ('text', 'key', 'line', 'message'),
+    [
+        ('tols: {}', 'tols', 1, 'did you mean `tools`?'),
+        ('tools:\n  x: {approval: nome}', 'tools.x.approval', 2, 'did you mean `none`?'),
+        ('tools: [', None, 1, 'not YAML'),
+        ('shell:\n  rules:\n    - {pattern: ls, match: [cat]}', 'shell.rules.0.match', 3, 'does not decide `cat`'),
+        ('shell:\n  rules:\n    - {pattern: ls, not_match: [ls -l]}', 'shell.rules.0.not_match', 3, 'it decides'),
+        (
+            'shell:\n  rules:\n    - {pattern: ls, sandbox_paths: [src]}',
+            'shell.rules.0.sandbox_paths',
+            3,
+            'no path `src`',
+        ),
+        ('sandbox:\n  paths:\n    a: {root: x}\n    b: {root: ./x}', 'sandbox.paths.b.root', 4, 'the same directory'),
+        ('mode: approve_all', 'mode', 1, 'may not approve everything'),
+    ],
+)
+def test_a_mistake_has_its_key_and_line(tool_approval, work, text, key, line, message):
+    finished = check(tool_approval, work, text)
+
+    [found] = [each for each in finished.json['findings'] if each['level'] == 'error']
+    assert finished.status == 2
+    assert finished.json['ok'] is False
+    assert (found['key'] or '').startswith(key or '')
+    assert found['line'] == line
+    assert message in found['message']
+
+
+def test_a_mistake_is_printed_with_its_place(tool_approval, work):
+    (work / 'approvals.yaml').write_text('shell:\n  rules:\n    - {pattern: ls, match: [cat]}\n')
+
+    finished = tool_approval('check')
+
+    assert finished.out == (
+        'error: approvals.yaml:3: shell.rules.0.match: it does not decide `cat`\n1 errors, 0 warnings\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ('text', 'key', 'message'),
+    [
+        ('tools: {x: {}}', 'tools.x', 'it says nothing'),
+        ('custom_tools: {x: {}}', 'custom_tools.x', 'it says nothing'),
+        ('tools: {"delete_*": {approval: blocked}, delete_a: {approval: none}}', 'tools.delete_a', 'never decides'),
+        ('tools: {"*": {approval: blocked}, "a?[bc]*": {approval: none}}', 'tools.a?[bc]*', 'never decides'),
+        ('tools: {"a*": {approval: none}, "a**": {approval: required}}', 'tools.a*', 'never decides'),
+        ('tools: {shell: {approval: required}}', 'tools.shell', 'agents call the shell tool `run_shell`'),
+        ('tools: {run_shell: {approval: none}}', 'tools.run_shell', '`run_shell` runs unasked'),
+        ('custom_tools: {"write_*": {approval: none}}', 'custom_tools.write_*', '`write_file` runs unasked'),
+        ('sandbox: {paths: {a: {root: nowhere}}}', 'sandbox.paths.a.root', 'no such directory'),
+        ('sandbox: {paths: {a: {root: approvals.yaml}}}', 'sandbox.paths.a.root', 'no directory'),
+        (
+            'shell: {rules: [{pattern: ls}, {pattern: ls -l, approval: false}]}',
+            'shell.rules.1',
+            '`ls -l` is decided by `ls` before it, which asks; move it up',
+        ),
+        (
+            'shell: {rules: [{pattern: ls, approval: false}, {pattern: ls -l, approval: false}]}',
+            'shell.rules.1',
+            'which asks nobody; remove it',
+        ),
+        ('shell: {rules: [{pattern: git, allowed: false}, {pattern: git log}]}', 'shell.rules.1', 'which blocks; move'),
+        ('shell: {rules: [{pattern: pytest, approval: false}]}', 'shell.rules.0', 'written in `workspace`'),
+        ('shell: {rules: [{pattern: npm test, approval: false}]}', 'shell.rules.0', '`npm test` runs files'),
+        ('shell: {rules: [{pattern: npm, approval: false}]}', 'shell.rules.0', '`npm` runs files'),
+        ('shell: {rules: [{pattern: ./x, approval: false}]}', 'shell.rules.0', '`./x` runs files'),
+        ('shell: {rules: [{pattern: /usr/bin/python3.12 -V, approval: false}]}', 'shell.rules.0', 'runs files'),
+        ('shell: {default: {approval: false}}', 'shell.default', 'every command that no rule is about runs unasked'),
+        ('shell: {network: true, rules: [{pattern: ls, approval: false}]}', 'shell.network', 'may use the network'),
+    ],
+)
+def test_what_is_probably_not_meant_is_a_warning(tool_approval, work, text, key, message):
+    finished = check(tool_approval, work, text)
+
+    found = [each for each in finished.json['findings'] if each['level'] == 'warning' and each['key'] == key]
+    assert finished.status == 0
+    assert finished.json['ok'] is True
+    assert any(message in each['message'] for each in found), finished.json['findings']
+    assert {each['line'] for each in found} == {1}
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        'tools: {"delete_*": {approval: required}, delete_a: {approval: none}}',
+        'tools: {"delete_?": {approval: blocked}, "delete_*": {approval: none}}',
+        'tools: {"a*": {approval: required}, "ab*": {approval: none}, "*": {description: x}}',
+        'shell: {rules: [{pattern: ls -l, approval: false}, {pattern: ls}]}',
+        'shell: {rules: [{pattern: npm view, approval: false}, {pattern: ls, approval: false}, {pattern: pytest}]}',
+        'sandbox: {paths: {notes: {root: notes}}}\nshell: {rules: [{pattern: pytest, approval: false}]}',
+        'sandbox: {paths: {notes: {root: .}}}\nshell: {rules: [{pattern: w, sandbox_paths: [notes]}, {pattern: w}]}',
+        'shell: {network: true, rules: [{pattern: ls}]}',
+        'shell: {default: {allowed: false, approval: false}}',
+        '',
+    ],
+)
+def test_what_may_well_be_meant_is_not(tool_approval, work, text):
+    assert warnings(check(tool_approval, work, text)) == []
+
+
+def test_a_root_in_another_one_is_noted(tool_approval, work):
+    finished = check(tool_approval, work, 'sandbox: {paths: {all: {root: .}, notes: {root: notes}}}')
+
+    [note] = [each for each in finished.json['findings'] if each['level'] == 'note' and each['key']]
+    assert note['key'] == 'sandbox.paths.notes.root'
+    assert 'it lies in the root `all`' in note['message']
+
+
+def test_a_file_elsewhere_is_printed_with_its_whole_path(tool_approval, work):
+    (work / 'notes/approvals.yaml').write_text('tools: {x: {}}')
+
+    finished = tool_approval('check', 'notes/approvals.yaml')
+
+    assert finished.out.startswith(f'warning: {work}/notes/approvals.yaml:1: tools.x: it says nothing')
+
+
+def test_strict_fails_where_there_are_warnings(tool_approval, work):
+    assert check(tool_approval, work, 'tools: {x: {}}', '--strict').status == 1
+    assert check(tool_approval, work, '{}', '--strict').status == 0
+
+
+def test_a_file_elsewhere_is_checked_for_the_directory_that_is_given(tool_approval, work):
+    (work / 'other.toml').write_text('[sandbox.paths.notes]\nroot = "sub"\n')
+
+    finished = tool_approval('check', 'other.toml', '--cwd', 'notes', '--json')
+
+    assert finished.json['source'] == str(work / 'other.toml')
+    assert warnings(finished) == [('sandbox.paths.notes.root', 2)]
+
+
+def test_without_a_file_there_is_nothing_to_check(tool_approval, work):
+    (work / 'approvals.yaml').unlink()
+
+    finished = tool_approval('check')
+
+    assert finished.status == 2
+    assert 'there is no approvals.yaml in' in finished.err
+
+
+def test_what_cannot_be_checked_for_want_of_a_library_is_an_error(tool_approval, work, monkeypatch):
+    from tool_approval import MissingExtraError
+
+    def lacking(*arguments, **others):
+        raise MissingExtraError('tree_sitter', extra='shell')
+
+    monkeypatch.setattr('tool_approval.cli.judging.Judge.__init__', lacking)
+
+    finished = check(tool_approval, work, '{}')
+
+    assert finished.status == 2
+    assert 'tool-approval[shell]' in json.dumps(finished.json['findings'])

@@ -1,0 +1,79 @@
+"""`tool-approval demo`, with answers given and through a pipe; in a terminal it is played in tests/flows."""
+
+import io
+import sys
+
+import pytest
+from tool_approval.assistant.screen import Screen
+from tool_approval.cli import main
+from tool_approval.cli.demo import choose_ui
+from tool_approval.memory import ApprovalMemory
+from tool_approval.ui.terminal import TerminalUI
+
+
+class Typed(io.StringIO):
+    """Standard input that is, or is not, a terminal."""
+
+    def __init__(self, text, *, is_terminal=False):
+        super().__init__(text)
+        self._is_terminal = is_terminal
+
+    def isatty(self):
+        return self._is_terminal
+
+
+@pytest.mark.parametrize('story', ['edit', 'nested', 'batch'])
+def test_answers_play_a_story_to_its_end(story, capsys):
+    status = main(['demo', story, '--answers', 'yyyy'])
+
+    shown = capsys.readouterr()
+    assert status == 0
+    assert 'In fact: ' in shown.out
+    assert ', 0 refused.' in shown.out
+    assert shown.err == ''
+
+
+def test_the_first_story_is_that_of_the_port(capsys):
+    main(['demo', '--answers', 'yn'])
+
+    assert 'is still running, the one beside it is still running.' in capsys.readouterr().out
+
+
+def test_a_pipe_answers_and_its_end_denies(capsys, monkeypatch):
+    monkeypatch.setattr(sys, 'stdin', Typed('Y\n'))
+
+    main(['demo', 'batch'])
+
+    shown = capsys.readouterr().out
+    assert 'Deleted: may.log.' in shown
+    assert shown.count('(no answer is left: denied)') == 3
+
+
+def test_in_a_terminal_a_person_is_asked(monkeypatch):
+    monkeypatch.setattr(sys, 'stdin', Typed('', is_terminal=True))
+
+    assert isinstance(choose_ui(None, Screen())(ApprovalMemory()), TerminalUI)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'problem'),
+    [
+        (['--answers', 'y1'], '--answers takes letters'),
+        (['no-such-story'], 'invalid choice'),
+        (['--model', 'no-such-model'], 'model'),
+    ],
+)
+def test_what_means_nothing_is_one_line(arguments, problem, capsys):
+    status = main(['demo', *arguments])
+
+    shown = capsys.readouterr()
+    assert status == 2
+    assert problem in shown.err.splitlines()[-1]
+    assert 'Traceback' not in shown.err
+
+
+def test_debug_shows_where(capsys):
+    status = main(['demo', '--debug', '--model', 'no-such-model'])
+
+    assert status == 2
+    assert 'Traceback' in capsys.readouterr().err

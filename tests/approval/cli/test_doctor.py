@@ -1,0 +1,114 @@
+"""What `doctor` says of a machine."""
+
+import importlib.metadata
+import os
+
+import pytest
+from tool_approval.os_sandbox import Availability
+
+
+class Backend:
+    name = 'fake'
+
+    def __init__(self, *, works):
+        self.works = works
+
+    def probe(self):
+        return Availability(is_available=self.works, reason='it is not there', install='install it')
+
+
+@pytest.fixture
+def backends(monkeypatch):
+    found = [Backend(works=True)]
+    monkeypatch.setattr('tool_approval.os_sandbox.platform_backends', lambda: found)
+    return found
+
+
+def test_a_machine_where_everything_works(tool_approval, backends, work):
+    finished = tool_approval('doctor')
+
+    assert finished.status == 0
+    assert 'OS sandbox     fake: works\n' in finished.out
+    assert f'state          {work.parent}/state/tool-approval\n' in finished.out
+
+
+def test_a_machine_without_an_os_sandbox(tool_approval, backends):
+    backends[:] = [Backend(works=False)]
+
+    finished = tool_approval('doctor')
+
+    assert finished.status == 1
+    assert 'fake: it is not there; install it' in finished.out
+
+
+def test_a_platform_without_one(tool_approval, backends):
+    backends.clear()
+
+    finished = tool_approval('doctor')
+
+    assert finished.status == 1
+    assert 'there is none for' in finished.out
+
+
+def test_a_machine_without_bash_and_home(tool_approval, backends, monkeypatch):
+    monkeypatch.setattr('shutil.which', lambda name: None)
+    monkeypatch.setattr('tool_approval.settings.protection.state_folder', lambda: None)
+
+    finished = tool_approval('doctor')
+
+    assert finished.status == 1
+    assert 'install bash' in finished.out
+    assert 'set HOME' in finished.out
+
+
+@pytest.mark.parametrize(
+    ('is_terminal', 'has_tty', 'said'),
+    [
+        (True, True, 'xterm, no colour'),
+        (False, True, 'input and output and errors redirected; can be asked at /dev/tty'),
+        (False, False, 'what needs approval is denied'),
+    ],
+)
+def test_who_can_be_asked(tool_approval, backends, monkeypatch, is_terminal, has_tty, said):
+    opened = os.open
+
+    def open_tty(path, *arguments, **others):
+        if path != '/dev/tty':
+            return opened(path, *arguments, **others)
+        if not has_tty:
+            raise OSError
+        return opened('/dev/null', os.O_RDWR)
+
+    monkeypatch.setattr('os.open', open_tty)
+    monkeypatch.setenv('TERM', 'xterm')
+    monkeypatch.setenv('NO_COLOR', '1')
+
+    assert said in tool_approval('doctor', is_terminal=is_terminal).out
+
+
+def test_what_is_missing_is_named_with_what_to_install(tool_approval, backends, monkeypatch):
+    monkeypatch.setattr(
+        importlib.metadata,
+        'requires',
+        lambda name: [
+            'pydantic>=2',
+            'no-such-thing>=1; extra == "web"',
+            'pydantic>=2; extra == "shell"',
+            "pydantic; extra == 'web'",
+            'tool-approval[web]; extra == "all"',
+        ],
+    )
+
+    finished = tool_approval('doctor')
+
+    assert 'extra web      missing no-such-thing: pip install "tool-approval[web]"\n' in finished.out
+    assert f'extra shell    pydantic {importlib.metadata.version("pydantic")}\n' in finished.out
+
+
+def test_without_an_installed_distribution_there_is_nothing_to_say_of_extras(tool_approval, backends, monkeypatch):
+    def lacking(name):
+        raise importlib.metadata.PackageNotFoundError
+
+    monkeypatch.setattr(importlib.metadata, 'requires', lacking)
+
+    assert 'extra' not in tool_approval('doctor').out

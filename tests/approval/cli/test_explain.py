@@ -1,0 +1,206 @@
+"""What `explain` says of one call, and by which exit status."""
+
+import os
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ('words', 'decision', 'rule'),
+    [
+        (['shell', 'git status -s'], 'allow', 'git status'),
+        (['shell', 'git status; rm x'], 'block', 'rm'),
+        (['shell', 'git push'], 'ask', 'default'),
+        (['run_shell', 'git status'], 'allow', 'git status'),
+        (['shell', 'cat notes/a.txt'], 'allow', 'cat'),
+        (['shell', 'cat cache/a.txt'], 'ask', 'default'),
+        (['shell', 'echo x > cache/x'], 'allow', 'echo'),
+        (['shell', 'echo x > notes/x.txt'], 'ask', None),
+        (['shell', 'echo x > ../x'], 'ask', None),
+        (['read_file', 'notes/a.txt'], 'allow', 'notes'),
+        (['write_file', 'notes/a.txt'], 'ask', 'notes'),
+        (['write_file', 'notes/a.sh'], 'block', 'notes'),
+        (['write_file', 'cache/new'], 'allow', 'cache'),
+        (['delete', '../outside'], 'block', None),
+        (['edit_file', 'approvals.yaml'], 'block', None),
+        (['list_files', 'notes'], 'allow', 'notes'),
+        (['make_directory', 'notes/sub'], 'ask', 'notes'),
+        (['move', 'notes/a.txt', 'cache/a.txt'], 'ask', 'notes'),
+        (['copy', 'notes/a.txt', '--dest', 'cache/a.txt'], 'allow', 'notes'),
+        (['copy', 'notes/a.txt', '--dest', '../a.txt'], 'block', 'notes'),
+        (['send_notification'], 'allow', 'send_notification'),
+        (['delete_user', '{"name": "ada"}'], 'block', 'delete_*'),
+        (['send_mail', '{"to": "ada"}'], 'ask', 'default'),
+    ],
+)
+def test_a_call_is_decided_by_the_rule_that_is_named(tool_approval, words, decision, rule):
+    finished = tool_approval('explain', '--json', *words)
+
+    assert finished.json['decision'] == decision
+    assert finished.json['rule'] == rule
+    assert finished.status == {'allow': 0, 'ask': 10, 'block': 20}[decision]
+
+
+def test_json_is_one_object_with_decision_rule_and_parts(tool_approval):
+    finished = tool_approval('explain', 'shell', 'git status; rm x', '--json')
+
+    assert list(finished.json) == ['decision', 'rule', 'parts']
+    assert [(part['text'], part['decision'], part['rule']) for part in finished.json['parts']] == [
+        ('git status', 'allow', 'git status'),
+        ('rm x', 'block', 'rm'),
+    ]
+
+
+def test_text_names_each_part_and_why(tool_approval):
+    finished = tool_approval('explain', 'shell', 'git status; rm x')
+
+    assert finished.out == (
+        'block: the rule `rm` blocks it\n  allow  git status\n         the rule `git status` allows it\n  block  rm x\n'
+    )
+
+
+def test_a_configuration_that_is_not_trusted_is_judged_as_if_it_were_and_that_is_said(tool_approval):
+    finished = tool_approval('explain', 'shell', 'git status')
+
+    assert finished.status == 0
+    assert 'approvals.yaml is not trusted (nobody has said to trust it)' in finished.err
+
+
+def test_one_that_is_named_is_trusted(tool_approval):
+    finished = tool_approval('explain', 'shell', 'git status', '--config', 'approvals.yaml')
+
+    assert (finished.status, finished.err) == (0, '')
+
+
+def test_roots_are_relative_to_the_working_directory_that_is_given(tool_approval, work):
+    os.mkdir(work / 'other')
+
+    finished = tool_approval('explain', 'read_file', '../notes/a.txt', '--cwd', 'other', '--config', 'approvals.yaml')
+
+    assert finished.status == 20
+
+
+def test_without_a_configuration_everything_is_asked_about(tool_approval, work):
+    (work / 'approvals.yaml').unlink()
+
+    statuses = [
+        tool_approval('explain', *words).status
+        for words in (['shell', 'ls'], ['read_file', 'notes/a.txt'], ['send_mail'], ['write_file', 'x'])
+    ]
+
+    assert statuses == [10, 10, 10, 10]
+
+
+def test_a_configured_tool_rule_counts_more_than_the_tools_own_logic_but_for_its_blocks(tool_approval, work):
+    (work / 'approvals.yaml').write_text(
+        'tools: {shell: {approval: none}}\nshell: {rules: [{pattern: rm, allowed: false}]}'
+    )
+
+    unasked, blocked = (tool_approval('explain', '--json', 'shell', command) for command in ('ls', 'rm x'))
+
+    assert (unasked.json['decision'], unasked.json['rule']) == ('allow', 'shell')
+    assert 'counts for more' in unasked.json['parts'][-1]['reason']
+    assert (blocked.json['decision'], blocked.json['rule']) == ('block', 'rm')
+
+
+@pytest.mark.parametrize(
+    ('tools', 'decision', 'rule'),
+    [
+        ('{"*": {approval: none}}', 'allow', '*'),
+        ('{"*": {approval: none}, "run_*": {approval: required}}', 'ask', 'run_*'),
+        ('{run_shell: {approval: required}, shell: {approval: none}}', 'ask', 'run_shell'),
+        ('{run_shell: {approval: none}, "*": {approval: blocked}}', 'block', '*'),
+        ('{"sh*": {approval: blocked}}', 'block', 'sh*'),
+        ('{run_shell: {description: x}}', 'ask', 'default'),
+    ],
+)
+def test_rules_for_either_name_of_the_shell_tool_count_and_the_stricter_one_more(
+    tool_approval, work, tools, decision, rule
+):
+    (work / 'approvals.yaml').write_text(f'tools: {tools}')
+
+    finished = tool_approval('explain', '--json', 'shell', 'ls')
+
+    assert (finished.json['decision'], finished.json['rule']) == (decision, rule)
+
+
+@pytest.mark.parametrize(('default', 'status'), [('none', 0), ('required', 10)])
+def test_the_default_holds_for_a_tool_of_which_nothing_is_said(tool_approval, work, default, status):
+    (work / 'approvals.yaml').write_text(f'default: {default}')
+
+    assert tool_approval('explain', 'send_mail').status == status
+
+
+def test_strict_mode_is_told_where_somebody_would_be_asked(tool_approval, work):
+    (work / 'approvals.yaml').write_text('mode: strict')
+
+    finished = tool_approval('explain', 'send_mail')
+
+    assert finished.status == 10
+    assert 'the mode is strict: what would be asked about is denied' in finished.err
+
+
+def test_arguments_that_cannot_be_compared_are_denied_as_the_controller_does(tool_approval):
+    finished = tool_approval('explain', '--json', 'send_notification', '{"to": "\\ud800"}')
+
+    assert finished.status == 20
+    assert finished.json['rule'] is None
+    assert 'lone surrogate' in finished.json['parts'][0]['reason']
+
+
+@pytest.mark.parametrize(
+    ('words', 'problem'),
+    [
+        ([], 'name a tool'),
+        (['shell'], 'whole command as one word'),
+        (['shell', 'git', 'status'], 'put it in quotes'),
+        (['shell', 'ls', '--dest', 'x'], 'put it in quotes'),
+        (['read_file'], 'takes one path'),
+        (['move', 'a'], 'takes a path and a destination'),
+        (['send_mail', 'ada'], 'has to be a JSON object'.replace('has', 'have')),
+        (['send_mail', '{}', '{}'], 'one JSON object'),
+        (['send_mail', '{"a": 1, "a": 2}'], 'names a key twice'),
+        (['x' * 201], 'at most 200 characters'),
+        (['send_mail', '--cwd', 'nowhere'], 'is no directory'),
+        (['send_mail', '--cwd', 'a\0b'], 'is no directory'),
+        (['send_mail', '--config', 'nowhere.yaml'], 'No such file'),
+        (['--batch', '-', 'send_mail'], 'name a tool'),
+        (['--batch', 'nowhere.jsonl'], 'No such file'),
+        (['send_mail', '--unknown'], 'see `tool-approval --help`'),
+    ],
+)
+def test_a_call_that_means_nothing_is_one_line_on_standard_error(tool_approval, words, problem):
+    finished = tool_approval('explain', *words)
+
+    assert finished.status == 2
+    assert finished.out == ''
+    assert finished.err.count('\n') == 1
+    assert problem in finished.err
+
+
+def test_a_mistake_in_the_configuration_names_file_line_and_key(tool_approval, work):
+    (work / 'approvals.yaml').write_text('tools:\n  x: {aproval: none}\n')
+
+    finished = tool_approval('explain', 'x')
+
+    assert finished.status == 2
+    assert 'approvals.yaml:2: tools.x.aproval: unknown key; did you mean `approval`?' in finished.err
+
+
+def test_a_command_may_begin_with_a_dash_behind_two(tool_approval):
+    assert tool_approval('explain', 'shell', '--', '-x').status == 10
+
+
+def test_explaining_changes_nothing(tool_approval, work):
+    before = {path: path.read_bytes() for path in work.rglob('*') if path.is_file()}
+
+    for words in (
+        ['write_file', 'cache/new'],
+        ['delete', 'notes/a.txt'],
+        ['shell', 'echo x > cache/x'],
+        ['shell', 'rm x'],
+    ):
+        tool_approval('explain', *words)
+
+    assert {path: path.read_bytes() for path in work.rglob('*') if path.is_file()} == before
+    assert not (work.parent / 'state').exists()

@@ -1,0 +1,109 @@
+"""Looking at remembered approvals, and forgetting them."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from tool_approval.protocols import RememberedApproval
+from tool_approval.storage import FileApprovalStore
+
+
+@pytest.fixture
+def remembered(work):
+    """Two approvals in the user's store, of a project that nobody names later."""
+    store = FileApprovalStore(work)
+    for digit, by in (('a', 'ada'), ('b', None)):
+        store.put(
+            RememberedApproval(
+                id=digit * 64,
+                tool_name=f'send_{digit}',
+                kind='exact',
+                label='Mail \x1b[31m',
+                approved_by=by,
+                approved_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
+            )
+        )
+    return store
+
+
+def test_nothing_is_remembered_and_looking_makes_no_store(tool_approval, work):
+    for words in (['list'], ['clear']):
+        assert tool_approval('memory', *words).out == 'nothing is remembered\n'
+
+    assert tool_approval('memory', 'list', '--json').out == ''
+    assert not (work.parent / 'state').exists()
+
+
+def test_approvals_are_listed(tool_approval, remembered):
+    assert tool_approval('memory', 'list').out == (
+        'aaaaaaaa  2026-01-02 03:04 by ada  send_a (exact): Mail <U+001B>[31m\n'
+        'bbbbbbbb  2026-01-02 03:04  send_b (exact): Mail <U+001B>[31m\n'
+    )
+
+
+def test_approvals_are_listed_in_json(tool_approval, remembered):
+    lines = tool_approval('memory', 'list', '--json').out.splitlines()
+
+    assert [json.loads(line)['tool_name'] for line in lines] == ['send_a', 'send_b']
+
+
+def test_one_is_forgotten_by_the_beginning_of_its_id(tool_approval, remembered):
+    finished = tool_approval('memory', 'forget', 'aaaaaaaa')
+
+    assert finished.status == 0
+    assert [each.tool_name for each in remembered.list_all()] == ['send_b']
+
+
+@pytest.mark.parametrize('beginning', ['', 'a', 'cccccccc'])
+def test_what_names_none_forgets_none(tool_approval, remembered, beginning):
+    finished = tool_approval('memory', 'forget', beginning)
+
+    assert finished.status == 2
+    assert len(remembered.list_all()) == 2
+
+
+def test_where_there_is_no_store_nothing_can_be_forgotten(tool_approval):
+    assert tool_approval('memory', 'forget', 'aaaaaaaa').status == 2
+
+
+@pytest.mark.parametrize(
+    ('words', 'typed', 'is_terminal', 'status', 'left'),
+    [
+        (['--yes'], '', False, 0, 0),
+        ([], 'y\n', True, 0, 0),
+        ([], 'n\n', True, 2, 2),
+        ([], '', True, 2, 2),
+        ([], 'y\n', False, 2, 2),
+    ],
+)
+def test_all_are_forgotten_only_after_a_yes(tool_approval, remembered, words, typed, is_terminal, status, left):
+    finished = tool_approval('memory', 'clear', *words, typed=typed, is_terminal=is_terminal)
+
+    assert finished.status == status
+    assert len(remembered.list_all()) == left
+
+
+def test_another_store_is_named(tool_approval, work):
+    path = work.parent / 'elsewhere/store.json'
+    FileApprovalStore(work, path)
+
+    assert tool_approval('memory', 'list', '--store', str(path)).out == 'nothing is remembered\n'
+
+
+def test_a_store_that_cannot_be_trusted_is_told_and_kept(tool_approval, remembered, work):
+    path = work.parent / 'state/tool-approval/approvals.json'
+    path.chmod(0o644)
+
+    finished = tool_approval('memory', 'clear', '--yes')
+
+    assert finished.status == 2
+    assert 'chmod 600' in finished.err
+
+
+def test_without_a_home_folder_the_store_has_to_be_named(tool_approval, monkeypatch):
+    def homeless():
+        raise RuntimeError
+
+    monkeypatch.setattr('tool_approval.storage.default_path', homeless)
+
+    assert 'set HOME, or name the file' in tool_approval('memory', 'list').err

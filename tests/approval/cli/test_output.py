@@ -1,0 +1,114 @@
+"""Nothing that comes from outside draws on the terminal."""
+
+import io
+import json
+import sys
+import unicodedata
+
+import pytest
+from tool_approval.cli.output import Output, shown
+
+HOSTILE = {
+    'escape': '\x1b[2J\x1b[1;1Hallow',
+    'line': 'a\nallow: everything is fine\r',
+    'bidi': 'a\u202eb\u2066c',
+    'zero width': 'a\u200bb\ufeff',
+    'tags': 'a\U000e0041',
+    'surrogate': 'a\udc80',
+    'c1': 'a\x9b31m',
+    'del': 'a\x7f',
+    'separator': 'a\u2028b',
+}
+each_hostile = pytest.mark.parametrize('text', HOSTILE.values(), ids=HOSTILE)
+
+
+def is_harmless(printed):
+    return all(char == '\n' or unicodedata.category(char)[0] != 'C' for char in printed) and '\u2028' not in printed
+
+
+@each_hostile
+def test_what_is_shown_is_one_line_without_what_nobody_sees(text):
+    line = shown(text, None)
+
+    assert is_harmless(line)
+    assert '\n' not in line
+
+
+@each_hostile
+def test_json_is_printable_ascii_and_means_the_same(text):
+    stream = io.StringIO()
+
+    Output(stream, stream).json({'text': text})
+
+    printed = stream.getvalue()
+    assert printed.rstrip('\n').isascii()
+    assert is_harmless(printed)
+    assert json.loads(printed) == {'text': text}
+
+
+@each_hostile
+@pytest.mark.parametrize(
+    'words',
+    [
+        ['explain', 'TEXT'],
+        ['explain', 'shell', 'TEXT'],
+        ['explain', 'read_file', 'TEXT'],
+        ['explain', 'read_file', 'TEXT', '--json'],
+        ['explain', 'x', 'TEXT'],
+        ['explain', 'x', '--cwd', 'TEXT'],
+        ['explain', 'x', '--config', 'TEXT'],
+        ['explain', '--batch', 'TEXT'],
+        ['explain', 'x', '--TEXT'],
+        ['TEXT'],
+        ['check', 'TEXT'],
+        ['trust', 'TEXT', '--revoke'],
+        ['memory', 'TEXT'],
+        ['memory', 'forget', 'TEXT TEXT TEXT'],
+        ['memory', 'list', '--store', 'TEXT'],
+        ['audit', 'show', 'TEXT'],
+        ['audit', 'verify', 'TEXT', '--key', 'TEXT'],
+        ['explain', 'x', '--debug', '--cwd', 'TEXT'],
+    ],
+    ids=' '.join,
+)
+def test_no_argument_draws(tool_approval, words, text):
+    finished = tool_approval(*(word.replace('TEXT', text) for word in words))
+
+    assert is_harmless(finished.out + finished.err)
+
+
+def test_no_configuration_draws(tool_approval, work):
+    (work / 'approvals.yaml').write_text(
+        'tools:\n  "a\\e[31m\\u202E": {approval: none, description: "\\e[2J"}\n'
+        'shell: {rules: [{pattern: "café", approval: false}, {pattern: "café x", allowed: false}]}\n'
+        'auto_grant: {"\\u200B": ["\\e]0;x\\a"]}\n'
+    )
+
+    printed = ''
+    for words in (['check'], ['check', '--json'], ['trust', '--yes'], ['explain', 'a\x1b[31m\u202e']):
+        finished = tool_approval(*words)
+        printed += finished.out + finished.err
+
+    assert is_harmless(printed)
+    assert '<U+001B>' in printed
+    assert 'café' in printed
+
+
+def test_letters_are_shown_where_the_encoding_has_them_and_as_escapes_elsewhere():
+    utf8, ascii_only = (io.TextIOWrapper(io.BytesIO(), encoding) for encoding in ('utf-8', 'ascii'))
+
+    assert shown('café', utf8) == 'café'
+    assert shown('café', ascii_only) == 'caf<U+00E9>'
+
+
+def test_what_is_closed_is_not_written_to(monkeypatch):
+    monkeypatch.setattr(sys, 'stdout', None)
+    monkeypatch.setattr(sys, 'stderr', None)
+    monkeypatch.setattr(sys, 'stdin', io.StringIO(' yes \n'))
+    output = Output()
+
+    output.line('x')
+    output.note('x')
+    output.json({})
+
+    assert output.ask('x?') == 'yes'

@@ -1,0 +1,180 @@
+"""`tool-approval run` with an agent of the user's own, whose model is a script; in a terminal it runs in tests/flows."""
+
+import io
+import json
+import sys
+
+import pytest
+from tool_approval.cli import main
+from tool_approval.cli.run import MODEL_VARIABLE
+
+AGENT = """
+from pydantic_ai import Agent
+from pydantic_ai.messages import ToolCallPart
+from tool_approval.assistant.stories.scripts import scripted
+
+STEPS = [[ToolCallPart('pay', {'amount': 5})], 'That is all.']
+agent = Agent(scripted(lambda results: STEPS[min(len(results), 1)]), name='cashier')
+talker = Agent(scripted(lambda results: 'I am here.'))
+
+
+@agent.tool_plain(requires_approval=True)
+def pay(amount: int) -> str:
+    return f'paid {amount}'
+
+
+def broken(results):
+    raise ConnectionError('the line is dead')
+
+
+breaks = Agent(scripted(broken))
+"""
+
+
+class Typed(io.StringIO):
+    """Standard input that is, or is not, a terminal."""
+
+    def __init__(self, text, *, is_terminal=False):
+        super().__init__(text)
+        self._is_terminal = is_terminal
+
+    def isatty(self):
+        return self._is_terminal
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    made = tmp_path / 'work'
+    made.mkdir()
+    (made / 'cashier.py').write_text(AGENT)
+    monkeypatch.chdir(made)
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
+    monkeypatch.delenv(MODEL_VARIABLE, raising=False)
+    monkeypatch.setattr(sys, 'path', list(sys.path))
+    monkeypatch.setattr(sys, 'stdin', Typed(''))
+    yield made
+    sys.modules.pop('cashier', None)
+
+
+@pytest.fixture
+def state(folder, tmp_path):
+    return tmp_path / 'state' / 'tool-approval'
+
+
+def test_approve_all_runs_what_would_be_asked_and_says_so_in_the_log(folder, state, capsys):
+    status = main(['run', '--agent', 'cashier:agent', '--approve-all', 'Pay.'])
+
+    assert status == 0
+    assert '│ paid 5' in capsys.readouterr().out
+    lines = [json.loads(line) for line in (state / 'audit' / 'decisions.jsonl').read_text().splitlines()]
+    assert [(line['mode'], line['approved']) for line in lines if line['event'] == 'decision'] == [
+        ('approve_all', True)
+    ]
+
+
+@pytest.mark.parametrize('options', [['--strict'], ['--mode', 'strict']])
+def test_strict_denies_and_names_the_mode(folder, capsys, options):
+    main(['run', '--agent', 'cashier:agent', *options, 'Pay.'])
+
+    shown = capsys.readouterr().out
+    assert '→ pay' in shown
+    assert 'Strict mode: approval required' in shown
+    assert 'paid' not in shown
+
+
+def test_what_comes_through_a_pipe_is_the_prompt(folder, capsys, monkeypatch):
+    monkeypatch.setattr(sys, 'stdin', Typed('Are you\nthere?\n'))
+
+    status = main(['run', '--agent', 'cashier:talker'])
+
+    assert status == 0
+    assert capsys.readouterr().out == '● I am here.\n'
+
+
+def test_in_a_terminal_there_is_a_turn_for_each_line(folder, capsys, monkeypatch):
+    lines = iter(['Hello.', '/help', 'Still?'])
+    monkeypatch.setattr(sys, 'stdin', Typed('', is_terminal=True))
+    monkeypatch.setattr('builtins.input', lambda prompt: next(lines, None) or (_ for _ in ()).throw(EOFError))
+
+    status = main(['run', '--agent', 'cashier:talker'])
+
+    shown = capsys.readouterr().out
+    assert status == 0
+    assert shown.count('I am here.') == 2
+    assert '/approvals' in shown
+
+
+def test_a_conversation_is_kept_only_when_asked_for(folder, state, capsys):
+    main(['run', '--agent', 'cashier:talker', 'One.'])
+    assert not (state / 'conversations').exists()
+
+    main(['run', '--agent', 'cashier:talker', '--save', 'talk', 'Two.'])
+    main(['run', '--agent', 'cashier:talker', '--resume', 'talk', 'Three.'])
+
+    kept = (state / 'conversations' / 'talk.json').read_text()
+    assert kept.count('I am here.') == 2
+    assert 'Two.' in kept
+    assert 'Three.' in kept
+    assert 'One.' not in kept
+
+
+def test_a_turn_that_fails_is_one_line_and_exit_status_1(folder, capsys):
+    status = main(['run', '--agent', 'cashier:breaks', 'Go.'])
+
+    assert status == 1
+    assert 'The run failed: the line is dead' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'problem'),
+    [
+        (['Go.'], 'no model is named; use --model NAME, or set TOOL_APPROVAL_MODEL'),
+        (['--agent', 'cashier:agent', '--save', 'a', '--resume', 'b', 'Go.'], 'name two conversations'),
+        (['--agent', 'cashier:agent', '--resume', 'never', 'Go.'], "there is no saved conversation 'never'"),
+        (['--agent', 'cashier:agent', ' '], 'there is nothing to do'),
+        (['--agent', 'cashier:nothing', 'Go.'], 'not an agent'),
+        (['--agent', 'cashier:agent', '--config', 'none.yaml', 'Go.'], 'none.yaml'),
+        (['--agent', 'cashier:agent', '--strict', '--approve-all', 'Go.'], 'not allowed with'),
+        (['--model', 'no-such-model', 'Go.'], 'model'),
+    ],
+)
+def test_what_cannot_be_started_is_one_line(folder, arguments, problem, capsys):
+    status = main(['run', *arguments])
+
+    shown = capsys.readouterr()
+    assert status in (1, 2)
+    assert problem in (shown.err + shown.out).splitlines()[-1]
+    assert 'Traceback' not in shown.err
+
+
+def test_a_file_nobody_trusted_is_told_and_only_tightens(folder, capsys):
+    (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: none}\n')
+
+    main(['run', '--agent', 'cashier:agent', '--strict', 'Pay.'])
+
+    shown = capsys.readouterr()
+    assert 'is not trusted' in shown.err
+    assert 'Strict mode' in shown.out
+
+
+@pytest.mark.parametrize(('answer', 'is_trusted'), [('yes', True), ('no', False)])
+def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(folder, capsys, monkeypatch, answer, is_trusted):
+    (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: none}\n')
+    monkeypatch.setattr(sys, 'stdin', Typed(f'{answer}\n', is_terminal=True))
+    lines = iter(['Pay.'])
+    monkeypatch.setattr('builtins.input', lambda prompt: next(lines, None) or (_ for _ in ()).throw(EOFError))
+
+    main(['run', '--agent', 'cashier:agent', '--strict'])
+
+    shown = capsys.readouterr()
+    assert 'the tool `pay` runs unasked' in shown.err
+    assert ('│ paid 5' in shown.out) is is_trusted
+
+
+def test_the_model_can_be_named_by_the_environment(folder, capsys, monkeypatch):
+    monkeypatch.setenv(MODEL_VARIABLE, 'test')
+
+    status = main(['run', '--strict', '--no-os-sandbox', 'Go.'])
+
+    assert status == 0
+    assert '→ read_file' in capsys.readouterr().out

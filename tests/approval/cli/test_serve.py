@@ -1,0 +1,264 @@
+"""`tool-approval serve`, as the process that it is."""
+
+import asyncio
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+from tool_approval.cli import serve as command_module
+from tool_approval.inbox import Inbox
+from tool_approval.inbox.stores import SQLiteStore
+
+from tests.approval.parts import request_for
+
+pytest.importorskip('uvicorn')
+
+
+class Served:
+    """The command while it runs."""
+
+    def __init__(self, place, *arguments):
+        command = [sys.executable, '-W', 'error', '-m', 'tool_approval.cli', 'serve', '--port', '0', *arguments]
+        environment = {**os.environ, 'XDG_STATE_HOME': str(place)}
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=place
+        )
+
+    def link(self):
+        name, _, url = self.process.stdout.readline().strip().partition(': ')
+        return name, urlsplit(url)
+
+    def end(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def serve(tmp_path):
+    made = []
+
+    def start(*arguments):
+        made.append(Served(tmp_path, *arguments))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.process.kill()
+        each.process.communicate()
+
+
+def ask(url, path, method='GET', body=None, **headers):
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    try:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        return response.status, dict(response.getheaders()), response.read().decode()
+    finally:
+        connection.close()
+
+
+def test_a_link_opens_the_inbox_of_this_user_and_answers_reach_the_run(serve, tmp_path):
+    served = serve('--approver', 'ada')
+    name, url = served.link()
+
+    _, headers, _ = ask(url, f'{url.path}?{url.query}')
+    cookie = headers['set-cookie'].partition(';')[0]
+    with Inbox(SQLiteStore(tmp_path / 'tool-approval' / 'inbox.sqlite')) as inbox:
+        request_id = asyncio.run(inbox.post(request_for('a')))
+        session = json.loads(ask(url, f'{url.path}api/v1/session', cookie=cookie)[2])
+        digest = json.loads(ask(url, f'{url.path}api/v1/requests/{request_id}', cookie=cookie)[2])['digest']
+        body = json.dumps({'digest': digest, 'approved': True})
+        headers = {'cookie': cookie, 'content-type': 'application/json', 'x-csrf-token': session['csrf_token']}
+        answered = ask(url, f'{url.path}api/v1/requests/{request_id}/decision', 'POST', body, **headers)
+        state = asyncio.run(inbox.get(request_id)).state
+    status, out, err = served.end()
+
+    assert (name, url.hostname, session['id']) == ('ada', '127.0.0.1', 'ada')
+    assert (answered[0], state) == (200, 'approved')
+    assert (status, out) == (0, '')
+    assert err.endswith('tool-approval: the page is closed\n')
+
+
+def test_the_cookie_is_not_sent_to_other_servers_of_this_machine(serve):
+    _, url = serve().link()
+
+    status, headers, _ = ask(url, f'{url.path}?{url.query}')
+
+    assert status == 303
+    assert re.fullmatch(r'/[A-Za-z0-9_-]{16}/', url.path)
+    assert f'Path={url.path};' in headers['set-cookie']
+    assert ask(url, '/')[0] == 404
+
+
+def test_nothing_of_a_link_is_logged(serve):
+    served = serve()
+    _, url = served.link()
+    ask(url, f'{url.path}?{url.query}')
+    ask(url, f'{url.path}nowhere?{url.query}')
+
+    _, out, err = served.end()
+
+    assert url.query.removeprefix('token=') not in out + err
+
+
+def test_each_person_gets_a_link_of_their_own(serve):
+    served = serve('--approver', 'ada', '--approver', 'bob=ops,dev', '--path', '/approvals')
+
+    links = [served.link() for _ in range(2)]
+
+    assert [(name, url.path) for name, url in links] == [('ada', '/approvals/'), ('bob', '/approvals/')]
+    assert links[0][1].query != links[1][1].query
+
+
+def test_it_listens_on_loopback_alone(serve):
+    _, url = serve().link()
+
+    assert url.hostname == '127.0.0.1'
+    assert ask(url, url.path, host='evil.test')[0] == 421
+
+
+def test_an_open_page_does_not_keep_it_from_ending(serve):
+    served = serve()
+    _, url = served.link()
+    cookie = ask(url, f'{url.path}?{url.query}')[1]['set-cookie'].partition(';')[0]
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection.request('GET', f'{url.path}events', headers={'cookie': cookie})
+    stream = connection.getresponse()
+    begun = stream.readline()
+
+    status, _, err = served.end()
+    connection.close()
+
+    assert (begun, status) == (b'retry: 2000\n', 0)
+    assert 'Traceback' not in err
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    """What would be served, instead of serving it."""
+    from tool_approval.ui.web import serving
+
+    seen = []
+
+    def serve(app, listening, **rest):
+        seen.append((listening.getsockname(), rest))
+
+    monkeypatch.setattr(serving, 'serve', serve)
+    return seen
+
+
+def test_behind_a_proxy_it_answers_to_the_name_that_is_allowed(tool_approval, stopped):
+    arguments = ['--path', '/approvals', '--allow-host', 'approvals.example', '--behind-proxy', '--port', '0']
+
+    finished = tool_approval('serve', *arguments)
+
+    assert finished.status == 0
+    assert stopped[0][1] == {'path': '/approvals', 'trusts_proxy': True}
+
+
+def test_on_all_addresses_it_warns(tool_approval, stopped):
+    finished = tool_approval('serve', '--host', '0.0.0.0', '--allow-host', 'pc.example', '--port', '0')
+
+    assert 'http://pc.example/' in finished.out
+    assert 'without TLS before it' in finished.err
+
+
+def test_it_serves_ipv6_too(tool_approval, stopped):
+    if not socket.has_ipv6 or not can_bind('::1'):
+        pytest.skip('this machine has no IPv6 loopback; CI has')
+
+    finished = tool_approval('serve', '--host', '::1', '--port', '0')
+
+    assert ': http://[::1]:' in finished.out
+
+
+def can_bind(host):
+    with socket.socket(socket.AF_INET6) as tried:
+        try:
+            tried.bind((host, 0))
+        except OSError:
+            return False
+        return True
+
+
+def test_ctrl_c_ends_it_without_a_complaint(tool_approval, monkeypatch):
+    from tool_approval.ui.web import serving
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(serving, 'serve', interrupted)
+
+    finished = tool_approval('serve', '--port', '0')
+
+    assert (finished.status, finished.err.splitlines()[-1]) == (0, 'tool-approval: the page is closed')
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'told'),
+    [
+        (['--host', '0.0.0.0'], '--allow-host'),
+        (['--host', 'pc.example'], '--allow-host'),
+        (['--approver', 'ada', '--approver', 'ada=ops'], 'somebody twice'),
+        (['--approver', 'policy'], "--approver 'policy' names nobody"),
+        (['--approver', '=ops'], "--approver '' names nobody"),
+        (['--path', 'approvals'], '--path must be'),
+        (['--path', '/'], '--path must be'),
+        (['--path', '/a"b'], '--path must be'),
+        (['--port', '65536'], '--port must be'),
+        (['--port', '-1'], '--port must be'),
+        (['--allow-host', 'http://x'], "'http://x' is no host name"),
+        (['--store', '/dev/null/x'], '/dev/null'),
+    ],
+)
+def test_what_means_nothing_is_refused_in_a_line(tool_approval, arguments, told):
+    finished = tool_approval('serve', '--port', '0', *arguments)
+
+    assert (finished.status, finished.out) == (2, '')
+    assert told in finished.err
+    assert finished.err.count('\n') == 1
+
+
+def test_a_taken_port_is_told(tool_approval):
+    with socket.socket() as other:
+        other.bind(('127.0.0.1', 0))
+        other.listen()
+
+        finished = tool_approval('serve', '--port', str(other.getsockname()[1]))
+
+    assert finished.status == 2
+    assert 'in use; try another --port' in finished.err
+
+
+@pytest.mark.parametrize('dsn', ['postgresql://a b', 'postgres://%zz'])
+def test_a_database_that_cannot_be_meant_is_told_without_quoting_it(tool_approval, dsn):
+    pytest.importorskip('psycopg')
+
+    finished = tool_approval('serve', '--store', dsn)
+
+    assert finished.status == 2
+    assert dsn not in finished.err
+
+
+def test_a_database_is_used_where_one_is_named(monkeypatch):
+    postgres = pytest.importorskip('tool_approval.inbox.stores.postgres')
+
+    assert isinstance(command_module._store('postgresql://ada@localhost/inbox'), postgres.PostgresStore)
+
+
+@pytest.mark.parametrize('error', [KeyError, OSError])
+def test_a_user_without_a_name_is_called_user(monkeypatch, error):
+    def unnamed():
+        raise error
+
+    monkeypatch.setattr(command_module.getpass, 'getuser', unnamed)
+
+    assert command_module._user() == 'user'

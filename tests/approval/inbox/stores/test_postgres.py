@@ -1,0 +1,220 @@
+import subprocess
+import sys
+from itertools import count
+
+import pytest
+from tool_approval.inbox import InboxUnavailable, InboxUntrusted, Row
+
+from tests.approval.parts import NOON, finish, start_python
+
+ROW = Row(id='a', owner='o', content='{}', posted_at=NOON)
+NUMBERS = count()
+
+
+@pytest.fixture
+def schema():
+    return f'own_{next(NUMBERS)}'
+
+
+@pytest.fixture
+def open_store(postgres):
+    from tool_approval.inbox.stores.postgres import PostgresStore
+
+    stores = []
+
+    def make(schema, dsn=postgres.dsn):
+        stores.append(PostgresStore(dsn, schema=schema))
+        return stores[-1]
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def database(postgres):
+    import psycopg
+
+    with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+        yield connection
+
+
+def refused(store, match):
+    with pytest.raises(InboxUntrusted, match=match):
+        store.open(10)
+    with pytest.raises(InboxUntrusted, match=match):
+        store.watch(0.0)
+
+
+def test_its_tables_are_in_a_schema_of_their_own(open_store, database, schema):
+    open_store(schema).add(ROW)
+
+    found = database.execute('SELECT tablename FROM pg_tables WHERE schemaname = %s', (schema,)).fetchall()
+    assert sorted(found) == [('owners',), ('requests',), ('version',)]
+
+
+def test_inboxes_in_two_schemas_know_nothing_of_each_other(open_store, schema):
+    one, other = open_store(schema), open_store(f'{schema}_b')
+    assert other.watch(0.0) is None
+
+    one.add(ROW)
+
+    assert list(other.open(10)) == []
+    assert not other.watch(0.2).added
+
+
+def test_a_newer_schema_is_refused_with_what_to_do(open_store, database, schema):
+    open_store(schema).add(ROW)
+    database.execute(f'UPDATE {schema}.version SET number = 2')
+
+    refused(open_store(schema), 'its schema has version 2, and this tool_approval knows up to 1; upgrade it')
+
+
+@pytest.mark.parametrize('change', ['DELETE FROM {}.version', 'INSERT INTO {}.version VALUES (1)'])
+def test_a_schema_that_does_not_say_its_version_is_refused(open_store, database, schema, change):
+    open_store(schema).add(ROW)
+    database.execute(change.format(schema))
+
+    refused(open_store(schema), 'it does not say which version its schema has')
+
+
+def test_a_schema_with_other_tables_is_refused_and_left_as_it_was(open_store, database, schema):
+    database.execute(f'CREATE SCHEMA {schema}')
+    database.execute(f'CREATE TABLE {schema}.theirs (x int)')
+
+    refused(open_store(schema), f"the schema '{schema}' has other tables; give the inbox its own")
+
+    found = database.execute('SELECT tablename FROM pg_tables WHERE schemaname = %s', (schema,)).fetchall()
+    assert found == [('theirs',)]
+
+
+def test_an_empty_schema_that_an_administrator_has_made_is_used(open_store, database, schema):
+    database.execute(f'CREATE SCHEMA {schema}')
+
+    open_store(schema).add(ROW)
+
+    assert list(open_store(schema).open(10)) == [ROW]
+
+
+def test_an_older_schema_is_migrated_and_keeps_its_rows(open_store, postgres, schema):
+    from tool_approval.inbox.stores.postgres import MIGRATIONS
+    from tool_approval.inbox.stores.postgres_connection import PostgresConnection
+
+    open_store(schema).add(ROW)
+
+    later = PostgresConnection(postgres.dsn, schema, 'here', (*MIGRATIONS, ('ALTER TABLE requests ADD COLUMN x int',)))
+    with later.using() as connection:
+        assert connection.execute('SELECT id, x FROM requests').fetchall() == [('a', None)]
+        assert connection.execute('SELECT number FROM version').fetchall() == [(2,)]
+    later.close()
+
+
+def test_a_table_that_is_gone_is_refused(open_store, database, schema):
+    store = open_store(schema)
+    store.add(ROW)
+    database.execute(f'DROP TABLE {schema}.requests')
+
+    with pytest.raises(InboxUntrusted, match='relation "requests" does not exist'):
+        store.open(10)
+
+
+def test_other_tables_of_the_same_name_are_not_met(open_store, database, schema):
+    store = open_store(schema)
+    store.add(ROW)
+    with store._database.using() as connection:
+        connection.execute('CREATE TEMPORARY TABLE requests (LIKE requests)')
+    database.execute('CREATE TABLE IF NOT EXISTS public.requests (id text)')
+
+    assert list(store.open(10)) == [ROW]
+    database.execute('DROP TABLE public.requests')
+
+
+def test_several_processes_make_it_at_once(open_store, postgres, schema):
+    script = (
+        'import sys\n'
+        'from datetime import datetime, timezone\n'
+        'from tool_approval.inbox import Row\n'
+        'from tool_approval.inbox.stores.postgres import PostgresStore\n'
+        'sys.stdin.read()\n'
+        'store = PostgresStore(sys.argv[1], schema=sys.argv[2])\n'
+        'for number in range(50):\n'
+        '    store.add(Row(id=sys.argv[3] + str(number), owner="o", content="{}",\n'
+        '                  posted_at=datetime(2026, 1, 2, tzinfo=timezone.utc)))\n'
+        'store.close()\n'
+    )
+
+    ended = finish(*(start_python(script, postgres.dsn, schema, name) for name in 'abc'))
+
+    assert ended == [(0, '', '')] * 3
+    assert len(open_store(schema).open(1000)) == 150
+
+
+def test_a_connection_that_breaks_is_made_again_and_changes_may_have_been_missed(open_store, database, schema):
+    store, other = open_store(schema), open_store(schema)
+    assert store.watch(0.0) is None
+    other.add(ROW)
+    assert store.watch(20.0).added == {'a'}
+    database.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tool-approval inbox'"
+    )
+
+    for act in (lambda: store.watch(5.0), lambda: other.open(10)):
+        with pytest.raises(InboxUnavailable, match=r'.+'):
+            act()
+    assert store.watch(0.0) is None
+    assert list(other.open(10)) == [ROW]
+
+
+def test_a_server_that_is_not_there_is_unavailable_and_its_password_is_not_told(open_store, schema):
+    store = open_store(schema, 'postgresql://ada:secret@127.0.0.1:1/inbox')
+
+    with pytest.raises(InboxUnavailable, match="the inbox in the PostgreSQL database 'inbox' is unavailable") as error:
+        store.open(10)
+
+    assert 'secret' not in str(error.value)
+    assert 'secret' not in store.place
+
+
+def test_what_is_no_dsn_is_refused_without_quoting_it(open_store, schema):
+    with pytest.raises(ValueError, match=r'^this is no DSN of PostgreSQL; write postgresql://') as error:
+        open_store(schema, 'password=secret host')
+
+    assert 'secret' not in str(error.value)
+
+
+@pytest.mark.parametrize('name', ['', 'A', 'a-b', 'a"b', '1a', 'a' * 51, 'a\n'])
+def test_a_schema_that_is_no_plain_name_is_refused(open_store, name):
+    with pytest.raises(ValueError, match='is no name for the schema'):
+        open_store(name)
+
+
+def test_what_the_dsn_says_of_the_connection_holds(postgres, open_store, schema):
+    store = open_store(schema, f'{postgres.dsn} application_name=mine')
+
+    with store._database.using() as connection:
+        assert connection.execute('SHOW application_name').fetchall() == [('mine',)]
+        assert connection.execute('SHOW statement_timeout').fetchall() == [('8s',)]
+
+
+def test_a_closed_store_says_so(open_store, schema):
+    store = open_store(schema)
+    store.close()
+
+    with pytest.raises(InboxUnavailable, match='it is closed'):
+        store.open(10)
+
+
+def test_without_psycopg_the_error_names_the_extra():
+    script = (
+        'import sys\n'
+        "sys.modules['psycopg'] = None\n"
+        'import tool_approval.inbox, tool_approval.inbox.stores\n'
+        'try:\n'
+        '    import tool_approval.inbox.stores.postgres\n'
+        'except ImportError as error:\n'
+        '    print(error)\n'
+    )
+
+    done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=60)
+
+    assert done.stdout == "'psycopg' is not installed; install it with: pip install 'tool-approval[postgres]'\n"

@@ -1,0 +1,52 @@
+import pytest
+from pydantic import ValidationError
+from tool_approval.inbox import Approver, ApproverRule
+from tool_approval.inbox.approvers import ApproverRules
+
+ADMINS = ApproverRule(groups=frozenset({'admins'}))
+OPS = ApproverRule(users=frozenset({'ada'}), groups=frozenset({'ops'}))
+
+
+@pytest.mark.parametrize('rule', ['policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit'])
+def test_nobody_is_called_like_a_rule(rule):
+    with pytest.raises(ValidationError, match='is the name of a rule; call the person otherwise'):
+        Approver(id=rule)
+
+
+@pytest.mark.parametrize('fields', [{'id': ''}, {'id': 'x' * 201}, {'id': 'a', 'name': 'x' * 201}, {'id': 'a\ud800'}])
+def test_a_person_without_an_id_or_with_one_that_nobody_can_have_is_refused(fields):
+    with pytest.raises(ValidationError):
+        Approver(**fields)
+
+
+def test_a_rule_lists_users_and_members_of_groups():
+    assert OPS.lists(Approver(id='ada'))
+    assert OPS.lists(Approver(id='bob', groups=frozenset({'ops', 'dev'})))
+    assert not OPS.lists(Approver(id='bob', groups=frozenset({'dev'})))
+    assert not OPS.lists(Approver(id='ops'))
+    assert not OPS.lists(Approver(id='eve', name='ada', groups=frozenset({'ada'})))
+
+
+def test_an_empty_rule_lists_nobody():
+    assert not ApproverRule().lists(Approver(id='ada', groups=frozenset({''})))
+
+
+def test_the_most_specific_rule_holds_whatever_the_order():
+    rules = {'*': OPS, 'delete_*': ADMINS, 'delete_cache': OPS, 'd*': OPS}
+
+    for each in (rules, dict(reversed(rules.items()))):
+        found = ApproverRules(each)
+        assert found.for_tool('delete_file') == (ADMINS,)
+        assert found.for_tool('delete_cache') == (OPS,)
+        assert found.for_tool('read') == (OPS,)
+
+
+def test_of_a_tie_all_have_to_list_the_person():
+    found = ApproverRules({'delete_?': OPS, 'delete_*': ADMINS, '[a-z]elete_x': OPS})
+
+    assert set(found.for_tool('delete_y')) == {OPS, ADMINS}
+
+
+def test_what_no_rule_matches_can_be_answered_by_nobody():
+    assert ApproverRules({'read': OPS}).for_tool('write') == (ApproverRule(),)
+    assert ApproverRules({}).for_tool('write') == (ApproverRule(),)

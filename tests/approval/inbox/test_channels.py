@@ -1,0 +1,175 @@
+import asyncio
+import logging
+import threading
+
+import pytest
+from tool_approval.inbox import AlreadySettled, Approver, Inbox, InboxUI, InboxUnavailable
+from tool_approval.inbox.stores import SQLiteStore
+
+from tests.approval.parts import request_for
+from tool_approval import ApprovalController
+
+from .parts import YES, answer, soon
+
+
+@pytest.fixture
+def inbox(tmp_path):
+    with Inbox(SQLiteStore(tmp_path / 'state' / 'inbox.sqlite')) as made:
+        yield made
+
+
+class Recording:
+    def __init__(self):
+        self.told = []
+
+    async def posted(self, entry):
+        self.told.append(('posted', entry.state))
+
+    async def settled(self, entry):
+        self.told.append(('settled', entry.state, entry.answer and entry.answer.by.id))
+
+
+class Blocking(Recording):
+    def posted(self, entry):
+        assert threading.current_thread() is not threading.main_thread()
+        self.told.append(('posted', entry.state))
+
+    def settled(self, entry):
+        self.told.append(('settled', entry.state, entry.answer and entry.answer.by.id))
+
+
+class Answers(Recording):
+    """A chat in which somebody answers as soon as the request is there."""
+
+    def __init__(self, inbox, name):
+        super().__init__()
+        self.inbox, self.name = inbox, name
+
+    async def posted(self, entry):
+        await super().posted(entry)
+        try:
+            await answer(self.inbox, entry, by=Approver(id=self.name))
+        except AlreadySettled as error:
+            self.told.append(('too late', error.by))
+
+
+class Raises(Recording):
+    async def posted(self, entry):
+        await super().posted(entry)
+        raise OSError('secret')
+
+    def settled(self, entry):
+        raise SystemExit
+
+
+class Hangs(Recording):
+    async def posted(self, entry):
+        await asyncio.get_running_loop().create_future()
+
+
+def ask(ui, *requests):
+    async def main():
+        decisions = await ApprovalController(ui=ui).request_approvals(requests or [request_for()])
+        await ui.aclose()
+        return decisions
+
+    return asyncio.run(main())
+
+
+def test_all_are_told_the_first_answer_wins_and_the_others_hear_whose_it_was(inbox):
+    channels = [Answers(inbox, 'ada'), Answers(inbox, 'bob'), Recording(), Blocking()]
+
+    [decision] = ask(InboxUI(inbox, channels=channels))
+
+    winner = decision.decided_by
+    [loser] = {'ada', 'bob'} - {winner}
+    told = {each.name: each.told for each in channels[:2]}
+    assert told[winner] == [('posted', 'pending'), ('settled', 'approved', winner)]
+    assert told[loser] == [('posted', 'pending'), ('too late', winner), ('settled', 'approved', winner)]
+    assert [each.told for each in channels[2:]] == [[('posted', 'pending'), ('settled', 'approved', winner)]] * 2
+
+
+def test_a_channel_that_raises_stops_neither_the_others_nor_the_run(inbox, caplog):
+    broken, chat = Raises(), Answers(inbox, 'ada')
+
+    with caplog.at_level(logging.ERROR):
+        [decision] = ask(InboxUI(inbox, channels=[broken, chat]))
+
+    assert decision.approved
+    assert chat.told == [('posted', 'pending'), ('settled', 'approved', 'ada')]
+    assert 'Raises.posted failed with OSError' in caplog.text
+    assert 'Raises.settled failed with RuntimeError' in caplog.text
+    assert 'secret' not in caplog.text
+
+
+def test_a_channel_that_hangs_is_told_the_end_nevertheless(inbox, monkeypatch, caplog):
+    monkeypatch.setattr('tool_approval.inbox.channels.CHANNEL_S', 0.05)
+    hanging = Hangs()
+
+    with caplog.at_level(logging.ERROR):
+        ask(InboxUI(inbox, channels=[hanging, Answers(inbox, 'ada')]))
+
+    assert hanging.told == [('settled', 'approved', 'ada')]
+    assert 'Hangs.posted failed with TimeoutError' in caplog.text
+
+
+def test_nobody_answers_and_the_channels_hear_that_it_expired(inbox):
+    channel = Recording()
+
+    asyncio.run(inbox.open())  # it is made, however slow that is here
+    ask(InboxUI(inbox, channels=[channel], timeout=0.5))
+
+    assert channel.told == [('posted', 'pending'), ('settled', 'expired', None)]
+
+
+def test_the_run_is_cancelled_and_the_channels_hear_that_it_was_withdrawn(inbox):
+    channel = Recording()
+    ui = InboxUI(inbox, channels=[channel])
+
+    async def main():
+        asking = asyncio.create_task(ApprovalController(ui=ui).request_approval(request_for()))
+        await soon(inbox)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await ui.aclose()
+
+    asyncio.run(main())
+
+    assert channel.told == [('posted', 'pending'), ('settled', 'withdrawn', None)]
+
+
+def test_the_store_is_away_in_the_end_and_the_channels_hear_that_it_expired(inbox, monkeypatch):
+    channel = Recording()
+    ui = InboxUI(inbox, channels=[channel], timeout=0.5)
+
+    def fail(*arguments, **keywords):
+        raise InboxUnavailable('here', 'it is away')
+
+    monkeypatch.setattr(inbox.store, 'settle', fail)
+
+    async def main():
+        await inbox.open()
+        decision = await ApprovalController(ui=ui).request_approval(request_for())
+        await ui.aclose()
+        return decision
+
+    assert not asyncio.run(main()).approved
+    assert channel.told == [('posted', 'pending'), ('settled', 'expired', None)]
+
+
+def test_a_page_answers_while_channels_wait(inbox, tmp_path):
+    channel = Recording()
+    ui = InboxUI(inbox, channels=[channel])
+
+    async def main():
+        with Inbox(SQLiteStore(tmp_path / 'state' / 'inbox.sqlite')) as page:
+            asking = asyncio.create_task(ApprovalController(ui=ui).request_approval(request_for()))
+            [entry] = await soon(page)
+            await answer(page, entry, YES, by=Approver(id='carol'))
+            decision = await asking
+            await ui.aclose()
+            return decision
+
+    assert asyncio.run(main()).decided_by == 'carol'
+    assert channel.told == [('posted', 'pending'), ('settled', 'approved', 'carol')]

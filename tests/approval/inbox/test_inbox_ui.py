@@ -1,0 +1,363 @@
+"""The inbox as a UI of the controller: every mode, memory and audit rule applies."""
+
+import asyncio
+import logging
+
+import pytest
+from tool_approval.inbox import Approver, ApproverRule, Inbox, InboxUI, InboxUnavailable, NotAnApprover
+from tool_approval.inbox.entry import MAX_BYTES
+
+from tests.approval.parts import ListSink, noon, request_for
+from tool_approval import (
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalMemory,
+    ApprovalPresentation,
+    execute_tool,
+)
+
+from .parts import ADA, BOB, NO, YES, answer, settled, soon
+
+OPS = ApproverRule(groups=frozenset({'ops'}))
+
+
+@pytest.fixture
+def inbox(make_inbox):
+    return make_inbox()
+
+
+@pytest.fixture
+def page(make_inbox):
+    return make_inbox()
+
+
+async def asked(controller, page, *decisions, by=ADA):
+    """What the controller decides of one request for each decision, and what the page was shown, in the same order."""
+    asking = asyncio.create_task(
+        controller.request_approvals([request_for(str(number)) for number in range(len(decisions))])
+    )
+    entries = sorted(await soon(page, len(decisions)), key=lambda entry: entry.request.args['path'])
+    for entry, decision in zip(entries, decisions, strict=True):
+        await answer(page, entry, decision, by=by)
+    return await asking, entries
+
+
+def test_many_questions_are_open_at_once_and_each_gets_its_answer(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox))
+
+    decisions, entries = asyncio.run(asked(controller, page, YES, NO, YES))
+
+    assert [each.approved for each in decisions] == [True, False, True]
+    assert [each.note for each in decisions] == [None, 'Not now.', None]
+    assert [each.decided_by for each in decisions] == ['ada'] * 3
+    assert [entry.request.metadata['position'] for entry in entries] == [1, 2, 3]
+    assert all(entry.content.expires_at is not None for entry in entries)
+
+
+def test_the_presentation_is_what_the_controller_made(inbox, page):
+    shown = ApprovalPresentation(type='diff', content='- a\n+ b')
+    controller = ApprovalController(ui=InboxUI(inbox), presenters={'delete': lambda request: shown})
+
+    _, [entry] = asyncio.run(asked(controller, page, YES))
+
+    assert entry.request.presentation == shown
+
+
+def test_an_answer_is_remembered_and_written_down_as_any_other(inbox, page):
+    sink = ListSink()
+    controller = ApprovalController(ui=InboxUI(inbox), memory=ApprovalMemory(), audit=sink)
+
+    async def main():
+        request = request_for(session_id='s')
+        asking = asyncio.create_task(controller.request_approval(request))
+        [entry] = await soon(page)
+        await answer(page, entry, ApprovalDecision(approved=True, remember='session'))
+        return await asking, await controller.request_approval(request), await page.open()
+
+    first, second, still_open = asyncio.run(main())
+
+    assert (first.approved, second.approved, still_open) == (True, True, [])
+    assert [(entry['decided_by'], entry['is_remembered']) for entry in sink.decisions()] == [
+        ('ada', False),
+        ('ada', True),
+    ]
+
+
+def test_changed_arguments_are_what_runs_and_a_block_still_blocks(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox), policy={'delete': {'approval': 'required'}})
+
+    async def main():
+        running = asyncio.create_task(execute_tool(lambda path: path, 'delete', {'path': 'a'}, controller))
+        [entry] = await soon(page)
+        await answer(page, entry, ApprovalDecision(approved=True, override_args={'path': 'b'}))
+        return await running
+
+    assert asyncio.run(main()) == 'b'
+
+
+@pytest.mark.parametrize('mode', ['strict', 'approve_all'])
+def test_no_mode_that_decides_alone_asks(inbox, page, mode):
+    controller = ApprovalController(mode, ui=InboxUI(inbox))
+
+    async def main():
+        await controller.request_approval(request_for())
+        return await page.open(), await page.history()
+
+    assert asyncio.run(main()) == ([], [])
+
+
+def test_nobody_answers_in_time(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox, timeout=0.5))
+
+    async def main():
+        await inbox.open()
+        return await controller.request_approval(request_for()), await page.history()
+
+    decision, [entry] = asyncio.run(main())
+
+    assert (decision.approved, decision.decided_by) == (False, 'timeout')
+    assert decision.note == 'Nobody answered within 0.5 seconds, so the call was denied.'
+    assert entry.state == 'expired'
+
+
+def test_the_controllers_own_timeout_withdraws(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox), timeout=0.05)
+
+    async def main():
+        return await controller.request_approval(request_for()), await settled(page)
+
+    decision, [entry] = asyncio.run(main())
+
+    assert (decision.approved, decision.decided_by) == (False, 'timeout')
+    assert entry.state == 'withdrawn'
+
+
+def test_cancelling_the_run_withdraws(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox))
+
+    async def main():
+        asking = asyncio.create_task(controller.request_approvals([request_for('a'), request_for('b')]))
+        await soon(page, 2)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        return [entry.state for entry in await settled(page, 2)]
+
+    assert asyncio.run(main()) == ['withdrawn'] * 2
+
+
+def test_what_somebody_withdraws_is_denied(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox))
+
+    async def main():
+        asking = asyncio.create_task(controller.request_approval(request_for()))
+        [entry] = await soon(page)
+        await page.withdraw(entry.id)
+        return await asking
+
+    decision = asyncio.run(main())
+
+    assert (decision.approved, decision.decided_by) == (False, 'ui')
+    assert decision.note == 'The request was withdrawn from the inbox, so the call was denied.'
+
+
+def test_approvers_are_listed_by_tool(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox, approvers={'del*': OPS}))
+
+    async def main():
+        asking = asyncio.create_task(controller.request_approval(request_for()))
+        [entry] = await soon(page)
+        with pytest.raises(NotAnApprover):
+            await answer(page, entry, by=ADA)
+        await answer(page, entry, by=BOB)
+        return await asking
+
+    assert asyncio.run(main()).decided_by == 'bob'
+
+
+@pytest.mark.parametrize('rules', [{}, {'other': OPS}, {'delete': ApproverRule()}])
+def test_what_nobody_may_answer_is_denied_at_once(inbox, page, rules):
+    controller = ApprovalController(ui=InboxUI(inbox, approvers=rules))
+
+    async def main():
+        return await controller.request_approval(request_for()), await page.history(), await page.open()
+
+    decision, history, still_open = asyncio.run(main())
+
+    assert (decision.approved, decision.note) == (False, "Nobody may approve 'delete', so the call was denied.")
+    assert (history, still_open) == ([], [])
+
+
+def test_the_requester_is_found_out_for_each_request_and_barred(inbox, page):
+    requester = lambda request: request.metadata.get('user')
+    controller = ApprovalController(ui=InboxUI(inbox, requester=requester, bars_requester=True))
+
+    async def main():
+        asking = asyncio.create_task(controller.request_approval(request_for(metadata={'user': 'ada'})))
+        [entry] = await soon(page)
+        with pytest.raises(NotAnApprover, match='it is their own request'):
+            await answer(page, entry, by=ADA)
+        await answer(page, entry, by=BOB)
+        return await asking, await controller.request_approval(request_for())
+
+    known, unknown = asyncio.run(main())
+
+    assert known.decided_by == 'bob'
+    assert not unknown.approved
+    assert unknown.note == 'It is not known who asks, and who asks may not approve, so the call was denied.'
+
+
+def test_a_requester_who_is_not_barred_may_answer(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox, requester='ada'))
+
+    [decision], [entry] = asyncio.run(asked(controller, page, YES))
+
+    assert (decision.decided_by, entry.content.requester) == ('ada', 'ada')
+
+
+@pytest.mark.parametrize('timeout', [0, -1, float('nan')])
+def test_a_timeout_that_is_none_is_refused(inbox, timeout):
+    with pytest.raises(ValueError, match='must be a positive number of seconds'):
+        InboxUI(inbox, timeout=timeout)
+
+
+def test_barring_somebody_unknown_is_refused(inbox):
+    with pytest.raises(ValueError, match='who is not known cannot be barred'):
+        InboxUI(inbox, bars_requester=True)
+
+
+def test_a_request_that_nobody_can_read_is_denied(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox))
+
+    decision = asyncio.run(controller.request_approval(request_for('x' * MAX_BYTES)))
+
+    assert not decision.approved
+    assert 'present less of it), so the call was denied' in decision.note
+
+
+def test_an_answer_to_something_else_is_denied(inbox, page, monkeypatch):
+    controller = ApprovalController(ui=InboxUI(inbox))
+
+    async def main():
+        asking = asyncio.create_task(controller.request_approval(request_for()))
+        [entry] = await soon(page)
+        other = entry.model_copy(update={'digest': '0' * 64})
+        monkeypatch.setattr(page, 'get', lambda request_id: asyncio.sleep(0, other))
+        await answer(page, other)
+        return await asking
+
+    decision = asyncio.run(main())
+
+    assert not decision.approved
+    assert decision.note == 'The answer was to something else than what was asked, so the call was denied.'
+
+
+class Away:
+    """A store that cannot be reached for some calls."""
+
+    def __init__(self, store, method, times=10**9, error=None):
+        self.store, self.method, self.times = store, method, times
+        self.error = error or InboxUnavailable('here', 'it is away')
+
+    def __getattr__(self, name):
+        if name == self.method and self.times > 0:
+            self.times -= 1
+            return self.fail
+        return getattr(self.store, name)
+
+    def fail(self, *arguments, **keywords):
+        raise self.error
+
+
+def test_a_store_that_is_away_denies_when_the_time_is_up(make_store, caplog):
+    inbox = Inbox(Away(make_store(), 'add'))
+    controller = ApprovalController(ui=InboxUI(inbox, timeout=0.05))
+
+    with caplog.at_level(logging.ERROR), inbox:
+        decision = asyncio.run(controller.request_approval(request_for()))
+
+    assert not decision.approved
+    assert decision.note == 'The inbox could not be reached until the time was up, so the call was denied.'
+    assert 'A call was denied' in caplog.text
+
+
+def test_a_store_that_comes_back_is_asked_again(make_store, page, monkeypatch):
+    monkeypatch.setattr('tool_approval.inbox.inbox_ui.RETRY_S', 0.01)
+    monkeypatch.setattr('tool_approval.inbox.worker.PAUSE_S', 0.0)
+    inbox = Inbox(Away(make_store(), 'add', times=3))
+    controller = ApprovalController(ui=InboxUI(inbox))
+
+    with inbox:
+        decisions, _ = asyncio.run(asked(controller, page, YES))
+
+    assert decisions[0].approved
+
+
+def test_a_store_that_is_away_as_the_wait_begins_is_looked_at_again(make_store, page, monkeypatch):
+    monkeypatch.setattr('tool_approval.inbox.worker.PAUSE_S', 0.0)
+    inbox = Inbox(Away(make_store(), 'get', times=1))
+    controller = ApprovalController(ui=InboxUI(inbox))
+
+    with inbox:
+        decisions, _ = asyncio.run(asked(controller, page, YES, NO))
+
+    assert [each.approved for each in decisions] == [True, False]
+
+
+def test_a_store_that_is_away_when_the_time_is_up_denies_and_expires_the_request_later(make_store, page, monkeypatch):
+    monkeypatch.setattr('tool_approval.inbox.keeper.LONGEST_PAUSE_S', 0.0)
+    monkeypatch.setattr('tool_approval.inbox.worker.PAUSE_S', 0.0)
+    inbox = Inbox(Away(make_store(), 'settle', times=2))
+    controller = ApprovalController(ui=InboxUI(inbox, timeout=0.5))
+
+    async def main():
+        return await controller.request_approval(request_for()), await settled(page)
+
+    with inbox:
+        asyncio.run(inbox.open())
+        decision, [entry] = asyncio.run(main())
+
+    assert decision.note == 'The inbox could not be reached until the time was up, so the call was denied.'
+    assert entry.state == 'expired'
+
+
+def test_a_store_that_does_not_answer_denies(make_store, monkeypatch):
+    monkeypatch.setattr('tool_approval.inbox.inbox.GRACE_S', 0.05)
+    import threading
+
+    may_go_on = threading.Event()
+    inbox = Inbox(make_store())
+    controller = ApprovalController(ui=InboxUI(inbox, timeout=0.05))
+
+    async def main():
+        original = inbox.store.settle
+        monkeypatch.setattr(inbox.store, 'settle', lambda *a, **k: (may_go_on.wait(20), original(*a, **k))[1])
+        return await controller.request_approval(request_for())
+
+    decision = asyncio.run(main())
+    may_go_on.set()
+    inbox.close()
+
+    assert decision.note == 'The inbox could not be reached until the time was up, so the call was denied.'
+
+
+def test_an_inbox_that_is_closed_denies(make_store):
+    inbox = Inbox(make_store())
+    inbox.close()
+
+    decision = asyncio.run(ApprovalController(ui=InboxUI(inbox)).request_approval(request_for()))
+
+    assert decision.note == 'The inbox failed (InboxError), so the call was denied.'
+
+
+def test_the_log_does_not_say_that_policy_has_approved_when_somebody_is_called_so(inbox, page):
+    with pytest.raises(ValueError, match='the name of a rule'):
+        asyncio.run(asked(ApprovalController(ui=InboxUI(inbox)), page, YES, by=Approver(id='policy')))
+
+
+def test_it_shows_when_it_expires(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox, timeout=60, now=noon))
+
+    _, [entry] = asyncio.run(asked(controller, page, YES))
+
+    assert (entry.content.expires_at - noon()).total_seconds() == 60

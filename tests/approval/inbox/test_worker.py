@@ -1,0 +1,122 @@
+import asyncio
+import os
+import threading
+
+import pytest
+from tool_approval.inbox.errors import InboxError, InboxUnavailable
+from tool_approval.inbox.worker import PAUSE_S, Worker
+
+
+def fail():
+    raise InboxUnavailable('here', 'it is away')
+
+
+def test_everything_is_done_in_one_thread_in_order():
+    worker = Worker('here')
+    done = []
+
+    async def main():
+        await asyncio.gather(*(worker.run(lambda number=number: done.append(number)) for number in range(100)))
+        return {await worker.run(threading.get_ident) for _ in range(10)}
+
+    threads = asyncio.run(main())
+    worker.close(5)
+
+    assert done == list(range(100))
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+
+
+def test_what_is_raised_reaches_who_asked():
+    worker = Worker('here')
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(worker.run(lambda: 1 / 0))
+    assert asyncio.run(worker.run(lambda: 'goes on')) == 'goes on'
+    worker.close(5)
+
+
+def test_after_an_outage_nobody_tries_for_a_moment_and_then_again():
+    time = [0.0]
+    worker = Worker('here', lambda: time[0])
+    tried = []
+
+    with pytest.raises(InboxUnavailable, match='it is away'):
+        asyncio.run(worker.run(fail))
+    time[0] = PAUSE_S * 0.9
+    with pytest.raises(InboxUnavailable, match='it is away'):
+        asyncio.run(worker.run(lambda: tried.append('too early')))
+    time[0] = PAUSE_S
+    asyncio.run(worker.run(lambda: tried.append('again')))
+    worker.close(5)
+
+    assert tried == ['again']
+
+
+def test_what_is_abandoned_is_done_nevertheless():
+    worker = Worker('here')
+    may_go_on, done = threading.Event(), threading.Event()
+
+    async def main():
+        task = asyncio.create_task(worker.run(lambda: (may_go_on.wait(20), done.set())))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_go_on.set()
+        await worker.run(lambda: None)
+
+    asyncio.run(main())
+    worker.close(5)
+
+    assert done.is_set()
+
+
+def test_a_loop_that_is_closed_meanwhile_does_no_harm():
+    worker = Worker('here')
+    may_go_on = threading.Event()
+
+    async def main():
+        task = asyncio.create_task(worker.run(lambda: may_go_on.wait(20)))
+        await asyncio.sleep(0)
+        task.cancel()
+
+    asyncio.run(main())
+    may_go_on.set()
+
+    assert asyncio.run(worker.run(lambda: 'goes on')) == 'goes on'
+    worker.close(5)
+
+
+def test_closing_ends_what_was_asked_for_and_refuses_the_rest():
+    worker = Worker('here')
+    done = []
+    for number in range(100):
+        worker.submit(lambda number=number: done.append(number), lambda value, error: None)
+
+    worker.close(20)
+    worker.close(20)
+
+    assert done == list(range(100))
+    with pytest.raises(InboxError, match='the inbox is closed'):
+        asyncio.run(worker.run(lambda: None))
+
+
+def test_one_that_was_never_used_is_closed():
+    worker = Worker('here')
+
+    worker.close(5)
+
+    with pytest.raises(InboxError, match='closed'):
+        asyncio.run(worker.run(lambda: None))
+
+
+def test_a_forked_process_is_told_to_make_its_own(monkeypatch):
+    worker = Worker('here')
+    asyncio.run(worker.run(lambda: None))
+    parent = os.getpid()
+
+    monkeypatch.setattr(os, 'getpid', lambda: parent + 1)
+    with pytest.raises(InboxError, match='make another in each process'):
+        asyncio.run(worker.run(lambda: None))
+    worker.close(5)

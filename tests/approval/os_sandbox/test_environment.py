@@ -1,0 +1,29 @@
+"""The variables a confined command gets."""
+
+import pytest
+from tool_approval.os_sandbox import OSProfile, passed_on
+
+
+def test_what_the_profile_does_not_name_stays_out():
+    profile = OSProfile(environment=frozenset({'HOME', 'LANG'}))
+
+    assert passed_on(profile, {'HOME': '/home/a', 'SECRET_TOKEN': 'x'}) == {
+        'HOME': '/home/a',
+        'PATH': '/usr/local/bin:/usr/bin:/bin',
+    }
+
+
+@pytest.mark.parametrize(
+    ('given', 'kept'),
+    [
+        ('/usr/bin:.', '/usr/bin'),
+        (':/usr/bin:', '/usr/bin'),
+        ('bin:/opt/bin:../x:/usr/bin', '/opt/bin:/usr/bin'),
+        ('.', '/usr/local/bin:/usr/bin:/bin'),
+        ('', '/usr/local/bin:/usr/bin:/bin'),
+    ],
+)
+def test_relative_parts_of_the_search_path_stay_out(given, kept):
+    profile = OSProfile(environment=frozenset({'PATH'}))
+
+    assert passed_on(profile, {'PATH': given}) == {'PATH': kept}

@@ -1,0 +1,66 @@
+"""A working directory with a settings file, and somebody who approves."""
+
+import asyncio
+import textwrap
+
+from tool_approval.settings import RUN_SHELL, Settings, TrustStore, load_settings, open_workspace, parse_settings
+from tool_approval.testing import RecordingUI
+from tool_approval.tools.file_sandbox import FileTools
+
+from tool_approval import ApprovalController, ApprovalRefused, execute_tool
+
+
+class Backend:
+    """Stands in for an OS sandbox: tells what it was asked to do, and lets the command run."""
+
+    name = 'recording'
+
+    def __init__(self):
+        self.profiles = []
+        self.commands = []
+
+    def wrap(self, command, profile, cwd):
+        self.commands.append(list(command))
+        self.profiles.append(profile)
+        return list(command)
+
+    def probe(self):
+        raise AssertionError('nobody chooses it')
+
+
+def settings_of(text) -> Settings:
+    return parse_settings(textwrap.dedent(text))
+
+
+class Desk:
+    """`folder` is the working directory."""
+
+    def __init__(self, folder, text, *, named=True, **options):
+        folder.mkdir(exist_ok=True, parents=True)
+        self.folder = folder
+        (folder / 'approvals.yaml').write_text(textwrap.dedent(text))
+        store = TrustStore(folder.parent / 'nobody' / 'trusted.json')
+        self.loaded = load_settings(folder / 'approvals.yaml', directory=folder, trust=store, named=named)
+        self.open(self.loaded, **options)
+
+    def open(self, settings, **options):
+        self.workspace = open_workspace(settings, self.folder, **options)
+        self.ui = RecordingUI(lambda request: True)
+        self.controller = ApprovalController(self.workspace.settings.mode, policy=self.workspace.policy, ui=self.ui)
+        self.files = FileTools(self.workspace.files)
+
+    def run(self, command):
+        """What the model is told, and whether somebody was asked."""
+        return self._call(self.workspace.shell, RUN_SHELL, {'command': command})
+
+    def use(self, name, **arguments):
+        """The same for a file tool."""
+        return self._call(self.files[name], name, arguments)
+
+    def _call(self, tool, name, arguments):
+        asked = len(self.ui.requests)
+        try:
+            said = asyncio.run(execute_tool(tool, name, arguments, self.controller))
+        except (ApprovalRefused, PermissionError) as error:
+            said = str(error)
+        return said, len(self.ui.requests) > asked

@@ -1,0 +1,219 @@
+"""A command gets the profile that fits how it was allowed."""
+
+import asyncio
+import contextvars
+import os
+
+import pytest
+from tool_approval.os_sandbox import Access, OSSandboxError, RefusingBackend, UnconfinedBackend
+from tool_approval.settings import RUN_SHELL, open_workspace
+from tool_approval.settings.confinement import REFUSED
+
+from tool_approval import ApprovalBlocked, ApprovalContext, ApprovalController, execute_tool
+
+from .desk import Backend, Desk, settings_of
+
+pytest.importorskip('yaml')
+pytest.importorskip('tree_sitter_bash')
+
+SETTINGS = """\
+    sandbox:
+      paths:
+        work: {root: ., mode: rw, write_approval: false}
+        priv: {root: priv, mode: rw, read_approval: true}
+    shell:
+      rules:
+        - {pattern: echo, approval: false}
+        - {pattern: rm, allowed: false}
+        - {pattern: cat, approval: false, sandbox_paths: [work]}
+"""
+
+
+@pytest.fixture
+def backend():
+    return Backend()
+
+
+@pytest.fixture
+def desk(tmp_path, backend):
+    (tmp_path / 'work' / 'priv').mkdir(parents=True)
+    return Desk(tmp_path / 'work', SETTINGS, backend=backend)
+
+
+def was_approved(desk, profile):
+    access = profile.access(str(desk.folder / 'priv' / 'file'))
+    assert access in (Access.NONE, Access.WRITE)
+    return access is Access.WRITE
+
+
+def test_a_pre_approved_command_is_confined_to_what_is_free(desk, backend):
+    assert desk.run('echo hello') == ('hello', False)
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
+
+
+def test_a_command_that_a_person_approved_gets_what_the_tools_could_ask_for(desk, backend):
+    assert desk.run('printf hello') == ('hello', True)
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [True]
+
+
+def test_a_blocked_command_is_never_confined(desk, backend):
+    said, asked = desk.run('rm x')
+
+    assert 'the rule `rm` blocks it' in said
+    assert not asked
+    assert backend.commands == []
+
+
+def test_an_approval_lets_one_command_run(desk, backend):
+    async def main():
+        shell = desk.workspace.shell
+        shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
+        await shell.run('printf a')
+        await shell.run('printf a')
+
+    asyncio.run(main())
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [True, False]
+
+
+def test_an_approval_is_of_one_command_of_one_shell(desk, backend):
+    other = open_workspace(desk.loaded, desk.folder, backend=backend).shell
+
+    async def main():
+        shell = desk.workspace.shell
+        shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
+        await shell.run('printf b')
+        shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
+        await other.run('printf a')
+
+    asyncio.run(main())
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [False, False]
+
+
+def test_a_check_that_fails_leaves_no_approval(desk, backend):
+    async def main():
+        shell = desk.workspace.shell
+        shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
+        with pytest.raises(PermissionError):
+            shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'rm a'}))
+        await shell.run('printf a')
+
+    asyncio.run(main())
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
+
+
+def test_an_approval_in_another_task_does_not_count(desk, backend):
+    shell = desk.workspace.shell
+    elsewhere = contextvars.copy_context()
+    elsewhere.run(shell.check_approval, ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
+
+    asyncio.run(shell.run('printf a'))
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
+
+
+def test_a_link_that_is_bent_after_the_check_approves_nothing(desk, backend, tmp_path):
+    (desk.folder / 'a.txt').write_text('inside')
+    shell = desk.workspace.shell
+
+    async def main():
+        request = shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'cat a.txt'}))
+        (desk.folder / 'a.txt').unlink()
+        (desk.folder / 'a.txt').symlink_to(tmp_path)
+        return request, shell.explain('cat a.txt').decision, await shell.run('cat a.txt')
+
+    request, decision, _ = asyncio.run(main())
+
+    assert (request, decision) == (None, 'ask')
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
+
+
+def test_a_policy_that_pre_approves_the_whole_tool_approves_no_command(tmp_path, backend):
+    text = SETTINGS + '    tools: {run_*: {approval: none}}\n'
+    desk = Desk(tmp_path / 'work', text, backend=backend)
+
+    assert desk.run('printf hello') == ('hello', False)
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
+
+
+def test_what_a_mode_or_memory_approves_counts_as_approved(desk, backend):
+    controller = ApprovalController('approve_all')
+
+    asyncio.run(execute_tool(desk.workspace.shell, RUN_SHELL, {'command': 'printf a'}, controller))
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [True]
+
+
+def test_the_search_path_inside_has_no_relative_part(desk, backend, monkeypatch):
+    monkeypatch.setenv('PATH', f'.::bin:{os.environ["PATH"]}')
+
+    desk.run('echo hello')
+
+    [command] = backend.commands
+    assert command[0] == '/usr/bin/env'
+    assert command[1].startswith('PATH=/')
+    assert 'GIT_TERMINAL_PROMPT=0' in command
+    assert command[-2:] == ['--', 'echo hello']
+
+
+def test_without_an_os_sandbox_commands_run_as_they_are(tmp_path):
+    desk = Desk(tmp_path / 'work', SETTINGS, backend=UnconfinedBackend())
+
+    assert desk.run('echo hello') == ('hello', False)
+
+
+def test_what_cannot_be_confined_is_refused_and_logged(desk, backend, monkeypatch, caplog):
+    def fail(command, profile, cwd):
+        raise OSSandboxError('the root leads elsewhere', path='/secret/place')
+
+    monkeypatch.setattr(backend, 'wrap', fail)
+
+    said, _ = desk.run('echo hello')
+
+    assert said == (
+        "Blocked 'shell': The command was not run: the operating system cannot confine it as the settings require."
+    )
+    assert "'/secret/place': the root leads elsewhere" in caplog.text
+
+
+@pytest.fixture
+def refusing(tmp_path):
+    return Desk(tmp_path / 'work', SETTINGS, backend=RefusingBackend('no OS sandbox works here'))
+
+
+@pytest.mark.parametrize('command', ['echo hello', 'printf hello', 'rm x'])
+def test_under_refuse_tools_no_command_is_asked_about_or_run(refusing, command):
+    assert refusing.run(command) == (f"Blocked 'run_shell': {REFUSED}", False)
+    with pytest.raises(ApprovalBlocked, match='Files and commands are refused'):
+        asyncio.run(refusing.workspace.shell.run(command))
+
+
+def test_under_refuse_tools_no_file_is_asked_about_or_used(refusing):
+    (refusing.folder / 'a.txt').write_text('a')
+
+    for name, arguments in (
+        ('read_file', {}),
+        ('write_file', {'content': 'b'}),
+        ('list_files', {}),
+        ('delete', {}),
+        ('copy', {'dest': 'b.txt'}),
+    ):
+        assert refusing.use(name, path='a.txt', **arguments) == (f"Blocked '{name}': {REFUSED}", False)
+    assert refusing.workspace.files.decide('read_file', 'a.txt').outcome == 'block'
+    assert (refusing.folder / 'a.txt').read_text() == 'a'
+
+
+def test_under_refuse_tools_the_rest_works(refusing):
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    assert asyncio.run(execute_tool(add, 'add', {'a': 1, 'b': 2}, refusing.controller)) == 3
+
+
+def test_settings_made_in_code_are_trusted(tmp_path, backend):
+    workspace = open_workspace(settings_of(SETTINGS), tmp_path, backend=backend)
+
+    assert workspace.shell.explain('echo a').decision == 'allow'
+    assert workspace.directory == tmp_path

@@ -1,0 +1,89 @@
+"""What decides on approvals, and what Git runs, is found wherever it is."""
+
+from pathlib import Path
+
+import pytest
+from tool_approval.settings.protection import protected_paths, state_folder
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / 'repository' / 'package'
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_the_settings_in_use_are_protected(work):
+    found = protected_paths(work, work / 'approvals.yml', [])
+
+    assert work / 'approvals.yml' in found
+    assert work / 'approvals.yaml' not in found
+
+
+def test_without_settings_none_can_be_made(work):
+    found = protected_paths(work, None, [])
+
+    assert {work / name for name in ('approvals.yaml', 'approvals.yml', 'approvals.toml')} <= set(found)
+
+
+def test_the_state_of_the_user_is_protected(work, monkeypatch, tmp_path):
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
+
+    assert state_folder() == tmp_path / 'state' / 'tool-approval'
+    assert state_folder() in protected_paths(work, None, [])
+
+
+def test_without_a_home_folder_there_is_no_state(work, monkeypatch):
+    def no_home():
+        raise RuntimeError
+
+    monkeypatch.delenv('XDG_STATE_HOME', raising=False)
+    monkeypatch.setattr(Path, 'home', no_home)
+
+    assert state_folder() is None
+    assert work / '.git' in protected_paths(work, None, [])
+
+
+def test_git_is_protected_here_even_when_missing_and_above_where_it_is(work):
+    (work.parent / '.git').mkdir()
+
+    found = protected_paths(work, None, [])
+
+    assert work / '.git' in found
+    assert work.parent / '.git' in found
+    assert work.parent.parent / '.git' not in found
+
+
+def test_a_worktree_leads_to_the_repository_it_shares(work, tmp_path):
+    real = tmp_path / 'main' / 'git' / 'worktrees' / 'x'
+    real.mkdir(parents=True)
+    (real / 'commondir').write_text('../..\n')
+    (work / '.git').write_text(f'gitdir: {real}\n')
+
+    found = protected_paths(work, None, [])
+
+    assert real in found
+    assert tmp_path / 'main' / 'git' in found
+
+
+def test_a_submodule_leads_to_its_own_part(work):
+    (work.parent / 'git' / 'modules').mkdir(parents=True)
+    (work / '.git').write_text('gitdir: ../git/modules\n')
+
+    assert work.parent / 'git' / 'modules' in protected_paths(work, None, [])
+
+
+@pytest.mark.parametrize('content', [b'', b'not a pointer\n', b'gitdir: a\0b\n', b'\xff' * 20_000])
+def test_a_git_file_that_leads_nowhere_is_protected_itself(work, content):
+    (work / '.git').write_bytes(content)
+
+    found = protected_paths(work, work / 'approvals.yaml', [])
+
+    assert [path for path in found if path.is_relative_to(work)] == [work / 'approvals.yaml', work / '.git']
+
+
+def test_a_root_that_is_a_part_of_git_is_protected(work):
+    found = protected_paths(work, None, [work / 'src', work / '.git' / 'hooks', work / '.GIT'])
+
+    assert {work / '.git' / 'hooks', work / '.GIT'} <= set(found)
+    assert work / 'src' not in found

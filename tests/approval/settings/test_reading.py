@@ -1,0 +1,229 @@
+"""What the whole file may say, and what an error tells of a mistake in it."""
+
+import sys
+import time
+
+import pytest
+from pydantic import ValidationError
+from tool_approval.settings import Settings, parse_settings, read_settings
+
+from tool_approval import ApprovalConfigError, MissingExtraError, PolicyConfig, ToolRule
+
+from .documents import TOML, YAML
+
+pytest.importorskip('yaml')
+
+
+def mistake_in(text, **options):
+    with pytest.raises(ApprovalConfigError) as mistake:
+        parse_settings(text, source='approvals.yaml', **options)
+    return mistake.value
+
+
+def test_the_documented_shape_is_read():
+    settings = parse_settings(YAML)
+
+    assert settings.mode == 'interactive'
+    assert settings.tools['send_notification'] == ToolRule(approval='none')
+    assert settings.custom_tools == {'format_output': ToolRule()}
+    assert [rule.pattern for rule in settings.shell.rules] == ['git status', 'rm', 'pytest']
+    assert settings.shell.timeout_s == 30.5
+    assert settings.require_os_sandbox is True
+    assert settings.os_sandbox_fallback == 'refuse_tools'
+    notes, cache = settings.sandbox.paths['notes'], settings.sandbox.paths['cache']
+    assert (notes.mode, notes.suffixes, notes.write_approval, notes.read_approval) == (
+        'rw',
+        ('.txt', '.md'),
+        True,
+        False,
+    )
+    assert (cache.write_approval, cache.read_approval) == (False, False)
+
+
+def test_toml_with_the_same_content_gives_equal_settings():
+    assert parse_settings(TOML, format='toml') == parse_settings(YAML)
+
+
+def test_settings_survive_being_written_and_read():
+    settings = parse_settings(YAML.replace('approval: {write: none, read: none}', 'write_approval: false'))
+
+    assert read_settings(settings.model_dump(mode='json', exclude_defaults=True)) == settings
+
+
+@pytest.mark.parametrize(
+    'text', ['', 'tools:\ncustom_tools:\nauto_grant:\n', 'sandbox:\n', 'shell:\n', 'sandbox: {paths: }']
+)
+def test_what_is_left_out_says_nothing(text):
+    settings = parse_settings(text)
+
+    assert settings.mode == 'interactive'
+    assert settings.policy_config == PolicyConfig()
+    assert settings.require_os_sandbox is False
+    assert settings.os_sandbox_fallback == 'fail_fast'
+    assert not settings.sandbox or settings.sandbox.paths == {}
+    assert not settings.shell or (settings.shell.rules, settings.shell.default.approval) == ((), True)
+
+
+def test_custom_tools_and_tools_are_one_policy():
+    policy = parse_settings('{tools: {a: {approval: none}}, custom_tools: {b*: {approval: blocked}}}').policy
+
+    assert policy.rule_for('a').approval == 'none'
+    assert policy.rule_for('bc').approval == 'blocked'
+
+
+@pytest.mark.parametrize(
+    ('written', 'mode'), [('strict', 'strict'), ('auto_deny', 'strict'), ('interactive', 'interactive')]
+)
+def test_older_names_of_modes_are_read(written, mode):
+    assert parse_settings(f'mode: {written}').mode == mode
+
+
+@pytest.mark.parametrize('mode', ['approve_all', 'auto_approve'])
+def test_a_file_may_not_approve_everything(mode):
+    mistake = mistake_in(f'default: required\nmode: {mode}\n')
+
+    assert str(mistake) == (
+        f'approvals.yaml:2: mode: a file may not approve everything (`{mode}`); use `interactive` or `strict` here, '
+        'and choose it on the command line or in code'
+    )
+
+
+def test_nor_may_code_that_makes_settings():
+    with pytest.raises(ValidationError, match='a file may not approve everything'):
+        Settings(mode='approve_all')
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'key', 'line', 'problem'),
+    [
+        ('mode: interactive', 'mode: ask', 'mode', 1, 'unknown value `ask`; use `interactive`, `strict`'),
+        ('mode: interactive', 'mode: off', 'mode', 1, 'YAML reads yes, no, on and off as true and false'),
+        ('mode: interactive', 'mode: [strict]', 'mode', 1, 'not a text'),
+        ('default: required', 'default: blocked', 'default', 2, 'unknown value `blocked`'),
+        ('tools:', 'toools:', 'toools', 3, 'did you mean `tools`?'),
+        ('{approval: none}', '{aproval: none}', 'tools.send_notification.aproval', 4, 'did you mean `approval`?'),
+        ('{approval: none}', 'none', 'tools.send_notification', 4, 'not a rule; write one as `{approval: required}`'),
+        (
+            '  format_output:',
+            '  format_output: {approvl: none}',
+            'custom_tools.format_output.approvl',
+            7,
+            '`approval`?',
+        ),
+        ('  format_output:', '  send_notification:', 'custom_tools.send_notification', 7, 'stands in `tools` as well'),
+        ('  vm: [net]', '  vm: net', 'auto_grant.vm', 9, 'not a list'),
+        ('  paths:', '  path:', 'sandbox.path', 11, 'did you mean `paths`?'),
+        ('mode: rw, suff', 'mode: rx, suff', 'sandbox.paths.notes.mode', 12, 'unknown value `rx`; use `ro`, `rw`'),
+        ('root: ./notes, ', '', 'sandbox.paths.notes.root', 12, 'this key is missing'),
+        ('root: ./notes', 'root: 5', 'sandbox.paths.notes.root', 12, 'not a text; quote it'),
+        ('root: ./notes', 'root: ~', 'sandbox.paths.notes.root', 12, 'not a text; quote it'),
+        ('root: ./notes', 'root: ~/notes', 'sandbox.paths.notes.root', 12, '`~` is not expanded here'),
+        ('root: ./notes', 'root: "a\\0b"', 'sandbox.paths.notes.root', 12, 'a root must not contain NUL'),
+        ('root: ./notes', 'roots: ./notes', 'sandbox.paths.notes.root', 12, 'this key is missing'),
+        ('[.txt, .md]', '.txt', 'sandbox.paths.notes.suffixes', 12, 'not a list'),
+        ('[.txt, .md]', '[.txt, md]', 'sandbox.paths.notes.suffixes.1', 12, "'md' is no suffix"),
+        ('write_approval: true', 'write_approval: "no"', 'sandbox.paths.notes.write_approval', 12, 'neither true nor'),
+        ('write_approval: true', 'write_approval: 0', 'sandbox.paths.notes.write_approval', 12, 'neither true nor'),
+        ('read_approval: false', 'read_approval: none', 'sandbox.paths.notes.read_approval', 12, 'neither true nor'),
+        ('read_approval: false', 'approval: {}', 'sandbox.paths.notes', 12, 'write either `approval`, or'),
+        ('    cache:', '    "a:b":', 'sandbox.paths.a:b', 13, 'a name of a root has letters'),
+        ('read: none}', 'read: blocked}', 'sandbox.paths.cache.approval.read', 16, 'unknown value `blocked`'),
+        ('{write: none', '{write: no', 'sandbox.paths.cache.approval.write', 16, 'unknown value False'),
+        (
+            'require_os_sandbox: true',
+            'require_os_sandbox: "true"',
+            'sandbox.require_os_sandbox',
+            17,
+            'neither true nor',
+        ),
+        ('refuse_tools', 'refuse', 'sandbox.os_sandbox_fallback', 18, 'use `fail_fast`, `refuse_tools`'),
+        ('allowed: true, approval: true', 'approval: none', 'shell.default.approval', 20, 'neither true nor false'),
+        ('pattern: "rm"', 'pattern: "rm *"', 'shell.rules.1.pattern', 23, 'a pattern is words, not a glob'),
+        ('pattern: "rm"', 'pattern: 5', 'shell.rules.1.pattern', 23, 'not a text; quote it'),
+        ('pattern: "rm", ', '', 'shell.rules.1.pattern', 23, 'this key is missing'),
+        ('"rm", allowed: false', '"rm", alowed: false', 'shell.rules.1.alowed', 23, 'did you mean `allowed`?'),
+        ('"rm", allowed: false', '"rm", allowed: none', 'shell.rules.1.allowed', 23, 'neither true nor false'),
+        ('network: false', 'network: none', 'shell.network', 25, 'neither true nor false'),
+        ('30.5', '"30"', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '0', 'shell.timeout_s', 26, 'greater than 0'),
+        ('30.5', '86401', 'shell.timeout_s', 26, 'less than or equal to 86400'),
+        ('30.5', '.inf', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '.nan', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '010', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '0x10', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '1:30', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '1_0', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '+1.0e+1', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '9' * 40, 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', 'yes', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '2026-01-02', 'shell.timeout_s', 26, 'not a number'),
+        ('30.5', '30.5\nrequire_os_sandbox: true', 'require_os_sandbox', 27, 'unknown key'),
+        ('30.5', '30.5\n<<: {mode: strict}', None, 27, 'a key that is not a text'),
+        ('30.5', '30.5\nmode: strict', 'mode', 27, 'stands here twice'),
+        ('30.5', '&t 30.5', 'shell.timeout_s', 26, 'anchors, aliases and tags'),
+    ],
+)
+def test_a_mistake_is_named_with_file_key_and_line(old, new, key, line, problem):
+    assert old in YAML
+
+    mistake = mistake_in(YAML.replace(old, new, 1))
+
+    assert (mistake.source, mistake.key, mistake.line) == ('approvals.yaml', key, line)
+    assert problem in mistake.problem
+
+
+@pytest.mark.parametrize(('written', 'seconds'), [('30', 30), ('0.5', 0.5), ('120.0', 120), ('86400', 86_400)])
+def test_plain_numbers_are_numbers(written, seconds):
+    assert parse_settings(f'shell: {{timeout_s: {written}}}').shell.timeout_s == seconds
+
+
+@pytest.mark.parametrize('number', ['-1', '-0', '0', '-1.5'])
+def test_numbers_below_the_limit_are_read_and_refused(number):
+    assert 'greater than 0' in mistake_in(f'shell: {{timeout_s: {number}}}').problem
+
+
+@pytest.mark.parametrize(
+    'document',
+    [
+        {'tools': 5},
+        {'tools': {'a': {}}, 'custom_tools': 5},
+        {'sandbox': 5},
+        {'sandbox': {'paths': 5}},
+        {'sandbox': {'paths': {5: {'root': 'a'}}}},
+        {'shell': []},
+        {'shell': {'rules': {}}},
+        {'shell': {'rules': [5]}},
+        {5: 5},
+        {'sandbox': {'paths': {'a': {'root': 'b', 'approval': 'required'}}}},
+    ],
+)
+def test_whatever_is_no_settings_is_an_error_and_no_crash(document):
+    with pytest.raises(ApprovalConfigError):
+        read_settings(document)
+
+
+@pytest.mark.parametrize('name', ['tools', 'custom_tools'])
+def test_a_name_in_both_sections_is_an_error_in_code_too(name):
+    assert Settings(**{name: {'a': ToolRule()}})
+
+    with pytest.raises(ValidationError, match='stands in `tools` and in `custom_tools`'):
+        Settings(tools={'a': ToolRule()}, custom_tools={'a': ToolRule()})
+
+
+def test_without_pyyaml_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.delitem(sys.modules, 'tool_approval.config_yaml', raising=False)
+    monkeypatch.setitem(sys.modules, 'yaml', None)
+
+    with pytest.raises(MissingExtraError, match=r'tool-approval\[yaml\]'):
+        parse_settings(YAML)
+    assert parse_settings('mode = "strict"', format='toml').mode == 'strict'
+
+
+def test_a_bomb_of_aliases_is_refused_at_once():
+    lines = ['a0: &a0 [x]', *(f'a{at}: &a{at} [{", ".join([f"*a{at - 1}"] * 10)}]' for at in range(1, 30))]
+    start = time.perf_counter()
+
+    mistake = mistake_in('\n'.join(lines))
+
+    assert 'anchors, aliases and tags' in mistake.problem
+    assert time.perf_counter() - start < 5

@@ -1,0 +1,49 @@
+"""The page about the file lists every key, in the section it belongs to, and its example is read."""
+
+import re
+from pathlib import Path
+
+import pytest
+import tool_approval.settings
+from tool_approval.config import ToolRule
+from tool_approval.settings import PathSettings, SandboxSettings, Settings, parse_settings
+from tool_approval.tools.file_sandbox import PathApproval
+from tool_approval.tools.shell import ShellConfig, ShellDefault, ShellRule
+
+PAGE = (Path(__file__).parents[3] / 'docs' / 'reference' / 'configuration.md').read_text()
+SECTIONS = {
+    'The file': Settings,
+    '`tools` and `custom_tools`': ToolRule,
+    '`sandbox`': SandboxSettings,
+    '`sandbox.paths`': PathSettings,
+    '`sandbox.paths` `approval`': PathApproval,
+    '`shell`': ShellConfig,
+    '`shell.default`': ShellDefault,
+    '`shell.rules`': ShellRule,
+}
+
+
+def keys_of(section):
+    text = PAGE.split(f'\n## {section}\n')[1].split('\n## ')[0]
+    return re.findall(r'^\| `(\w+)` \|', text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(('section', 'model'), SECTIONS.items())
+def test_every_key_is_in_the_table_of_its_section(section, model):
+    assert sorted(keys_of(section)) == sorted(model.model_fields)
+
+
+def test_every_public_name_is_on_the_page():
+    listed = re.findall(r'^::: tool_approval\.settings\.(\w+)$', PAGE, re.MULTILINE)
+
+    assert sorted(listed) == sorted(tool_approval.settings.__all__)
+
+
+def test_the_example_is_read():
+    pytest.importorskip('yaml')
+    [example] = re.findall(r'^```yaml\n(.*?)^```', PAGE, re.MULTILINE | re.DOTALL)
+
+    settings = parse_settings(example)
+
+    assert settings.require_os_sandbox
+    assert len(settings.shell.rules) == 3

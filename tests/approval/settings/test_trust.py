@@ -1,0 +1,175 @@
+"""What is trusted is read from one file of the user's own; anything odd about it trusts nothing."""
+
+import json
+import os
+import stat
+from datetime import UTC, datetime
+
+import pytest
+from tool_approval.settings import TrustedFile, TrustError, TrustStore
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+DIGEST, OTHER = 'a' * 64, 'b' * 64
+
+
+@pytest.fixture
+def store(tmp_path):
+    return TrustStore(tmp_path / 'state' / 'trusted.json', now=lambda: NOW)
+
+
+@pytest.fixture
+def policy(tmp_path):
+    (tmp_path / 'work').mkdir()
+    return tmp_path / 'work' / 'approvals.yaml'
+
+
+def test_nothing_is_trusted_at_first(store, policy):
+    assert not store.is_trusted(policy, DIGEST)
+    assert store.why_untrusted(policy, DIGEST) == 'nobody has said to trust it'
+    assert store.list_all() == []
+    assert not store.path.exists()
+
+
+def test_a_file_is_trusted_with_its_bytes_at_its_path(store, policy):
+    store.trust(policy, DIGEST)
+
+    assert store.is_trusted(policy, DIGEST)
+    assert store.why_untrusted(policy, OTHER) == 'it has changed since it was trusted'
+    assert store.why_untrusted(policy.with_name('approvals.yml'), DIGEST) == 'nobody has said to trust it'
+    assert store.list_all() == [TrustedFile(path=str(policy), digest=DIGEST, trusted_at=NOW)]
+
+
+def test_trust_in_new_bytes_ends_the_trust_in_the_old(store, policy):
+    store.trust(policy, DIGEST)
+    store.trust(policy, OTHER)
+
+    assert not store.is_trusted(policy, DIGEST)
+    assert store.is_trusted(policy, OTHER)
+
+
+def test_trust_is_taken_back(store, policy):
+    store.trust(policy, DIGEST)
+
+    assert store.revoke(policy) is True
+    assert store.revoke(policy) is False
+    assert not store.is_trusted(policy, DIGEST)
+
+
+def test_a_folder_is_the_same_by_another_name(store, policy, tmp_path):
+    (tmp_path / 'link').symlink_to('work')
+    store.trust(policy, DIGEST)
+
+    assert store.is_trusted(tmp_path / 'link' / 'approvals.yaml', DIGEST)
+
+
+def test_only_the_user_may_read_it(store, policy):
+    store.trust(policy, DIGEST)
+
+    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
+
+
+def spoilt_by(path, how):
+    match how:
+        case 'text':
+            path.write_text('trust everything')
+        case 'bytes':
+            path.write_bytes(b'\xff\xfe')
+        case 'version':
+            path.write_text(json.dumps({**json.loads(path.read_text()), 'version': 2}))
+        case 'extra':
+            path.write_text(json.dumps({**json.loads(path.read_text()), 'all': True}))
+        case 'shape':
+            path.write_text(path.read_text().replace('"path"', '"folder"'))
+        case 'long':
+            path.write_text(path.read_text() + ' ' * (4 * 1024 * 1024))
+        case 'mode':
+            path.chmod(0o644)
+        case 'symlink':
+            path.rename(path.with_name('other'))
+            path.symlink_to('other')
+        case 'hard link':
+            os.link(path, path.with_name('other'))
+        case 'folder':
+            path.unlink()
+            path.mkdir()
+
+
+PROBLEMS = {
+    'text': 'it was not written by this program',
+    'bytes': 'it was not written by this program',
+    'version': 'it was not written by this program',
+    'extra': 'it was not written by this program',
+    'shape': 'it was not written by this program',
+    'long': 'larger than 4194304 bytes',
+    'mode': 'others may use it (mode 0644); run: chmod 600',
+    'symlink': 'it is a symbolic link',
+    'hard link': 'it has another name (a hard link)',
+    'folder': 'it is not a regular file',
+}
+
+
+@pytest.mark.parametrize('how', PROBLEMS)
+def test_an_odd_store_trusts_nothing_and_says_so(store, policy, how):
+    store.trust(policy, DIGEST)
+
+    spoilt_by(store.path, how)
+
+    assert not store.is_trusted(policy, DIGEST)
+    assert PROBLEMS[how] in store.why_untrusted(policy, DIGEST)
+    assert 'nothing in it is trusted' in store.why_untrusted(policy, DIGEST)
+    for action in (store.list_all, lambda: store.revoke(policy), lambda: store.trust(policy, DIGEST)):
+        with pytest.raises(TrustError, match='nothing in it is trusted'):
+            action()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason='only root can give a file away')
+def test_the_store_of_somebody_else_trusts_nothing(store, policy):
+    store.trust(policy, DIGEST)
+
+    os.chown(store.path, 65534, 65534)
+
+    assert 'it belongs to another user (id 65534)' in store.why_untrusted(policy, DIGEST)
+
+
+def test_a_store_beside_the_file_trusts_nothing(policy):
+    store = TrustStore(policy.parent / 'state' / 'trusted.json')
+
+    with pytest.raises(TrustError, match='it lies beside the file that it would trust'):
+        store.trust(policy, DIGEST)
+    assert 'keep it elsewhere' in store.why_untrusted(policy, DIGEST)
+
+
+def test_a_store_that_a_link_puts_beside_the_file_trusts_nothing(policy, tmp_path):
+    (tmp_path / 'state').symlink_to('work')
+
+    assert 'keep it elsewhere' in TrustStore(tmp_path / 'state' / 'trusted.json').why_untrusted(policy, DIGEST)
+
+
+def test_a_folder_that_others_write_to_keeps_nothing(store, policy):
+    store.path.parent.mkdir()
+    store.path.parent.chmod(0o777)
+
+    with pytest.raises(TrustError, match='others may write to the folder'):
+        store.trust(policy, DIGEST)
+    assert list(store.path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(('name', 'digest'), [('a', 'short'), ('a', DIGEST.upper()), ('\udcff', DIGEST)])
+def test_what_cannot_be_written_down_is_not_trusted(store, policy, name, digest):
+    with pytest.raises(TrustError, match='cannot be written down; nothing was changed'):
+        store.trust(policy.with_name(name), digest)
+    assert not store.path.exists()
+
+
+def test_a_disk_that_fails_changes_nothing(store, policy, monkeypatch):
+    store.trust(policy, DIGEST)
+
+    def fail(path, content):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr('tool_approval.settings.trust.replace_private', fail)
+
+    with pytest.raises(TrustError, match='No space left on device; nothing was changed'):
+        store.trust(policy, OTHER)
+    assert store.is_trusted(policy, DIGEST)

@@ -1,0 +1,350 @@
+"""The tools as the settings say, with the kernel behind them where a test says `confined`."""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from tool_approval.os_sandbox import (
+    Access,
+    BubblewrapBackend,
+    OSProfile,
+    OSSandboxError,
+    OSSandboxUnavailable,
+    RefusingBackend,
+    Root,
+    UnconfinedBackend,
+)
+from tool_approval.settings import Settings, open_workspace, parse_settings
+
+from tool_approval import ApprovalConfigError
+
+from .desk import Backend, Desk, settings_of
+
+pytest.importorskip('yaml')
+pytest.importorskip('tree_sitter_bash')
+
+SETTINGS = """\
+    sandbox:
+      paths:
+        work: {root: ., mode: rw, write_approval: false}
+        priv: {root: priv, mode: rw, read_approval: true}
+      require_os_sandbox: true
+    shell:
+      rules:
+        - {pattern: cat, approval: false}
+        - {pattern: cp, approval: false}
+        - {pattern: touch, approval: false}
+        - {pattern: mkdir, approval: false}
+        - {pattern: mv, approval: false}
+        - {pattern: ls, approval: false}
+"""
+
+
+@pytest.fixture
+def confined():
+    """A folder, and a backend that works; outside of /tmp's fixture, which an ordinary user may not enter."""
+    backend = BubblewrapBackend()
+    if sys.platform != 'linux' or not backend.probe().is_available:
+        pytest.skip('bubblewrap does not work here: make install-system')
+    folder = Path(tempfile.mkdtemp(prefix='settings-')).resolve()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def desk_in(folder, text=SETTINGS, **options):
+    work = folder / 'work'
+    (work / 'priv' / 'below').mkdir(parents=True)
+    (work / 'priv' / 'secret.txt').write_text('the secret\n')
+    (work / 'evil').write_text('evil\n')
+    (work / '.git' / 'hooks').mkdir(parents=True)
+    (work / '.git' / 'config').write_text('[core]\n')
+    return Desk(work, text, **options)
+
+
+def test_confined_a_pre_approved_command_does_not_read_what_has_to_be_asked_about(confined):
+    desk = desk_in(confined)
+
+    said, asked = desk.run('cat priv/secret.txt')
+
+    assert not asked
+    assert 'the secret' not in said
+    assert 'No such file or directory' in said or 'Permission denied' in said
+    assert desk.use('read_file', path='priv/secret.txt')[1] is True
+
+
+def test_confined_a_command_that_a_person_approved_reads_it(confined):
+    desk = desk_in(confined)
+
+    assert desk.run('head priv/secret.txt') == ('the secret', True)
+    assert desk.run('head priv/secret.txt > priv/below/copy && cat priv/below/copy') == ('the secret', True)
+
+
+def test_confined_commands_write_where_nothing_is_asked(confined):
+    desk = desk_in(confined)
+
+    assert desk.run('cp evil good') == ('[no output]', False)
+    assert (desk.folder / 'good').read_text() == 'evil\n'
+
+
+def attempt(desk, command, *, is_approved):
+    """Run it pre-approved, or inside a command that nothing pre-approves."""
+    said, asked = desk.run(f'true "$(id)"; {command}' if is_approved else command)
+    assert asked is is_approved, said
+    return said
+
+
+@pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
+@pytest.mark.parametrize(
+    'command',
+    [
+        'cp evil .git/hooks/pre-commit',
+        'cp evil .git/config',
+        'mv .git other',
+        'cp evil approvals.yaml',
+        'mv evil approvals.yaml',
+        'cp evil alias',
+        'mv approvals.yaml other.yaml',
+        'cp evil {folder}/approvals.yaml',
+    ],
+)
+def test_confined_control_files_are_not_written(confined, command, is_approved):
+    desk = desk_in(confined)
+    (desk.folder / 'alias').symlink_to('approvals.yaml')
+    before = (desk.folder / 'approvals.yaml').read_text()
+
+    said = attempt(desk, command.format(folder=desk.folder), is_approved=is_approved)
+
+    assert 'exit status' in said
+    assert (desk.folder / 'approvals.yaml').read_text() == before
+    assert (desk.folder / '.git' / 'config').read_text() == '[core]\n'
+    assert list((desk.folder / '.git' / 'hooks').iterdir()) == []
+
+
+@pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
+def test_confined_the_folder_of_the_settings_is_not_replaced(confined, is_approved):
+    desk = desk_in(confined, SETTINGS.replace('root: .,', 'root: ..,'))
+    before = (desk.folder / 'approvals.yaml').read_text()
+
+    said = attempt(desk, f'mv {desk.folder} {confined}/other', is_approved=is_approved)
+
+    assert 'exit status' in said
+    assert (desk.folder / 'approvals.yaml').read_text() == before
+
+
+@pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
+@pytest.mark.parametrize('name', ['.git', 'log/audit.jsonl'])
+def test_confined_a_control_file_that_is_missing_is_not_made(confined, name, is_approved):
+    desk = desk_in(confined)
+    shutil.rmtree(desk.folder / '.git')
+    (desk.folder / 'log').mkdir()
+    desk.open(desk.loaded, protected=['log/audit.jsonl'])
+
+    said = attempt(desk, f'mkdir {name}', is_approved=is_approved)
+
+    assert 'Read-only file system' in said
+    assert not (desk.folder / name).exists()
+    assert any(str(desk.folder) in note for note in desk.workspace.notes)
+
+
+@pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
+@pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])
+def test_confined_settings_that_are_missing_are_not_made(confined, name, is_approved):
+    desk = desk_in(confined)
+    (desk.folder / 'approvals.yaml').unlink()
+    desk.open(desk.loaded.settings)
+
+    said = attempt(desk, f'touch {name}', is_approved=is_approved)
+
+    assert 'Read-only file system' in said
+    assert not (desk.folder / name).exists()
+
+
+def test_confined_the_state_of_the_user_is_neither_read_nor_written(confined, monkeypatch):
+    state = confined / 'work' / 'home' / 'tool-approval'
+    state.mkdir(parents=True)
+    (state / 'approvals.json').write_text('key')
+    monkeypatch.setenv('XDG_STATE_HOME', str(state.parent))
+    desk = desk_in(confined)
+
+    assert 'key' not in desk.run('head home/tool-approval/approvals.json')[0]
+    assert 'exit status' in desk.run('cp evil home/tool-approval/approvals.json')[0]
+    assert 'is protected' in desk.use('write_file', path='home/tool-approval/approvals.json', content='x')[0]
+    assert (state / 'approvals.json').read_text() == 'key'
+
+
+def test_confined_a_root_that_is_a_link_in_the_working_directory_opens_nothing(confined):
+    (confined / 'outside').mkdir()
+    (confined / 'outside' / 'secret.txt').write_text('the secret\n')
+    text = SETTINGS.replace('root: .,', 'root: bent,')
+    (confined / 'work').mkdir()
+    (confined / 'work' / 'bent').symlink_to('../outside')
+    (confined / 'work' / 'priv').mkdir()
+    desk = Desk(confined / 'work', text)
+
+    said, asked = desk.run(f'true "$(id)"; cat {confined}/outside/secret.txt')
+
+    assert asked
+    assert 'the secret' not in said
+    assert (
+        f'{desk.folder}/bent: it is a symbolic link in the working directory, so it is closed' in desk.workspace.notes
+    )
+
+
+def test_confined_there_is_no_network_unless_it_is_configured(confined):
+    desk = desk_in(confined)
+    assert desk.run('head -n 3 /proc/net/dev')[0].count('\n') == 2
+    closed = desk.run('grep -c . /proc/net/route')[0]
+
+    desk.open(parse_settings('{sandbox: {paths: {work: {root: .}}}, shell: {network: true}}'))
+
+    assert closed.startswith('1') or 'exit status' in closed
+    assert desk.run('readlink /proc/self/ns/net')[0] == os.readlink('/proc/self/ns/net')
+
+
+def test_confined_untrusted_settings_let_no_command_run_unasked(confined):
+    desk = desk_in(confined, named=False)
+
+    assert desk.loaded.trusted is False
+    assert desk.run('cat priv/secret.txt') == ('the secret', True)
+    assert desk.use('read_file', path='evil') == ('evil\n', True)
+
+
+def test_confined_a_file_with_no_roots_opens_no_directory(confined):
+    desk = desk_in(confined, '{sandbox: {paths: {}}, shell: {}}')
+
+    said, asked = desk.run('cat evil')
+
+    assert asked
+    assert 'No such file or directory' in said
+
+
+def test_confined_more_can_be_made_readable(confined):
+    tools = confined / 'tools'
+    tools.mkdir()
+    (tools / 'data').write_text('42\n')
+    desk = desk_in(confined)
+    assert '42' not in desk.run(f'cat {tools}/data')[0]
+
+    desk.open(desk.loaded, readable=[str(tools)])
+
+    assert desk.run(f'cat {tools}/data') == ('42', False)
+    assert 'exit status' in desk.run(f'cp evil {tools}/data')[0]
+
+
+def test_an_explicit_profile_narrows(tmp_path):
+    backend = Backend()
+    explicit = OSProfile(roots=(Root(path=str(tmp_path / 'work' / 'priv'), access=Access.READ),))
+    desk = desk_in(tmp_path, backend=backend, explicit=explicit)
+
+    desk.run('printf a')
+
+    [profile] = backend.profiles
+    assert profile.access(str(desk.folder / 'priv' / 'x')) is Access.READ
+    assert profile.access(str(desk.folder / 'evil')) is Access.NONE
+
+
+def test_where_one_is_required_and_none_works_nothing_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
+
+    with pytest.raises(OSSandboxUnavailable, match='no OS sandbox works here, and the configuration requires one'):
+        desk_in(tmp_path)
+
+
+def test_where_one_is_required_and_none_works_tools_may_refuse(tmp_path, monkeypatch):
+    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
+
+    desk = desk_in(
+        tmp_path, SETTINGS.replace('true\n    shell', 'true\n      os_sandbox_fallback: refuse_tools\n    shell')
+    )
+
+    assert isinstance(desk.workspace.backend, RefusingBackend)
+    assert 'Files and commands are refused' in desk.run('cat evil')[0]
+
+
+def test_where_none_is_required_commands_run_without_one(tmp_path, monkeypatch):
+    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
+
+    desk = desk_in(tmp_path, SETTINGS.replace('require_os_sandbox: true', 'require_os_sandbox: false'))
+
+    assert isinstance(desk.workspace.backend, UnconfinedBackend)
+    assert desk.run('cat evil') == ('evil', False)
+
+
+def test_what_is_required_cannot_be_switched_off(tmp_path):
+    with pytest.raises(OSSandboxUnavailable, match='so commands cannot run without one'):
+        desk_in(tmp_path, backend=UnconfinedBackend())
+
+
+def test_without_settings_everything_in_the_working_directory_is_asked_about(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'a.txt').touch()
+
+    workspace = open_workspace(Settings(), backend=Backend())
+
+    decided = [workspace.files.decide(name, 'a.txt').outcome for name in ('read_file', 'write_file')]
+    assert decided == ['ask', 'ask']
+    assert workspace.files.decide('read_file', '../a.txt').outcome == 'block'
+    assert workspace.shell.explain('ls').decision == 'ask'
+
+
+def test_untrusted_roots_are_judged_by_the_directory_that_is_opened(tmp_path):
+    (tmp_path / 'other').mkdir()
+    text = f'{{sandbox: {{paths: {{a: {{root: {tmp_path}/work/priv}}, b: {{root: .}}}}}}}}'
+    desk = desk_in(tmp_path, text, named=False, backend=Backend())
+    assert set(desk.workspace.settings.sandbox.paths) == {'a', 'b'}
+
+    workspace = open_workspace(desk.loaded, tmp_path / 'other', backend=Backend())
+
+    assert set(workspace.settings.sandbox.paths) == {'b'}
+
+
+def test_a_redirection_is_free_where_writing_is(tmp_path):
+    desk = desk_in(tmp_path, SETTINGS + '    tools: {}\n', backend=Backend())
+    explain = desk.workspace.shell.explain
+
+    assert explain('cat evil > good').decision == 'allow'
+    assert explain('cat evil > priv/good').decision == 'ask'
+    assert explain('cat evil > ../good').decision == 'ask'
+    assert explain('cat evil > approvals.yaml').decision == 'ask'
+    assert explain('cat evil > .git/config').decision == 'ask'
+
+
+def test_rules_keep_to_roots_as_the_file_tools_see_them(tmp_path):
+    text = SETTINGS.replace('pattern: cat, ', 'pattern: cat, sandbox_paths: [work], ')
+    desk = desk_in(tmp_path, text, backend=Backend())
+    explain = desk.workspace.shell.explain
+
+    assert explain('cat evil').decision == 'allow'
+    assert explain('cat priv/secret.txt').decision == 'ask'
+    assert explain('cat ../evil').decision == 'ask'
+
+
+def test_a_rule_that_names_no_root_is_an_error(tmp_path):
+    settings = settings_of('{shell: {rules: [{pattern: cat, sandbox_paths: [nowhere]}]}}')
+
+    with pytest.raises(ApprovalConfigError, match='there is no path `nowhere` to keep to'):
+        open_workspace(settings, tmp_path, backend=Backend())
+
+
+def test_a_working_directory_that_is_none_is_an_error_at_the_start(confined):
+    with pytest.raises(OSSandboxError, match='the working directory is no folder'):
+        open_workspace(Settings(), confined / 'nowhere')
+
+
+def test_the_file_tools_do_not_write_what_is_protected(tmp_path):
+    desk = desk_in(tmp_path, backend=Backend())
+    (desk.folder / 'log').mkdir()
+    desk.open(desk.loaded, backend=Backend(), protected=['log/audit.jsonl', desk.folder / 'store.json'])
+    (desk.folder / 'alias').symlink_to('log/audit.jsonl')
+
+    for path in ('log/audit.jsonl', 'store.json', 'alias', 'LOG/audit.jsonl', '.git/hooks/x', 'approvals.yml'):
+        said, asked = desk.use('write_file', path=path, content='x')
+        assert not asked
+        assert 'protected' in said or 'never changed' in said or 'another name' in said or 'no directory' in said
+    assert 'is protected' in desk.use('move', path='log', dest='other')[0]
+    assert sorted(path.name for path in (desk.folder / 'log').iterdir()) == []

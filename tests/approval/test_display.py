@@ -1,0 +1,699 @@
+"""What every UI shows of a request: escapes, lines, warnings."""
+
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterable
+from itertools import chain
+
+import pytest
+import wcwidth
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tool_approval.display import (
+    cell_width,
+    changes,
+    display,
+    display_lines,
+    escape_line,
+    escape_text,
+    facts,
+    is_shown_whole,
+    name_of,
+    request_digest,
+    warnings_of,
+    wrap,
+)
+from tool_approval.request import LineageEntry, RememberOption
+
+from tool_approval import ApprovalPresentation, ApprovalRequest
+
+TEXTS = st.text(
+    st.one_of(st.characters(), st.sampled_from('<U+0041>\t \n⇥\u200b\u0301\u0336e\u1112\u1161\u11ab')), max_size=40
+)
+
+
+class Faulty:
+    """Nothing can be done with it."""
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+
+def request(**args) -> ApprovalRequest:
+    return ApprovalRequest(tool_name='t', args=args)
+
+
+def drawn(subject, **options) -> list[tuple[str, str]]:
+    return [(line.kind, line.text) for line in display_lines(subject, **options)]
+
+
+def presented(type, content, **metadata) -> ApprovalPresentation:
+    return ApprovalPresentation(type=type, content=content, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ('text', 'escaped'),
+    [
+        ('ls -la', 'ls -la'),
+        ('\x1b[2K\r', '<U+001B>[2K<U+000D>'),
+        ('a\u200bb', 'a<U+200B>b'),
+        ('\u202etxt', '<U+202E>txt'),
+        ('\U000e0041', '<U+E0041>'),
+        ('\ufe0f\U000e0100', '<U+FE0F><U+E0100>'),
+        ('\ue000\udcff\U0010ffff', '<U+E000><U+DCFF><U+10FFFF>'),
+        ('\u3164\u00a0\u2800\u034f', '<U+3164><U+00A0><U+2800><U+034F>'),
+        ('\u2028\x85', '<U+2028><U+0085>'),
+        ('<U+001B>', '<U+003C>U+001B>'),
+        ('<b> \\u001b ^[ \u241b', '<b> \\u001b ^[ \u241b'),
+        ('e\u0301', 'e<U+0301>'),
+        ('x\u0301 \u1eb9\u0301', 'x\u0301 \u1eb9\u0301'),
+        ('\u00e9\u0323', '\u00e9<U+0323>'),
+        ('\u212b\u2126\uf900', '<U+212B><U+2126><U+F900>'),
+        ('\u0958\u0915\u093c', '<U+0958>\u0915\u093c'),
+        ('r\u0336m', 'r<U+0336>m'),
+        ('a\u20dd', 'a<U+20DD>'),
+        ('\u0301a', '<U+0301>a'),
+        ('-\u0301', '-<U+0301>'),
+        ('x\u0301\u0300\u0302\u0303', 'x\u0301\u0300\u0302<U+0303>'),
+        ('\u0915\u093f', '\u0915\u093f'),
+        ('a\u093f', 'a<U+093F>'),
+        ('\u304b\u3099', '\u304b<U+3099>'),
+        ('\u3042\u3099', '\u3042\u3099'),
+        ('x\u1161', 'x<U+1161>'),
+        ('a\u3099', 'a<U+3099>'),
+        ('\u1112\u1161\u11ab', '\u1112<U+1161><U+11AB>'),
+        ('\u1112\u119e\u11ab', '\u1112\u119e\u11ab'),
+        ('\u1161\u11ab', '<U+1161><U+11AB>'),
+        ('\u1112\u119e\u1161', '\u1112\u119e<U+1161>'),
+        ('日本語 привет', '日本語 привет'),
+        ('\tx', '⇥   x'),
+        ('ab\tx', 'ab⇥ x'),
+        ('⇥', '<U+21E5>'),
+        ('a\nb', 'a<U+000A>b'),
+    ],
+)
+def test_what_draws_nothing_or_more_than_itself_is_escaped(text: str, escaped: str) -> None:
+    assert escape_line(text) == escaped
+
+
+def test_only_newlines_stay_in_a_text_of_several_lines() -> None:
+    assert escape_text('a\r\nb \n') == 'a<U+000D>\nb \n'
+    assert escape_text('a \nb', mark_end=True) == 'a<U+0020>\nb'
+
+
+def test_a_blank_at_the_end_can_be_marked() -> None:
+    assert escape_line('a  ', mark_end=True) == 'a <U+0020>'
+    assert escape_line('a\t', mark_end=True) == 'a⇥  '
+    assert escape_line('', mark_end=True) == ''
+
+
+def test_for_ascii_terminals_everything_else_is_escaped() -> None:
+    assert escape_line('é\t', ascii_only=True) == '<U+00E9><U+0009>'
+
+
+@settings(deadline=None)
+@given(one=TEXTS, other=TEXTS, ascii_only=st.booleans(), mark_end=st.booleans())
+def test_different_texts_are_escaped_differently(one, other, ascii_only, mark_end) -> None:
+    escaped = [escape_line(text, ascii_only=ascii_only, mark_end=mark_end) for text in (one, other)]
+
+    assert (escaped[0] == escaped[1]) == (one == other)
+
+
+@settings(deadline=None)
+@given(text=TEXTS)
+def test_the_escapes_tell_which_text_they_are_of(text: str) -> None:
+    read, rest = '', escape_line(text)
+    while rest:
+        if rest.startswith('<U+'):
+            code, _, rest = rest[3:].partition('>')
+            read += chr(int(code, 16))
+        else:
+            read, rest = read + rest[0], rest[1:]
+
+    assert read == text or '\t' in text
+
+
+@pytest.mark.parametrize(
+    'numbers',
+    [
+        chain(range(0x3100), range(0xD700, 0x10400), range(0x1F000, 0x20000), range(0xE0000, 0xE0200)),
+        pytest.param(range(sys.maxunicode + 1), marks=pytest.mark.slow),
+    ],
+    ids=['most', 'all'],
+)
+def test_every_character_is_one_line_that_is_no_wider_than_thought(numbers: Iterable[int]) -> None:
+    for number in numbers:
+        char = chr(number)
+        shown = escape_line(char)
+
+        assert shown.isprintable(), hex(number)
+        assert unicodedata.category(shown[0])[0] != 'M', hex(number)
+        assert 0 < wcwidth.wcswidth(shown) <= cell_width(shown), hex(number)
+
+
+@settings(deadline=None)
+@given(text=TEXTS, width=st.integers(10, 40), first=st.integers(10, 40))
+def test_a_broken_text_fits_and_is_whole(text: str, width: int, first: int) -> None:
+    escaped = escape_line(text)
+
+    parts = [escaped[start:end] for start, end in wrap(escaped, width, first)]
+
+    assert ''.join(parts) == escaped
+    assert cell_width(parts[0]) <= first
+    assert all(cell_width(part) <= width for part in parts[1:])
+    assert sum(part.count('<U+') for part in parts) == escaped.count('<U+')
+
+
+def test_texts_are_broken_before_blanks_but_never_within_an_escape() -> None:
+    assert wrap('git commit --all', 12) == [(0, 10), (10, 16)]
+    assert wrap('a' * 8 + '<U+200B>', 10) == [(0, 8), (8, 16)]
+
+
+def test_arguments_are_drawn_so_that_types_differ() -> None:
+    drawn_args = drawn(request(a='1', b=1, c=1.0, d=True, e=None, f='', g=[], h={}, i=[1, 'x'], j={'k': {'l': 'm'}}))
+
+    assert [text for _, text in drawn_args] == [
+        'a: "1"', 'b: 1', 'c: 1.0', 'd: true', 'e: null', 'f: "" (empty)', 'g: []', 'h: {}',
+        'i:', '  1. 1', '  2. "x"', 'j:', '  k:', '    l: "m"',
+    ]  # fmt: skip
+
+
+def test_keys_that_are_no_plain_words_are_quoted() -> None:
+    assert drawn(request(**{'a: "x"\nb': 'y'})) == [('value', '"a: <U+0022>x<U+0022><U+000A>b": "y"')]
+
+
+def test_a_text_of_several_lines_is_numbered_and_counted() -> None:
+    lines = display_lines(request(content='ok\n... [4,000 more lines]\nrm'))
+
+    assert [(line.kind, line.number, line.text) for line in lines] == [
+        ('heading', None, 'content: 3 lines, no newline at the end'),
+        ('code', 1, 'ok'),
+        ('code', 2, '... [4,000 more lines]'),
+        ('code', 3, 'rm'),
+    ]
+
+
+def test_beginning_and_end_of_what_is_long_are_shown_and_the_rest_is_counted() -> None:
+    shown = display(request(text=''.join(f'{n}\n' for n in range(1000))))
+
+    texts = [line.text for line in shown.lines]
+    assert not shown.is_whole
+    assert {'0', '999'} <= set(texts)
+    [cut] = [line.text for line in shown.lines if line.kind == 'cut']
+    assert 'more lines' in cut
+    assert [line.number for line in shown.lines][-1] == 1000
+
+
+def test_a_long_argument_leaves_room_for_the_others() -> None:
+    texts = [line.text for line in display_lines(request(note='x\n' * 5000, command='rm -rf ~/work'))]
+
+    assert 'command: "rm -rf ~/work"' in texts
+
+
+def test_the_last_of_many_items_are_shown() -> None:
+    shown = display(request(argv=['ls'] * 5000 + ['rm']))
+
+    assert shown.lines[-1].text == '  5001. "rm"'
+    assert not shown.is_whole
+    assert any('more items' in line.text for line in shown.lines)
+
+
+def test_what_is_nested_too_deeply_is_said_to_be() -> None:
+    value: list = []
+    for _ in range(500):
+        value = [value]
+
+    shown = display(request(v=value))
+
+    assert not shown.is_whole
+    assert shown.lines[-1].text.endswith('[nested too deeply to be shown]')
+
+
+def test_the_whole_is_shown_when_it_is_asked_for() -> None:
+    shown = display(request(text='x\n' * 5000, items=list(range(500))), whole=True)
+
+    assert shown.is_whole
+    assert len(shown.lines) > 5500
+
+
+def test_looks_do_not_make_a_line_of_a_diff_a_header() -> None:
+    diff = '--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n same\n--- a/other\n+++ b/other\n'
+
+    lines = display_lines(presented('diff', diff))
+
+    assert [(line.kind, line.number, line.text) for line in lines] == [
+        ('text', None, '--- a.txt'),
+        ('text', None, '+++ a.txt'),
+        ('hunk', None, '@@ -1,2 +1,2 @@'),
+        ('context', 1, 'same'),
+        ('removed', 2, '-- a/other'),
+        ('added', 2, '++ b/other'),
+    ]
+
+
+def test_a_content_that_the_tool_cut_is_cut_again_so_that_the_notice_is_not_quoted() -> None:
+    text = ''.join(f'line {n}\n' for n in range(900))
+
+    shown = display(ApprovalPresentation.of('file_content', text))
+
+    assert not shown.is_whole
+    assert [line.text for line in shown.lines if line.kind == 'cut'] != []
+    assert shown.lines[-1].text == 'line 899'
+
+
+def test_a_summary_is_not_the_whole() -> None:
+    shown = display(presented('text', 'Changes notes:a.txt', full_content='x\n' * 9))
+
+    assert not shown.is_whole
+    assert shown.lines[-1].kind == 'cut'
+    assert not display(presented('text', 'Changes notes:a.txt', is_summary=True)).is_whole
+    assert drawn(presented('text', 'short', full_content='all of it'), whole=True) == [('text', 'all of it')]
+
+
+def test_what_is_empty_or_blank_is_said_to_be() -> None:
+    assert drawn(presented('command', '')) == [('command', ''), ('meta', '(empty)')]
+    assert drawn(presented('command', ' ')) == [('command', '<U+0020>'), ('meta', '(blank: 1 characters)')]
+    assert drawn(request()) == [('meta', '(no arguments)')]
+
+
+def test_arguments_that_a_presentation_does_not_show_stand_beside_it() -> None:
+    presentation = presented('command', 'ls -la /home', cwd='/w')
+    call = ApprovalRequest(
+        tool_name='t', args={'command': 'ls -la /home', 'cwd': '/w', 'force': True}, presentation=presentation
+    )
+
+    assert drawn(call) == [('command', 'ls -la /home'), ('meta', 'arguments:'), ('value', 'force: true')]
+
+
+def test_what_a_diff_shows_is_not_shown_again() -> None:
+    diff = '--- a\n+++ a\n@@ -1,2 +1,2 @@\n-b\n+c\n d\n'
+    args = {'old': 'b\nd', 'new': 'c\nd\n', 'all': 'x'}
+    call = ApprovalRequest(tool_name='t', args=args, presentation=presented('diff', diff))
+
+    assert drawn(call)[-1] == ('value', 'all: "x"')
+    assert len(drawn(call)) == 8
+
+
+def test_what_a_tool_keeps_from_being_shown_is_named_alone() -> None:
+    call = ApprovalRequest(tool_name='t', args={'to': 'me', 'token': 'secret'}, payload={'to': 'me'})
+
+    assert drawn(call) == [('value', 'to: "me"'), ('heading', '"token": not shown, as the tool wants it')]
+
+
+def test_the_digest_of_what_is_not_shown_differs_and_cannot_be_guessed_elsewhere() -> None:
+    call = ApprovalRequest(tool_name='t', args={'to': 'me', 'token': 'secret'}, payload={'to': 'me'})
+    told = 'from tool_approval import ApprovalRequest; from tool_approval.display import request_digest; '
+    args = {'to': 'me', 'token': 'secret'}
+
+    ours = request_digest(call)
+    theirs = subprocess.run(
+        [sys.executable, '-c', f'{told}print(request_digest(ApprovalRequest(tool_name="t", args={args}, payload={{"to": "me"}})))'],
+        check=True, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+
+    assert ours == request_digest(call.model_copy())
+    assert ours != request_digest(call.model_copy(update={'args': {'to': 'me', 'token': 'other'}}))
+    assert len(theirs) == len(ours)
+    assert theirs != ours
+
+
+@pytest.mark.parametrize('count', [1, 21])
+def test_names_of_what_is_not_shown_may_be_cut_too(count: int) -> None:
+    call = ApprovalRequest(tool_name='t', args={f'{n}' * 101: 1 for n in range(count)}, payload={})
+
+    assert drawn(call)[-1] == ('cut', f'[{count} arguments are not shown; some names are cut]')
+    assert not is_shown_whole(call)
+    assert [kind for kind, _ in drawn(call, whole=True)] == ['heading'] * count
+
+
+def test_spans_are_escapes_and_keys() -> None:
+    [line] = display_lines(request(key='a\x1bb'))
+
+    assert [(line.text[span.start : span.end], span.role) for span in line.spans] == [
+        ('key:', 'key'),
+        ('<U+001B>', 'escape'),
+    ]
+
+
+def test_facts_are_labelled_and_on_one_line_each() -> None:
+    call = ApprovalRequest(
+        tool_name='t',
+        reason='why\nnot ',
+        description='x' * 1000,
+        metadata={'caller': 'a b'},
+        lineage=tuple(LineageEntry(agent_name=None, run_id='r', tool_name=f't{n}', tool_call_id='c') for n in range(7)),
+        presentation=presented('file_content', 'x', path='notes:a', is_new=True),
+    )
+
+    told = dict(facts(call))
+
+    assert told['why'] == 'why<U+000A>not<U+0020>'
+    assert told['agent'].startswith('"a b", called by an unnamed agent through t6, called by')
+    assert told['agent'].endswith('through t2, and 2 more above')
+    assert told['file'] == 'notes:a (new)'
+    assert '400 more characters' in told['about']
+
+
+def test_an_unnamed_agent_with_a_lineage_is_called_so() -> None:
+    level = LineageEntry(agent_name='main', run_id='r', tool_name='ask', tool_call_id='c')
+
+    told = facts(ApprovalRequest(tool_name='t', lineage=(level,)))
+
+    assert told == [('agent', 'an unnamed agent, called by main through ask')]
+
+
+def test_what_only_repeats_the_command_is_no_description() -> None:
+    call = ApprovalRequest(tool_name='t', description='Run: ls -l...', presentation=presented('command', 'ls  -la'))
+
+    assert facts(call) == []
+
+
+@pytest.mark.parametrize(
+    ('name', 'shown'), [('read_file', 'read_file'), ('a.b-c:d/e', 'a.b-c:d/e'), ('a"b', '"a<U+0022>b"'), ('', '""')]
+)
+def test_names_that_are_no_words_are_quoted(name: str, shown: str) -> None:
+    assert name_of(name) == shown
+
+
+@pytest.mark.parametrize(
+    ('text', 'told'),
+    [
+        ('a\x1b\x1b', 'U+001B ESCAPE (2 times)'),
+        ('a\u202eb', 'U+202E RIGHT-TO-LEFT OVERRIDE'),
+        ('a\u200bb', 'U+200B ZERO WIDTH SPACE'),
+        ('a\u3164b', 'U+3164 HANGUL FILLER'),
+        ('a\u00a0b', 'U+00A0 NO-BREAK SPACE'),
+        ('a\ue000b', 'U+E000'),
+        ('r\u0336', 'U+0336 COMBINING LONG STROKE OVERLAY'),
+        ('e\u0301', 'U+0301 COMBINING ACUTE ACCENT'),
+        ('x\u0301' * 30 + '-\u0302', 'U+0302 COMBINING CIRCUMFLEX ACCENT'),
+        ('\u0430pple.com', 'U+0430 CYRILLIC SMALL LETTER A'),
+        ('\u0440\u0430\u0443', 'U+0440 CYRILLIC SMALL LETTER ER'),
+        ('rm \u037e ls', 'U+037E GREEK QUESTION MARK'),
+        ('\uff52\uff4d', 'U+FF52 FULLWIDTH LATIN SMALL LETTER R'),
+        ('a\u2215b', 'U+2215 DIVISION SLASH'),
+        ('\u2013rf', 'U+2013 EN DASH'),
+        ('r\u0261', 'U+0261 LATIN SMALL LETTER SCRIPT G'),
+        ('\u05d0', 'right-to-left letters'),
+        ('a' + ' ' * 60 + 'b', 'a long gap'),
+        ('привет сache', 'U+0441 CYRILLIC SMALL LETTER ES'),
+        ('\x01\x02\x03\x04\x05\x06', 'and 2 more'),
+    ],
+)
+def test_odd_characters_are_named(text: str, told: str) -> None:
+    for call in (request(x=text), request(**{text: 1}), ApprovalRequest(tool_name=text)):
+        assert any(told in warning for warning in warnings_of(call))
+
+
+@pytest.mark.parametrize('text', ['ls -la\n\ttab', 'x\u0301', '日本語.txt', 'привет мир', 'x²', 'naïve café'])
+def test_ordinary_texts_raise_no_warning(text: str) -> None:
+    assert warnings_of(request(x=text)) == []
+
+
+def test_typography_in_a_long_text_raises_no_warning() -> None:
+    assert warnings_of(request(x='it\u2019s\na text \u2013 with dashes')) == []
+
+
+def test_values_that_are_no_json_are_drawn_too() -> None:
+    call = ApprovalRequest(tool_name='t', args={'x': Faulty(), 'y': {1: b'z'}, 'n': 10**5000}, description='d')
+
+    texts = [line.text for line in display_lines(call)]
+    assert texts[0] == 'x: a value of type Faulty that cannot be shown'
+    assert "  1. b'z'" in texts
+    assert len(request_digest(call)) == 16
+    assert not is_shown_whole(call)
+
+
+def test_the_digest_of_long_texts_differs_in_their_middle() -> None:
+    one, other = (request(x='a' * 20_000 + char + 'a' * 20_000) for char in '\ud800b')
+
+    assert request_digest(one) != request_digest(other)
+
+
+@settings(deadline=None)
+@given(text=TEXTS)
+def test_two_ways_to_write_the_same_letters_differ(text: str) -> None:
+    other = unicodedata.normalize('NFD', text)
+
+    shown = [escape_line(each) for each in (text, other)]
+
+    assert (text == other) == (unicodedata.normalize('NFC', shown[0]) == unicodedata.normalize('NFC', shown[1]))
+
+
+LONG_LEVEL = LineageEntry(agent_name='x' * 101, run_id='r', tool_name='t', tool_call_id='c')
+
+
+@pytest.mark.parametrize(
+    'fields',
+    [
+        {'description': 'x' * 601},
+        {'reason': 'x' * 601},
+        {'tool_name': 'x' * 101},
+        {'metadata': {'caller': 'x' * 101}},
+        {'metadata': {'toolset_id': 'x' * 601}},
+        {'presentation': presented('text', 'x', path='x' * 601)},
+        {'presentation': presented('text', 'x', cwd='x' * 601)},
+        {'lineage': (LONG_LEVEL,)},
+        {'lineage': (LONG_LEVEL.model_copy(update={'agent_name': None}),) * 6},
+    ],
+)
+def test_where_a_fact_is_cut_not_all_is_shown(fields: dict) -> None:
+    call = ApprovalRequest(**{'tool_name': 't', **fields})
+
+    told = ' '.join(text for _, text in facts(call, whole=True)) + name_of(call.tool_name, whole=True)
+
+    assert not is_shown_whole(call)
+    assert display(call, whole=True).is_whole
+    assert 'more characters' not in told
+    assert 'more above' not in told
+
+
+def test_a_long_description_that_only_repeats_the_call_is_not_missed() -> None:
+    command = 'echo ' + 'x ' * 400
+    call = ApprovalRequest(
+        tool_name='t',
+        args={'command': command},
+        description=f'Run: {" ".join(command.split())}',
+        presentation=presented('command', command),
+    )
+
+    assert is_shown_whole(call)
+
+
+def test_one_line_of_many_long_ones_is_cut_too() -> None:
+    lines = drawn(request(**{f'a{n}': 'x' * 500 for n in range(60)}))
+
+    assert lines[:2] == [('value', f'a0: "{"x" * 60}'), ('cut', '[440 more characters]')]
+
+
+def test_one_text_of_many_long_ones_is_only_counted() -> None:
+    lines = drawn(request(**{f'a{n}': 'x\n' * 500 for n in range(60)}))
+
+    assert lines[:2] == [('heading', 'a0: 500 lines'), ('cut', '[500 more lines, 1,000 more characters]')]
+
+
+def test_a_long_number_is_cut() -> None:
+    shown = display(request(n=10**2000))
+
+    assert shown.lines[0].text == f'n: 1{"0" * 999} [1,001 more characters]'
+    assert not shown.is_whole
+
+
+def test_a_long_name_of_an_argument_is_cut() -> None:
+    shown = display(request(**{'k' * 201: 1}))
+
+    assert shown.lines[0].text == f'"{"k" * 200}" [1 more characters]: 1'
+    assert not shown.is_whole
+
+
+def test_the_last_of_many_arguments_are_shown() -> None:
+    lines = drawn(request(**{f'a{n}': n for n in range(300)}))
+
+    assert lines[-1] == ('value', 'a299: 299')
+    assert ('cut', '[201 more items]') in lines
+
+
+def test_a_mapping_that_is_nested_too_deeply_is_said_to_be() -> None:
+    value: dict = {}
+    for _ in range(30):
+        value = {'k': value}
+
+    shown = display(request(v=value))
+
+    assert shown.lines[-1].text.endswith('k: [nested too deeply to be shown]')
+    assert not shown.is_whole
+
+
+def test_a_diff_that_is_too_long_to_be_read_is_drawn_as_text() -> None:
+    diff = f'@@ -1,20000 +1,20000 @@\n{"-x" + chr(10)}' * 10_000
+
+    lines = drawn(presented('diff', diff))
+
+    assert {kind for kind, _ in lines} == {'text', 'cut'}
+
+
+def test_a_cut_line_of_a_diff_keeps_its_sign_where_it_begins_alone() -> None:
+    diff = f'@@ -1 +1 @@\n-{"x" * 40_000}\n+{"y" * 40_000}\n'
+
+    lines = drawn(presented('diff', diff))
+
+    assert lines[1][0] == 'removed'
+    assert set(lines[1][1]) == {'x'}
+    assert lines[-1][0] == 'added'
+    assert set(lines[-1][1]) == {'y'}
+
+
+def test_words_of_ours_have_no_escapes() -> None:
+    [line] = display_lines(request())
+
+    assert line.spans == ()
+
+
+def test_a_shortened_line_that_is_wide_fits() -> None:
+    assert wrap('日本語' * 10, 10)[0] == (0, 5)
+    assert cell_width('\U0001f600\u2603') == 4
+
+
+def test_a_long_text_is_looked_through_at_its_ends_only_and_that_is_told() -> None:
+    found = warnings_of(request(x='\x1b' + 'é' * 50_000 + '\u200b'))
+
+    assert [warning.partition(':')[0] for warning in found] == [
+        'control characters, which would steer the terminal', 'invisible characters', 'too long to be looked through'
+    ]  # fmt: skip
+
+
+def test_of_very_many_values_not_all_are_looked_through_and_that_is_told() -> None:
+    [told] = warnings_of(request(x=[1, [2.0, None], *range(6000)]))
+
+    assert told.startswith('too long to be looked through')
+
+
+def test_of_many_words_with_foreign_letters_some_are_named() -> None:
+    [told] = warnings_of(request(x='аж b' + 'pаssword ' * 200 + 'ж'))
+
+    assert told.startswith('look-alikes: а is U+0430')
+
+
+def test_characters_of_everything_that_is_shown_are_named() -> None:
+    odd = 'a\u200b'
+    level = LineageEntry(agent_name=odd, run_id='r', tool_name='t', tool_call_id='c')
+    for fields in (
+        {'lineage': (level,)},
+        {'metadata': {'caller': odd}},
+        {'description': odd},
+        {'reason': odd},
+        {'remember_options': (RememberOption(kind='k', label=odd, payload={}),)},
+        {'presentation': presented('text', odd)},
+        {'presentation': presented('text', 'x', full_content=odd)},
+        {'presentation': presented('text', 'x', cwd=odd)},
+        {'args': {'x': [{'y': [odd]}]}},
+        {'args': {'x': {odd: 1}}},
+        {'args': {'x': {1: odd}}},
+    ):
+        assert any('U+200B' in told for told in warnings_of(ApprovalRequest(**{'tool_name': 't', **fields})))
+
+
+def test_characters_of_what_a_tool_keeps_from_being_shown_are_not_named() -> None:
+    assert warnings_of(ApprovalRequest(tool_name='t', args={'a': 1, 'token': '\x1b'}, payload={'a': 1})) == []
+
+
+def test_what_is_nested_too_deeply_to_be_shown_is_not_looked_through() -> None:
+    value: object = '\x1b'
+    for _ in range(30):
+        value = {'k': [value]}
+
+    assert warnings_of(request(x=value)) == []
+
+
+def test_changed_arguments_are_shown_as_they_were_and_as_they_are() -> None:
+    before = request(path='a', text='one\ntwo\n', token='x')
+    after = request(path='b', text='one\n2\n', token='x')
+
+    assert [(line.kind, line.text) for line in changes(before, after)] == [
+        ('meta', 'you have changed:'),
+        ('removed', 'path: "a"'),
+        ('added', 'path: "b"'),
+        ('removed', 'two'),
+        ('added', '2'),
+    ]
+
+
+def test_of_many_changes_the_first_are_shown() -> None:
+    lines = changes(request(x=list(range(100))), request(x=list(range(100, 200))))
+
+    assert len(lines) == 42
+    assert (lines[-1].kind, lines[-1].text) == ('cut', '[160 more lines]')
+
+
+def test_what_is_too_long_to_be_compared_is_said_to_be() -> None:
+    [line] = changes(request(x=list(range(1000))), request(x=1))
+
+    assert line.text == 'you have changed arguments that are too long to be compared'
+
+
+def test_what_cannot_be_told_has_a_digest_and_differs_where_it_can() -> None:
+    deep: list = []
+    for _ in range(2000):
+        deep = [deep]
+    own: list = [1]
+    own.append(own)
+
+    digests = {
+        request_digest(request(x=value)) for value in (deep, own, [deep], (1, 10**5000), [1, 10**5000], {'a': deep})
+    }
+
+    assert len(digests) == 6
+
+
+def test_a_payload_that_cannot_be_compared_keeps_nothing_from_being_shown() -> None:
+    call = ApprovalRequest(tool_name='t', args={'x': Faulty(), 'y': 1}, payload={'x': Faulty()}, description='d')
+
+    assert [text for _, text in drawn(call)][1:] == ['y: 1']
+
+
+def test_a_description_that_may_repeat_what_cannot_be_told_is_shown() -> None:
+    call = ApprovalRequest(tool_name='t', payload={'x': Faulty()}, description='t(x)')
+
+    assert facts(call) == [('about', 't(x)')]
+
+
+def test_a_description_of_another_command_is_shown() -> None:
+    call = ApprovalRequest(tool_name='t', description='Run: ls', presentation=presented('command', 'rm'))
+
+    assert facts(call) == [('about', 'Run: ls')]
+
+
+def test_a_file_without_a_newline_at_its_end_says_so() -> None:
+    assert drawn(presented('file_content', 'a'))[-1] == ('meta', '(no newline at the end)')
+
+
+def test_of_very_many_different_characters_the_lowest_are_named() -> None:
+    found = warnings_of(request(x='\x1b' + ''.join(map(chr, range(0x3000, 0x5000)))))
+
+    assert 'U+001B ESCAPE' in found[0]
+    assert found[-1].startswith('too long to be looked through')
+
+
+@pytest.mark.parametrize(
+    'args',
+    [
+        {'a': 1},
+        {'a': {'b': [1, (2, {'c': 3})]}, 'd': 'x' * 500},
+        {f'k{n}': n for n in range(1000)},
+        {'a': [[n] for n in range(1000)]},
+        {'a': {n: [n] for n in range(1000)}},
+        {'a': tuple(range(1000)), 'b': 1},
+    ],
+)
+def test_a_description_that_only_repeats_the_arguments_is_not_shown(args: dict) -> None:
+    call = ApprovalRequest(tool_name='t', args=args)
+
+    assert call.description.startswith('t(')
+    assert facts(call) == []
+    assert facts(call.model_copy(update={'description': f'{call.description} '})) != []

@@ -1,0 +1,161 @@
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tool_approval.inbox import Answer, Approver, Content, InboxEntry
+from tool_approval.ui.slack.blocks import is_session_offered, message_of
+from tool_approval.ui.slack.views import full_view, note_form
+
+from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, LineageEntry, RememberOption
+
+from .slack_server import active, buttons_of, refused_blocks, shown, texts_of
+
+NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+HOSTILE = '<!channel> <@U0ADA> <https://evil.example|ok> &lt; ``` *Approved* @here\n> http://evil.example \u202e`'
+
+
+def entry_of(request, state='pending', answer=None, **content):
+    settled = None if state == 'pending' else NOON
+    return InboxEntry(
+        id='i' * 43,
+        digest='d' * 64,
+        state=state,
+        content=Content(request=request, **content),
+        posted_at=NOON,
+        settled_at=settled,
+        answer=answer,
+    )
+
+
+def request_of(text):
+    return ApprovalRequest(
+        tool_name=text,
+        args={text: text, 'other': [text]},
+        description=text,
+        reason=text,
+        metadata={'caller': text, 'toolset_id': text, 'position': 2, 'batch_size': 3},
+        lineage=(LineageEntry(agent_name=text, run_id='r', tool_name=text, tool_call_id='c'),),
+        presentation=ApprovalPresentation(type='diff', content=text, metadata={'path': text, 'cwd': text}),
+        remember_options=(RememberOption(kind='k', label=text or 'x', payload={}),),
+    )
+
+
+def answer_of(text, **decision):
+    told = ApprovalDecision(**{'approved': True, 'note': text, **decision})
+    return Answer(decision=told, by=Approver(id=text, name=text), digest='d' * 64)
+
+
+def all_of(entry):
+    """Everything that Slack may be sent about a request."""
+    message = message_of(entry)
+    yield message.text, list(message.blocks)
+    for view in (note_form(entry), full_view(entry, 0), full_view(entry, 10**6)):
+        yield '', list(view['blocks'])
+
+
+def check(entry):
+    for text, blocks in all_of(entry):
+        assert refused_blocks(blocks, 50) is None
+        for each in [text, *texts_of(blocks)]:
+            assert active(each) == []
+
+
+@pytest.mark.parametrize('size', [1, 10, 1000])
+def test_hostile_text_in_every_field_becomes_no_mention_and_no_link(size):
+    text = HOSTILE * size
+    check(entry_of(request_of(text), expires_at=NOON))
+    check(entry_of(request_of(text), 'approved', answer_of(text[:200] or 'x')))
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.text(st.sampled_from('`<>&*\n\x1b\u202e\U0001f1e6\U0001f600a'), min_size=1, max_size=200), st.integers(1, 60))
+def test_any_text_stays_within_the_limits_of_slack(text, times):
+    check(entry_of(request_of(text * times)))
+
+
+def test_a_plain_request_reads_well():
+    request = ApprovalRequest(
+        tool_name='shell',
+        args={'command': 'rm -rf build'},
+        reason='It deletes.',
+        metadata={'position': 1, 'batch_size': 2},
+        presentation=ApprovalPresentation(type='command', content='rm -rf build'),
+    )
+    message = message_of(entry_of(request, expires_at=NOON))
+
+    assert message.text == 'Approval needed: `shell`'
+    assert shown(list(message.blocks)) == (
+        '*Approve this call of* `shell`*?* (1 of 2)\n'
+        '*why*\n```\nIt deletes.\n```\n'
+        '```\n$ rm -rf build\n```\n'
+        'Expires at 12:00:00 UTC, and is denied then.\n'
+        'Nobody is asked again for:\n```\nexactly this call\n```'
+    )
+    assert list(buttons_of({'blocks': message.blocks})) == ['approve', 'approve_session', 'deny', 'deny_note']
+    assert set(buttons_of({'blocks': message.blocks}).values()) == {f'{"i" * 43}.{"d" * 64}.0'}
+
+
+def test_what_looks_like_something_else_is_warned_of():
+    blocks = list(message_of(entry_of(ApprovalRequest(tool_name='send', args={'to': 'p\u0430ypal.example'}))).blocks)
+
+    assert '*Warning*\n```\n! ' in shown(blocks)
+
+
+@pytest.mark.parametrize(
+    'request_',
+    [
+        ApprovalRequest(tool_name='t', args={'a': 'x' * 20_000}),
+        ApprovalRequest(tool_name='t', args={'a': '<' * 4_000}),
+        ApprovalRequest(
+            tool_name='t', reason='<' * 590 + '&' * 10, args={'a': '\u202e' * 30}, description='\u202e' * 600
+        ),
+        ApprovalRequest(tool_name='t', args={'to': 'a', 'text': 'b'}, payload={'to': 'x' * 280}),
+        ApprovalRequest(tool_name='t', args={'to': 'a', 'text': 'b'}, payload={'to': 'x' * 400}),
+    ],
+    ids=['long', 'escaped', 'facts', 'confirmation', 'payload'],
+)
+def test_the_session_is_not_offered_where_something_is_not_shown(request_):
+    names = buttons_of({'blocks': message_of(entry_of(request_)).blocks})
+
+    assert 'approve_session' not in names
+    assert not is_session_offered(request_)
+
+
+def test_what_the_session_covers_is_told_before():
+    request = ApprovalRequest(tool_name='send', args={'to': 'bob', 'text': 'hi'}, payload={'to': 'bob'})
+    blocks = list(message_of(entry_of(request)).blocks)
+
+    assert is_session_offered(request)
+    assert "Nobody is asked again for:\n```\nevery send with to: 'bob'\n```" in shown(blocks)
+
+
+@pytest.mark.parametrize(
+    ('state', 'answer', 'told'),
+    [
+        ('approved', answer_of('ada', note=None), '*Approved*; answered by `ada` (`ada`) at 12:00:00 UTC'),
+        ('approved', answer_of('ada', remember='always'), '*Approved*, always; answered by'),
+        ('approved', answer_of('ada', override_args={}), '*Approved* with changed arguments; answered by'),
+        ('denied', answer_of('ada', approved=False, note='No'), '*Note*\n```\nNo\n```'),
+        ('denied', answer_of('ada', approved=False, note='n' * 400), 'n' * 300 + '...'),
+        ('expired', None, '*Expired* at 12:00:00 UTC: nobody answered in time'),
+        ('withdrawn', None, '*Withdrawn* at 12:00:00 UTC: its run does not wait any more'),
+    ],
+)
+def test_a_settled_request_shows_its_outcome_and_no_buttons(state, answer, told):
+    message = message_of(entry_of(ApprovalRequest(tool_name='t'), state, answer))
+
+    assert told in shown(list(message.blocks))
+    assert buttons_of({'blocks': message.blocks}) == {}
+
+
+def test_an_outcome_without_a_time_says_none():
+    entry = entry_of(ApprovalRequest(tool_name='t'), 'expired').model_copy(update={'settled_at': None})
+
+    assert message_of(entry).text == '`t`: *Expired*: nobody answered in time'
+
+
+def test_an_approver_without_a_name_is_told_by_id():
+    answer = Answer(decision=ApprovalDecision(approved=True), by=Approver(id='ada'), digest='d' * 64)
+
+    assert 'answered by `ada` at' in message_of(entry_of(ApprovalRequest(tool_name='t'), 'approved', answer)).text

@@ -1,0 +1,83 @@
+import asyncio
+
+import pytest
+from tool_approval.inbox import ApproverRule, NotAnApprover
+from tool_approval.ui.slack.people import People
+
+from tool_approval import ApprovalRequest
+
+from .test_blocks import entry_of
+
+OPS = ApproverRule(users=frozenset({'U0ADA'}), groups=frozenset({'S0OPS', 'staff'}))
+
+
+class Channel:
+    def __init__(self, **groups):
+        self.groups = groups
+        self.asked = []
+
+    async def members(self, group):
+        self.asked.append(group)
+        return frozenset(self.groups[group])
+
+
+def approver(user='U0ADA', *, channel, rule=OPS, ids=None, **content):
+    people = People(channel, rule, ids)
+    return asyncio.run(people.approver(user, None, entry_of(ApprovalRequest(tool_name='t'), **content)))
+
+
+def test_who_is_listed_by_id_is_let_in_without_asking_slack():
+    channel = Channel()
+
+    assert approver(channel=channel).id == 'U0ADA'
+    assert channel.asked == []
+
+
+def test_who_is_in_a_listed_group_is_let_in_and_groups_of_other_channels_are_not_asked_for():
+    channel = Channel(S0OPS={'U0BOB'})
+
+    assert approver('U0BOB', channel=channel).groups == {'S0OPS'}
+    assert channel.asked == ['S0OPS']
+
+
+def test_who_is_in_none_is_refused():
+    with pytest.raises(NotAnApprover, match='not listed for this channel'):
+        approver('U0EVE', channel=Channel(S0OPS={'U0BOB'}))
+
+
+def test_the_groups_of_the_request_count():
+    channel = Channel(S0MAIL={'U0ADA'})
+    rules = (ApproverRule(groups=frozenset({'S0MAIL'})),)
+
+    assert approver(channel=channel, approvers=rules).groups == {'S0MAIL'}
+
+
+def test_a_person_has_the_id_that_they_have_elsewhere_so_that_who_asks_is_barred():
+    ids = {'U0ADA': 'ada'}
+
+    assert approver(channel=Channel(), ids=ids).id == 'ada'
+    with pytest.raises(NotAnApprover, match='their own request'):
+        approver(channel=Channel(), ids=ids, requester='ada', bars_requester=True)
+
+
+def test_who_has_no_id_elsewhere_is_refused_although_listed():
+    with pytest.raises(NotAnApprover, match='not listed for this channel'):
+        approver(channel=Channel(), ids={'U0BOB': 'bob'})
+
+
+def test_who_is_in_a_group_is_remembered_for_a_minute():
+    seconds, channel = 0.0, Channel(S0OPS={'U0BOB'})
+    people = People(channel, OPS, None, lambda: seconds)
+    entry = entry_of(ApprovalRequest(tool_name='t'))
+
+    async def ask():
+        return await people.approver('U0BOB', None, entry)
+
+    asyncio.run(ask())
+    seconds = 59.9
+    asyncio.run(ask())
+    assert len(channel.asked) == 1
+    channel.groups = {'S0OPS': set()}
+    seconds = 60
+    with pytest.raises(NotAnApprover):
+        asyncio.run(ask())

@@ -1,0 +1,277 @@
+import asyncio
+
+import pytest
+from tool_approval.inbox import Approver, ApproverRule
+
+from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest
+
+from .slack_server import buttons_of, form_of, press_of, shown
+
+
+async def posted(scene, count=1):
+    await scene.slack.until(lambda: len(scene.slack.messages) >= count)
+    return next(reversed(scene.slack.messages.values()))
+
+
+async def press(scene, name, user='U0ADA', **more):
+    message = await posted(scene)
+    value = buttons_of(message)[name]
+    status = await scene.send(press_of(name, value, user, **more))
+    assert status == 200
+
+
+async def says(scene, *words):
+    [message] = scene.slack.messages.values()
+    await scene.slack.until(lambda: all(word in shown(message['blocks']) for word in words))
+    assert not [block for block in message['blocks'] if block['type'] == 'actions']
+
+
+def test_a_press_approves_and_the_message_shows_it(play):
+    async def scenario(scene):
+        async with scene.following():
+            entry = await scene.post()
+            await press(scene, 'approve')
+            settled = await scene.became(entry, 'approved')
+
+            assert settled.answer.by == Approver(id='U0ADA', name='u0ada')
+            assert settled.answer.decision.remember == 'none'
+            await says(scene, '*Approved*; answered by `u0ada` (`U0ADA`)')
+
+    play(scenario)
+
+
+def test_a_press_denies(play):
+    async def scenario(scene):
+        async with scene.following():
+            entry = await scene.post()
+            await press(scene, 'deny')
+
+            await scene.became(entry, 'denied')
+            await says(scene, '*Denied*')
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(('written', 'told'), [(' Not now. ', 'Not now.'), (None, None), ('  ', None)])
+def test_a_denial_takes_a_note(play, written, told):
+    async def scenario(scene):
+        async with scene.following():
+            entry = await scene.post()
+            await press(scene, 'deny_note')
+            await scene.slack.until(lambda: len(scene.slack.views) == 1)
+            await scene.send(form_of(scene.slack.views[0], written))
+
+            settled = await scene.became(entry, 'denied')
+            assert settled.answer.decision.note == told
+            await says(scene, *(['*Note*', told] if told else ['*Denied*']))
+
+    play(scenario)
+
+
+def test_an_approval_holds_for_the_session(play):
+    async def scenario(scene):
+        async with scene.following():
+            entry = await scene.post()
+            await press(scene, 'approve_session')
+
+            settled = await scene.became(entry, 'approved')
+            assert settled.answer.decision.remember == 'session'
+            await says(scene, '*Approved* for this session')
+
+    play(scenario)
+
+
+LONG = ApprovalRequest(
+    tool_name='write', args={}, presentation=ApprovalPresentation(type='text', content='\n'.join(['x' * 90] * 2000))
+)
+
+
+def test_what_is_cut_is_never_approved_for_the_session(play):
+    async def scenario(scene):
+        async with scene.following():
+            entry = await scene.post(LONG)
+            buttons = buttons_of(await posted(scene))
+            await scene.send(press_of('approve_session', buttons['approve']))
+            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+
+            assert 'approve_session' not in buttons
+            assert 'does not offer' in scene.slack.whispers[0][1]
+            assert (await scene.inbox.get(entry.id)).state == 'pending'
+
+    play(scenario)
+
+
+def test_the_whole_is_viewed_page_by_page(play):
+    async def scenario(scene):
+        async with scene.following():
+            await scene.post(LONG)
+            await press(scene, 'view_full')
+            await scene.slack.until(lambda: len(scene.slack.views) == 1)
+            following = buttons_of(scene.slack.views[0])['next_page']
+            in_view = {'type': 'view', 'view_id': 'V1'}
+            await scene.send(press_of('next_page', following, container=in_view))
+            await scene.slack.until(lambda: len(scene.slack.views) == 2)
+
+            assert 'Page 1 of' in shown(scene.slack.views[0]['blocks'])
+            assert 'Page 2 of' in shown(scene.slack.views[1]['blocks'])
+            assert scene.slack.calls.count('views.update') == 1
+
+    play(scenario)
+
+
+@pytest.mark.parametrize('name', ['approve', 'approve_session', 'deny', 'deny_note'])
+def test_who_is_not_listed_is_told_privately_and_changes_nothing(play, name):
+    async def scenario(scene):
+        scene.slack.groups['S0OPS'] = ['U0CAROL']
+        async with scene.following():
+            entry = await scene.post()
+            await press(scene, name, user='U0EVE')
+            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+
+            [(user, text)] = scene.slack.whispers
+            assert user == 'U0EVE'
+            assert text == 'You may not answer this request: you are not listed for this channel. Nothing was changed.'
+            assert scene.slack.views == []
+            assert (await scene.inbox.get(entry.id)).state == 'pending'
+
+    play(scenario)
+
+
+def test_the_rules_of_the_request_hold_as_well(play):
+    async def scenario(scene):
+        async with scene.following():
+            entry = await scene.post(approvers=(ApproverRule(users=frozenset({'U0BOB'})),))
+            await press(scene, 'approve', user='U0ADA')
+            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+            assert (await scene.inbox.get(entry.id)).state == 'pending'
+            await press(scene, 'approve', user='U0BOB')
+
+            assert (await scene.became(entry, 'approved')).answer.by.id == 'U0BOB'
+
+    play(scenario)
+
+
+def test_of_two_who_race_one_wins_and_the_other_is_told(play):
+    async def scenario(scene):
+        scene.slack.groups['S0OPS'] = []
+        async with scene.following():
+            entry = await scene.post()
+            message = await posted(scene)
+            value, stamp = buttons_of(message)['approve'], message['ts']
+            container = {'type': 'message', 'message_ts': stamp, 'channel_id': 'C0APPROVE'}
+            presses = [
+                press_of('approve', value, 'U0ADA', container=container),
+                press_of('deny', value, 'U0BOB', container=container),
+            ]
+            assert await asyncio.gather(*map(scene.send, presses)) == [200, 200]
+            settled = await scene.inbox.wait(entry.id, 20)
+            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+
+            winner = settled.answer.by.id
+            [(loser, text)] = scene.slack.whispers
+            assert {winner, loser} == {'U0ADA', 'U0BOB'}
+            assert f'came too late: the request was {settled.state} by `{winner}`' in text
+            await says(scene, f'(`{winner}`)')
+
+    play(scenario)
+
+
+def test_a_second_press_of_an_old_message_updates_it(play):
+    async def scenario(scene):
+        async with scene.following():
+            entry = await scene.post()
+            message = await posted(scene)
+            await scene.inbox.decide(
+                entry.id, ApprovalDecision(approved=False), by=Approver(id='ada'), digest=entry.digest
+            )
+            await says(scene, 'answered by `ada`')
+            double = {**message, 'ts': '1.000009', 'blocks': []}
+            scene.slack.messages['1.000009'] = double
+            target = f'{entry.id}.{entry.digest}.0'
+            container = {'type': 'message', 'message_ts': '1.000009', 'channel_id': 'C0APPROVE'}
+            await scene.send(press_of('approve', target, container=container))
+            await scene.slack.until(lambda: double['blocks'] != [])
+
+            assert 'answered by `ada`' in shown(double['blocks'])
+            scene.slack.fail('chat.update', 'internal_error')
+            await scene.send(press_of('approve', target, container=container))
+            await scene.slack.until(lambda: scene.slack.faults['chat.update'] == [])
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'told'),
+    [
+        (lambda entry: f'{entry.id}.{"0" * 64}.0', 'shows something else by now'),
+        (lambda entry: f'{"x" * 43}.{entry.digest}.0', 'no such request'),
+    ],
+)
+def test_an_answer_to_something_else_is_refused(play, wrong, told):
+    async def scenario(scene):
+        entry = await scene.post()
+        await scene.send(press_of('approve', wrong(entry)))
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+
+        assert told in scene.slack.whispers[0][1]
+        assert (await scene.inbox.get(entry.id)).state == 'pending'
+
+    play(scenario)
+
+
+def test_an_expired_request_says_so(play):
+    async def scenario(scene):
+        async with scene.following():
+            entry = await scene.post()
+            value = buttons_of(await posted(scene))['approve']
+            await scene.inbox.wait(entry.id, 0.001)
+            await says(scene, '*Expired*', 'nobody answered in time')
+            await scene.send(press_of('approve', value))
+            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+
+            assert 'the request was expired at' in scene.slack.whispers[0][1]
+
+    play(scenario)
+
+
+def test_whom_slack_knows_nothing_about_may_not_answer_and_is_told(play, caplog):
+    async def scenario(scene):
+        entry = await scene.post()
+        scene.slack.fail('usergroups.users.list', 'internal_error', 'internal_error')
+        value = f'{entry.id}.{entry.digest}.0'
+        await scene.send(press_of('approve', value, 'U0CAROL'))
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+        scene.slack.fail('chat.postEphemeral', 'user_not_in_channel')
+        await scene.send(press_of('approve', value, 'U0CAROL'))
+        await scene.slack.until(lambda: scene.slack.calls.count('chat.postEphemeral') == 2)
+
+        assert 'Slack did not answer in time' in scene.slack.whispers[0][1]
+        assert (await scene.inbox.get(entry.id)).state == 'pending'
+
+    play(scenario)
+
+    assert 'Slack could not be asked for usergroups.users.list: internal_error' in caplog.text
+
+
+@pytest.mark.parametrize(
+    'payload',
+    [
+        press_of('approve', 'what is this'),
+        press_of('approve', 'x', user=''),
+        {**press_of('approve', 'x'), 'user': {'id': 'U0ADA', 'name': ['<secret>']}},
+        {**form_of({'callback_id': 'deny_with_note', 'private_metadata': '<secret>'}, 'x')},
+        {**form_of({'callback_id': 'deny_with_note'}, 'x')},
+    ],
+)
+def test_what_is_no_press_of_ours_is_logged_without_its_content_and_does_nothing(play, caplog, payload):
+    async def scenario(scene):
+        entry = await scene.post()
+        await scene.send(payload)
+
+        assert (await scene.inbox.get(entry.id)).state == 'pending'
+        assert scene.slack.whispers == []
+
+    play(scenario)
+
+    assert 'of an approval' in caplog.text
+    assert 'secret' not in caplog.text

@@ -1,0 +1,31 @@
+import pytest
+from tool_approval.inbox import (
+    AlreadySettled,
+    InboxUnavailable,
+    InvalidAnswer,
+    NotAnApprover,
+    OtherContent,
+    UnknownRequest,
+)
+from tool_approval.ui.slack.wording import refusal_of
+
+from .slack_server import active
+
+
+@pytest.mark.parametrize(
+    ('error', 'told'),
+    [
+        (AlreadySettled('withdrawn'), 'too late: the request was withdrawn.'),
+        (AlreadySettled('denied', by='<!here>'), 'was denied by `&lt;!here&gt;`.'),
+        (NotAnApprover('U1', 't', 'it is <their> own'), 'You may not answer this request: it is &lt;their&gt; own.'),
+        (OtherContent(), 'shows something else by now'),
+        (UnknownRequest(), 'no such request'),
+        (InboxUnavailable('a file', 'full'), 'cannot be reached, so your answer may not have been taken'),
+        (InvalidAnswer('x'), 'does not offer this answer'),
+    ],
+)
+def test_who_is_refused_is_told_why(error, told):
+    text = refusal_of(error)
+
+    assert told in text
+    assert active(text) == []

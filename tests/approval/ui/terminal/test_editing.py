@@ -1,0 +1,29 @@
+"""Arguments as a text that is edited."""
+
+import json
+import sys
+
+import pytest
+from tool_approval.ui.terminal.editing import LONGEST_TEXT, UnreadableEdit, as_text, is_yaml, read_text
+from tool_approval.ui.terminal.yaml_text import LONGEST
+
+
+def test_without_pyyaml_it_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, 'tool_approval.ui.terminal.yaml_text', None)
+
+    text = as_text('t', {'path': 'a'})
+
+    assert not is_yaml({'path': 'a'})
+    assert json.loads(text) == {'path': 'a'}
+    assert read_text(text, as_yaml=False) == {'path': 'a'}
+
+
+def test_what_is_too_long_for_yaml_is_json() -> None:
+    args = {'text': 'x' * LONGEST}
+
+    assert json.loads(as_text('t', args)) == args
+
+
+def test_a_text_has_an_end() -> None:
+    with pytest.raises(UnreadableEdit, match='longer than 1000000 characters'):
+        read_text('x' * (LONGEST_TEXT + 1), as_yaml=True)

@@ -1,0 +1,111 @@
+import pytest
+from inline_snapshot import snapshot
+from tool_approval.ui.terminal.groups import group_keys, render_group
+
+from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest
+
+from .person import ask
+
+FILES = [
+    ApprovalRequest(
+        tool_name='delete',
+        args={'path': f'{name}.txt'},
+        group_id='g',
+        metadata={'position': number, 'batch_size': 3},
+    )
+    for number, name in enumerate('abc', start=1)
+]
+LONG = FILES[0].model_copy(
+    update={'presentation': ApprovalPresentation.of('text', ''.join(f'line {n}\n' for n in range(300)))}
+)
+ALL = 'Approve all 3? '
+ONE = 'Approve delete? '
+
+
+def test_a_group_is_shown_whole_and_listed_above_the_question() -> None:
+    drawn = render_group(FILES, width=80, height=24, color=False, ascii_only=False)
+
+    assert drawn == snapshot("""\
+╭─ delete ───────────────────────────────────────────────────── request 1 of 3 ─
+│ ┊ path: "a.txt"
+╰─ d2c138354746b889 ────────────────────────────────────────────────────────────
+╭─ delete ───────────────────────────────────────────────────── request 2 of 3 ─
+│ ┊ path: "b.txt"
+╰─ 82f73f3251dbea74 ────────────────────────────────────────────────────────────
+╭─ delete ───────────────────────────────────────────────────── request 3 of 3 ─
+│ ┊ path: "c.txt"
+╰─ a9766ca5eb5b65f1 ────────────────────────────────────────────────────────────
+
+3 requests, all shown above:
+  1  delete: delete(path='a.txt')
+  2  delete: delete(path='b.txt')
+  3  delete: delete(path='c.txt')
+[A] approve all  [o] one by one  [N] deny all  [q] stop the run  [?] help
+Approve all 3? \
+""")
+
+
+def test_the_list_the_keys_and_the_question_fit_into_a_small_terminal() -> None:
+    drawn = render_group(FILES * 9, width=40, height=12, color=False, ascii_only=True)
+
+    assert drawn.isascii()
+    assert '\n'.join(drawn.splitlines()[-10:]) == snapshot("""\
+
+27 requests, all shown above:
+  1  delete: delete(path='a.txt')
+  2  delete: delete(path='b.txt')
+  3  delete: delete(path='c.txt')
+  4  delete: delete(path='a.txt')
+  and 23 more
+[A] approve all  [o] one by one
+[N] deny all  [q] stop the run  [?] help
+Approve all 27? \
+""")
+
+
+def test_all_are_approved_by_a_key_that_is_pressed_twice() -> None:
+    decisions, person = ask(*FILES, steps=[(ALL, 'A'), ('Approve all 3? Press A once more', 'A')])
+
+    assert decisions == [ApprovalDecision(approved=True, decided_by='ada')] * 3
+    assert person.text.splitlines()[-1] == snapshot('✓ ada approved all 3: delete')
+
+
+def test_the_second_press_can_be_held_back() -> None:
+    decisions, _ = ask(
+        *FILES, steps=[(ALL, 'A'), ('Approve all 3? Press A', 'y'), ('Approve all 3? Press A', '\x1b'), (ALL, 'N')]
+    )
+
+    assert decisions == [ApprovalDecision(approved=False, decided_by='ada')] * 3
+
+
+def test_one_by_one_each_has_an_answer_of_its_own() -> None:
+    decisions, _ = ask(*FILES, steps=[(ALL, 'o'), (ONE, 'y'), (ONE, 'n'), (ONE, 's')])
+
+    assert [(decision.approved, decision.remember) for decision in decisions] == [
+        (True, 'none'),
+        (False, 'none'),
+        (True, 'session'),
+    ]
+
+
+@pytest.mark.parametrize('key', ['y', 'a', 'n', 's', 'AA'])
+def test_no_key_of_a_single_question_answers_for_all(key: str) -> None:
+    _, person = ask(*FILES, steps=[(ALL, key), (ALL, 'N')])
+
+    assert b'answers nothing' in person.sent
+
+
+@pytest.mark.parametrize('key', ['q', '\x03'])
+def test_the_run_is_stopped(key: str) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        ask(*FILES, steps=[(ALL, key)])
+
+
+def test_what_is_not_shown_whole_cannot_be_approved_together() -> None:
+    requests = [LONG, *FILES[1:]]
+
+    decisions, person = ask(*requests, steps=[('Go on? ', 'A'), ('Go on? ', 'o'), (ONE, 'y'), (ONE, 'y'), (ONE, 'n')])
+
+    assert group_keys(requests) == ['o', 'N', 'q', '?']
+    assert [decision.approved for decision in decisions] == [True, True, False]
+    assert b'decide one by one' in person.sent

@@ -1,0 +1,379 @@
+import os
+import sys
+import termios
+
+import pytest
+from inline_snapshot import snapshot
+
+from tool_approval import (
+    ApprovalDecision,
+    ApprovalMemory,
+    ApprovalPresentation,
+    ApprovalRequest,
+    RememberOption,
+    StoreError,
+)
+
+from .person import Person, Step, ask
+
+REQUEST = ApprovalRequest(tool_name='delete', args={'path': 'notes.txt', 'force': False})
+WIDER = REQUEST.model_copy(
+    update={'remember_options': (RememberOption(kind='folder', label='every file in notes/', payload={'in': 'notes'}),)}
+)
+LASTING = REQUEST.model_copy(update={'metadata': {'can_remember_always': True}})
+LONG = REQUEST.model_copy(
+    update={'presentation': ApprovalPresentation.of('file_content', ''.join(f'line {n}\n' for n in range(300)))}
+)
+Q = 'Approve delete? '
+
+
+def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) -> ApprovalDecision:
+    decisions, _ = ask(request, steps=steps, **options)
+    return decisions[0]
+
+
+@pytest.mark.parametrize(
+    ('request_', 'steps', 'fields'),
+    [
+        (REQUEST, [(Q, 'y')], {'approved': True}),
+        (REQUEST, [(Q, 'n')], {'approved': False}),
+        (REQUEST, [(Q, 'd'), ('Note: ', 'Keep it'), ('Note: Keep it', '\r')], {'approved': False, 'note': 'Keep it'}),
+        (REQUEST, [(Q, 'd'), ('Note: ', '\r')], {'approved': False}),
+        (REQUEST, [(Q, 'd'), ('Note: ', 'x'), ('Note: x', '\x1b'), (Q, 'y')], {'approved': True}),
+        (REQUEST, [(Q, 's')], {'approved': True, 'remember': 'session'}),
+        (LASTING, [(Q, 'a')], {'approved': True, 'remember': 'always'}),
+        (WIDER, [(Q, 's'), ('Press 1 to 2', '1')], {'approved': True, 'remember': 'session'}),
+        (
+            WIDER,
+            [(Q, 's'), ('Press 1 to 2', '2')],
+            {'approved': True, 'remember': 'session', 'remember_option': 'folder'},
+        ),
+        (WIDER, [(Q, 's'), ('Press 1 to 2', '\x1b'), (Q, 'n')], {'approved': False}),
+        (REQUEST, [(Q, '?'), (Q, 'n')], {'approved': False}),
+    ],
+)
+def test_each_key_decides_what_it_says(request_: ApprovalRequest, steps: list[Step], fields: dict[str, object]) -> None:
+    assert decide(*steps, request=request_) == ApprovalDecision(**fields, decided_by='ada')
+
+
+@pytest.mark.parametrize('key', ['a', 'v', 'l', 'x', '\r', ' ', '\x1b', 'yy'])
+def test_a_key_that_is_not_offered_does_nothing(key: str) -> None:
+    _, person = ask(REQUEST, steps=[(Q, key), (Q, 'n')])
+
+    assert b'answers nothing' in person.sent
+
+
+@pytest.mark.parametrize('key', ['s', 'a'])
+def test_what_is_not_shown_whole_cannot_be_remembered(key: str) -> None:
+    request = LONG.model_copy(update={'metadata': {'can_remember_always': True}})
+
+    decision = decide((Q, key), (Q, 'y'), request=request)
+
+    assert decision.remember == 'none'
+
+
+@pytest.mark.parametrize('key', ['q', '\x03', '\x1c', 'd\x03'])
+def test_the_run_is_stopped_by_q_and_ctrl_c(key: str) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        decide((Q, key))
+
+
+def test_ctrl_c_stops_it_also_in_a_note() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        decide((Q, 'd'), ('Note: ', '\x03'))
+
+
+def test_one_line_stays_that_says_what_was_decided() -> None:
+    _, person = ask(WIDER, steps=[(Q, 's'), ('Press 1 to 2', '2')])
+
+    assert person.text.splitlines()[-1] == snapshot('✓ ada approved delete for this session: every file in notes/')
+
+
+def test_that_line_is_escaped_and_fits() -> None:
+    request = ApprovalRequest(
+        tool_name='run', args={'c': '\x1b[2J\n' + 'x' * 500}, description='a\x1b[2J\nb' + 'x' * 500
+    )
+    _, person = ask(
+        request,
+        steps=[('Approve run? ', 'd'), ('Note: ', '\x1b[200~\x1b[2J\n!\x1b[201~'), ('Note: ', '\r')],
+        columns=60,
+    )
+
+    assert person.text.splitlines()[-1] == snapshot('✗ ada denied run (<U+001B>[2J !): a<U+001B>[2J<U+000A>b...')
+
+
+def test_all_of_a_long_text_is_viewed_page_by_page() -> None:
+    pages: list[str] = []
+
+    def look(keys: str) -> object:
+        def act(person: Person) -> None:
+            pages.append(person.text.splitlines()[-1])
+            os.write(person.master, keys.encode())
+
+        return act
+
+    status = 'lines '
+    moves = [' ', 'j', 'k', 'b', 'G', 'g', '\x1b[6~', 'x', 'q']
+    decision, person = ask(LONG, steps=[(Q, 'v'), *((status, look(key)) for key in moves), (Q, 'n')], lines=24)
+
+    assert [page.split(' of')[0] for page in pages] == snapshot(
+        [
+            'lines 1-23',
+            'lines 24-46',
+            'lines 25-47',
+            'lines 24-46',
+            'lines 1-23',
+            'lines 283-305',
+            'lines 1-23',
+            'lines 24-46',
+            'lines 24-46',
+        ]
+    )
+    assert decision[0].approved is False
+    assert person.text.splitlines()[-1] == snapshot("✗ ada denied delete: delete(path='notes.txt', force=False)")
+
+
+def test_what_is_remembered_is_listed_and_revoked() -> None:
+    memory = ApprovalMemory()
+    for number in range(11):
+        request = ApprovalRequest(tool_name='delete', args={'path': f'{number}'}, session_id='s')
+        memory.store(request, ApprovalDecision(approved=True, remember='session', decided_by='ada'))
+    press = 'Press a number'
+
+    decide((Q, 'l'), (press, 'm'), (press, '2'), (press, 'm'), (press, '1'), (press, '\x1b'), (Q, 'n'), memory=memory)
+
+    assert [approval.label for approval in memory.list_approvals()] == [
+        f"delete(path='{number}')" for number in range(1, 10)
+    ]
+
+
+def test_revoking_the_last_goes_back_to_the_question() -> None:
+    memory = ApprovalMemory()
+    memory.store(REQUEST, ApprovalDecision(approved=True, remember='session'))
+
+    _, person = ask(REQUEST, steps=[(Q, 'l'), ('Press a number', '1'), (Q, 'l'), (Q, 'n')], memory=memory)
+
+    assert len(memory) == 0
+    assert b'Nothing is remembered.' in person.sent
+
+
+def test_a_list_that_cannot_be_trusted_is_no_list() -> None:
+    class Broken(ApprovalMemory):
+        def list_approvals(self) -> list:
+            raise StoreError('f', 'it is corrupt')
+
+    _, person = ask(REQUEST, steps=[(Q, 'l'), (Q, 'n')], memory=Broken())
+
+    assert b'it is corrupt' in person.sent
+
+
+def test_a_lasting_approval_is_marked(tmp_path) -> None:
+    from tool_approval.storage import FileApprovalStore
+
+    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', path=tmp_path / 'store' / 'approvals.json'))
+    (tmp_path / 'project').mkdir()
+    memory.store(REQUEST, ApprovalDecision(approved=True, remember='always', decided_by='ada'))
+    memory.store(REQUEST, ApprovalDecision(approved=True, remember='session', decided_by='ada'))
+    listed: list[str] = []
+
+    def look(person: Person) -> None:
+        listed.append(person.text)
+        os.write(person.master, b'\x1b')
+
+    decide((Q, 'l'), ('Press a number', look), (Q, 'n'), memory=memory)
+
+    assert [line.strip() for line in listed[0].splitlines() if 'by ada' in line] == snapshot(
+        [
+            "1  session  delete: delete(path='notes.txt', force=False), by ada",
+            "2  always  delete: delete(path='notes.txt', force=False), by ada",
+        ]
+    )
+
+
+EDITOR = 'import sys, pathlib; file = pathlib.Path(sys.argv[-1]); text = file.read_text(); '
+
+
+def editor(action: str) -> str:
+    return f'{sys.executable} -c "{EDITOR}{action}"'
+
+
+def test_changed_arguments_need_an_approval_of_their_own_and_are_never_remembered() -> None:
+    replace = editor("file.write_text(text.replace('notes.txt', 'old.txt'))")
+
+    decisions, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 's'), (Q, 'y')], VISUAL=replace)
+
+    assert decisions == [
+        ApprovalDecision(approved=True, override_args={'path': 'old.txt', 'force': False}, decided_by='ada')
+    ]
+    assert 'old.txt' in person.text
+    assert person.text.splitlines()[-1] == snapshot(
+        "✓ ada changed and approved delete: delete(path='old.txt', force=False)"
+    )
+
+
+def test_changed_arguments_can_be_denied() -> None:
+    replace = editor("file.write_text(text.replace('notes.txt', 'old.txt'))")
+
+    assert decide((Q, 'e'), (Q, 'n'), EDITOR=replace).override_args is None
+
+
+@pytest.mark.parametrize(
+    ('action', 'hint'),
+    [
+        ('pass', 'Nothing was changed.'),
+        ("file.write_text('')", 'Nothing was changed.'),
+        ('sys.exit(3)', 'Nothing was changed: the editor ended with status 3.'),
+        ('file.unlink()', 'Nothing was changed: the edited file cannot be read'),
+        ("file.write_bytes(b'\\xff')", 'Nothing was changed: the edited file cannot be read'),
+    ],
+)
+def test_an_editor_that_changes_nothing_or_fails_leads_back(action: str, hint: str) -> None:
+    decisions, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 'y')], EDITOR=editor(action))
+
+    assert decisions == [ApprovalDecision(approved=True, decided_by='ada')]
+    assert hint in person.sent.decode()
+
+
+def test_an_editor_that_does_not_exist_leads_back() -> None:
+    _, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 'n')], EDITOR='/nonexistent/editor')
+
+    assert b'Nothing was changed: the editor cannot be started (FileNotFoundError)' in person.sent
+
+
+def test_what_cannot_be_read_is_edited_again() -> None:
+    action = "file.write_text('path: [' if '[' not in text else 'path: other')"
+
+    decision = decide((Q, 'e'), ('Press e', 'e'), (Q, 'y'), EDITOR=editor(action))
+
+    assert decision.override_args == {'path': 'other'}
+
+
+def test_what_cannot_be_read_is_dropped() -> None:
+    _, person = ask(
+        REQUEST, steps=[(Q, 'e'), ('Press e', '\x1b'), (Q, 'y')], EDITOR=editor("file.write_text('path: *a')")
+    )
+
+    assert b'an alias is not allowed in line 1' in person.sent
+
+
+def test_a_change_that_is_taken_back_leaves_the_request_as_it_was() -> None:
+    action = "file.write_text(text.replace('old', 'notes') if 'old' in text else text.replace('notes', 'old'))"
+
+    decision = decide((Q, 'e'), (Q, 'e'), (Q, 's'), EDITOR=editor(action))
+
+    assert decision == ApprovalDecision(approved=True, remember='session', decided_by='ada')
+
+
+def test_the_file_is_private_and_gone_afterwards(tmp_path) -> None:
+    told = tmp_path / 'told'
+    action = f"import os, stat; pathlib.Path('{told}').write_text(f'{{file}} {{file.stat().st_mode & 511:o}} {{file.parent.stat().st_mode & 511:o}}')"
+
+    decide((Q, 'e'), (Q, 'n'), EDITOR=editor(action.replace('"', "'")))
+
+    name, *modes = told.read_text().split()
+    assert modes == ['600', '700']
+    assert not os.path.exists(os.path.dirname(name))
+
+
+def test_without_an_editor_each_argument_is_edited_in_a_line() -> None:
+    decision = decide(
+        (Q, 'e'),
+        ('path: "notes.txt"', '\x15'),
+        ('path: ', 'old'),
+        ('path: old', '\r'),
+        ('path: old', '\x15"old"'),
+        ('path: "old"', '\r'),
+        ('force: false', '\r'),
+        (Q, 'y'),
+    )
+
+    assert decision.override_args == {'path': 'old', 'force': False}
+
+
+def test_without_an_editor_the_person_can_go_back() -> None:
+    assert decide((Q, 'e'), ('path: ', '\x1b'), (Q, 'y')).override_args is None
+
+
+def test_what_is_too_long_for_a_line_stays_as_it_is() -> None:
+    request = ApprovalRequest(tool_name='delete', args={'path': 'x' * 30_000})
+
+    _, person = ask(request, steps=[(Q, 'e'), (Q, 'n')])
+
+    assert b'Nothing was changed.' in person.sent
+
+
+def test_what_is_nested_too_deeply_is_not_edited() -> None:
+    deep: list = []
+    for _ in range(3000):
+        deep = [deep]
+
+    request = ApprovalRequest(tool_name='delete', args={'path': deep})
+
+    _, person = ask(request, steps=[(Q, 'e'), (Q, 'n')], EDITOR=editor('pass'))
+
+    assert b'cannot be edited' in person.sent
+
+
+@pytest.mark.parametrize('value', [b'x', float('nan'), {1: 2}])
+def test_what_is_no_json_is_not_edited(value: object) -> None:
+    request = ApprovalRequest(tool_name='delete', args={'path': value}, description='d')
+
+    _, person = ask(request, steps=[(Q, 'e'), (Q, 'n')], EDITOR=editor('pass'))
+
+    assert b'These arguments cannot be edited.' in person.sent
+
+
+@pytest.mark.parametrize('name', ['VISUAL', 'EDITOR'])
+def test_an_editor_with_a_quote_that_does_not_end_is_none(name: str) -> None:
+    assert decide((Q, 'e'), ('path: ', '\x1b'), (Q, 'n'), **{name: "vi '"}).approved is False
+
+
+def test_an_editor_that_stops_is_continued() -> None:
+    stop = editor(
+        "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); file.write_text(text.replace('notes', 'old'))"
+    )
+
+    assert decide((Q, 'e'), (Q, 'y'), EDITOR=stop).override_args == {'path': 'old.txt', 'force': False}
+
+
+def test_what_was_changed_is_shown_with_the_changed_request() -> None:
+    replace = editor("file.write_text(text.replace('notes.txt', 'old.txt'))")
+
+    _, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 'n')], EDITOR=replace)
+
+    assert '│ you have changed:\n│ - path: "notes.txt"\n│ + path: "old.txt"\n' in person.text
+
+
+def test_a_terminal_that_another_program_changed_is_asked_on_again() -> None:
+    def change(person: Person) -> None:
+        termios.tcsetattr(person.slave, termios.TCSANOW, person.before)
+
+    decisions, person = ask(REQUEST, steps=[(Q, change), (Q, 'n')])
+
+    assert decisions[0].approved is False
+    assert person.text.count('╭─ delete') == 2
+
+
+def test_a_hidden_argument_is_not_shown_and_stays() -> None:
+    request = ApprovalRequest(tool_name='delete', args={'path': 'a', 'token': 'hunter2'}, payload={'path': 'a'})
+
+    decisions, person = ask(request, steps=[(Q, 'e'), ('path: "a"', '\x15"b"\r'), ('path: "b"', '\r'), (Q, 'y')])
+
+    assert decisions[0].override_args == {'path': 'b', 'token': 'hunter2'}
+    assert b'hunter2' not in person.sent
+
+
+def test_a_resized_terminal_is_asked_again() -> None:
+    decisions, person = ask(REQUEST, steps=[(Q, lambda person: person.resize(50, 30)), (Q, 'y')])
+
+    assert decisions[0].approved is True
+    assert '╭─ delete ' + '─' * 39 in person.text
+
+
+def test_a_pager_follows_the_size_of_the_terminal() -> None:
+    def enlarge(person: Person) -> None:
+        person.resize(80, 30)
+
+    decisions, _ = ask(LONG, steps=[(Q, 'v'), ('lines 1-23', enlarge), ('lines 1-29', 'q'), (Q, 'n')], lines=24)
+
+    assert decisions[0].approved is False

@@ -1,0 +1,253 @@
+"""What is written before an answer is read, checked as text and on an emulated screen."""
+
+import re
+
+import pytest
+import wcwidth
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tool_approval.request import LineageEntry, RememberOption
+from tool_approval.ui.terminal import KEYS, offered_keys, remember_choices, render_request, render_whole
+
+from tests.corpus.terminal import CASES, FORBIDDEN, SGR, check, same_looks, screen_rows, unquoted
+from tool_approval import ApprovalPresentation, ApprovalRequest
+
+HOSTILE = st.text(
+    st.one_of(
+        st.characters(),
+        st.characters(max_codepoint=0x7E),
+        st.sampled_from('\x1b\x9b\r\n\t\x00\u200b\u202e\u0336\u0301\u3164\U000e0041\ud800\u65e5\u0430<U+│┊↪╰⇥ '),
+    ),
+    max_size=60,
+)
+VALUES = st.recursive(
+    st.one_of(HOSTILE, st.integers(), st.floats(), st.booleans(), st.none()),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(HOSTILE, inner, max_size=4)),
+    max_leaves=8,
+)
+PRESENTATIONS = st.builds(
+    ApprovalPresentation,
+    type=st.sampled_from(['text', 'diff', 'file_content', 'command', 'structured']),
+    content=HOSTILE,
+    language=st.none() | HOSTILE,
+    metadata=st.dictionaries(st.sampled_from(['cwd', 'path', 'full_content', 'is_new', 'is_summary']), HOSTILE),
+)
+REQUESTS = st.builds(
+    ApprovalRequest,
+    tool_name=HOSTILE,
+    args=st.dictionaries(HOSTILE, VALUES, max_size=4),
+    description=HOSTILE,
+    reason=st.none() | HOSTILE,
+    group_id=st.none() | HOSTILE,
+    presentation=st.none() | PRESENTATIONS,
+    metadata=st.fixed_dictionaries({}, optional={'caller': HOSTILE, 'toolset_id': HOSTILE, 'position': st.integers()}),
+    lineage=st.lists(
+        st.builds(
+            LineageEntry, agent_name=st.none() | HOSTILE, run_id=HOSTILE, tool_name=HOSTILE, tool_call_id=HOSTILE
+        ),
+        max_size=2,
+    ).map(tuple),
+    remember_options=st.builds(RememberOption, kind=st.just('wide'), label=HOSTILE, payload=st.just({'x': 1})).map(
+        lambda option: (option,)
+    ),
+)
+
+
+def command(text: str, **fields) -> ApprovalRequest:
+    presentation = ApprovalPresentation(type='command', content=text, metadata={'cwd': '/home/me'})
+    return ApprovalRequest(tool_name='run_shell', args={'command': text}, presentation=presentation, **fields)
+
+
+@pytest.mark.parametrize('case', CASES, ids=lambda case: case['id'])
+def test_a_sample_attack_is_drawn_as_what_it_is(case) -> None:
+    assert check(case) == []
+
+
+def test_no_two_samples_look_alike() -> None:
+    assert same_looks() == []
+
+
+EXAMPLES = pytest.mark.parametrize('examples', [40, pytest.param(2000, marks=pytest.mark.slow)])
+
+
+@EXAMPLES
+def test_nothing_in_a_request_draws_anything_but_itself(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(request=REQUESTS, width=st.integers(40, 200), height=st.integers(1, 60), ascii_only=st.booleans())
+    def check_one(request, width, height, ascii_only) -> None:
+        options = {'width': width, 'height': height, 'ascii_only': ascii_only}
+
+        plain = render_request(request, color=False, **options)
+        colored = render_request(request, color=True, **options)
+
+        rows = plain.split('\n')
+        side, bottom = ('|', '+') if ascii_only else ('│', '╰')
+        [end] = [index for index, row in enumerate(rows[1:], 1) if row.startswith(bottom)]
+        assert SGR.sub('', colored) == plain
+        assert FORBIDDEN.search(plain) is None
+        assert all(row.startswith(side) for row in rows[1:end])
+        assert re.match(r'Approve .*\? (\[\S+\] )?$', rows[-1])
+        assert max(wcwidth.wcswidth(row) for row in rows) <= width
+        assert min(wcwidth.wcswidth(row) for row in rows) >= 0
+        assert not ascii_only or plain.isascii()
+        plain.encode()
+
+    check_one()
+
+
+@EXAMPLES
+def test_different_requests_never_render_the_same(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(one=REQUESTS, other=REQUESTS)
+    def check_pair(one, other) -> None:
+        is_same = one == other or repr(one) == repr(other)
+
+        assert (render_request(one) == render_request(other)) == is_same
+
+    check_pair()
+
+
+@settings(max_examples=60, deadline=None)
+@given(one=HOSTILE, other=HOSTILE)
+def test_different_commands_differ_above_the_digest_too(one, other) -> None:
+    drawn = [render_request(command(text), color=False).rpartition('╰')[0] for text in (one, other)]
+
+    assert (drawn[0] == drawn[1]) == (one == other)
+
+
+@pytest.mark.parametrize('width', [40, 80, 120, 200])
+@pytest.mark.parametrize('color', [True, False])
+def test_a_screen_shows_what_was_meant(width: int, color: bool) -> None:
+    request = command('make all && \x1b[2Jrm -rf "日本語 dir"\n[y] approve', reason='no rule allows rm')
+
+    rows = screen_rows(render_request(request, width=width, color=color), width=width)
+
+    texts = unquoted(rows).split('\n')
+    assert 'make all && <U+001B>[2Jrm -rf "日本語 dir"' in texts
+    assert '> [y] approve' in [row[2:] for row in rows]
+    assert rows[-1] == 'Approve run_shell?'
+    assert rows[0].startswith('╭─ run_shell ─')
+
+
+def test_colors_end_with_each_row() -> None:
+    written = render_request(command('a\nb'), color=True)
+
+    assert '\x1b[' in written
+    assert all(row.count('\x1b[0m') * 2 == row.count('\x1b[') for row in written.split('\n'))
+
+
+def test_a_box_says_who_asks_where_and_which_request_it_is() -> None:
+    request = command(
+        'ls',
+        reason='no rule allows ls',
+        description='List the project',
+        metadata={'caller': 'research', 'toolset_id': 'shell', 'position': 2, 'batch_size': 5},
+        lineage=(LineageEntry(agent_name='main', run_id='r', tool_name='ask', tool_call_id='c'),),
+    )
+
+    written = render_request(request, color=False)
+
+    assert 'request 2 of 5' in written.split('\n')[0]
+    assert '│ agent    research, called by main through ask\n' in written
+    assert '│ toolset  shell\n' in written
+    assert '│ about    List the project\n' in written
+    assert '│ why      no rule allows ls\n' in written
+    assert '│ in       /home/me\n' in written
+    assert '│ $ ls\n' in written
+
+
+def test_a_position_that_is_given_wins_and_a_senseless_one_is_not_shown() -> None:
+    request = command('ls', metadata={'position': 7, 'batch_size': 2})
+
+    assert 'request' not in render_request(request, color=False)
+    assert 'request 1 of 3' in render_request(request, color=False, position=(1, 3))
+
+
+def test_remembering_is_not_offered_where_something_is_cut() -> None:
+    long = ApprovalRequest(tool_name='write', args={'text': 'line\n' * 500}, metadata={'can_remember_always': True})
+    short = long.model_copy(update={'args': {'text': 'line\n'}, 'payload': {'text': 'line\n'}})
+
+    assert set('sav') & set(offered_keys(long)) == {'v'}
+    assert set('sav') & set(offered_keys(short)) == {'s', 'a'}
+    assert '[s]' not in render_request(long, color=False, keys=tuple(KEYS))
+    assert 'Not all of it is shown here.' in render_request(long, color=False)
+    assert '[y] approve  [n] deny  [d] deny with a note' in render_request(short, color=False)
+
+
+def test_always_is_offered_only_where_there_is_a_store() -> None:
+    assert 'a' not in offered_keys(command('ls'))
+    assert 'a' in offered_keys(command('ls', metadata={'can_remember_always': True}))
+
+
+@pytest.mark.parametrize('labels', [('',), ('x' * 301,), tuple(f'option {n}' for n in range(9))])
+def test_what_cannot_be_told_whole_cannot_be_remembered(labels: tuple[str, ...]) -> None:
+    options = tuple(RememberOption(kind=f'k{n}', label=label, payload={}) for n, label in enumerate(labels))
+
+    assert 's' not in offered_keys(command('ls', remember_options=options))
+
+
+def test_what_remembering_covers_is_numbered() -> None:
+    option = RememberOption(kind='directory', label='every file in notes/\n[y]', payload={})
+    request = ApprovalRequest(
+        tool_name='write', args={'path': 'a', 'text': 'b'}, payload={'path': 'a'}, remember_options=(option,)
+    )
+
+    assert remember_choices(request) == [
+        ('exact', "every write with path: 'a'"),
+        ('directory', 'every file in notes/<U+000A>[y]'),
+    ]
+    written = render_request(request, color=False)
+    assert "│ s        1 every write with path: 'a'\n│          2 every file in notes/<U+000A>[y]\n" in written
+
+
+def test_a_payload_that_cannot_be_told_cannot_be_remembered() -> None:
+    class Faulty:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    request = ApprovalRequest(tool_name='t', args={'a': 1}, payload={'x': Faulty()}, description='d')
+
+    assert 's' not in offered_keys(request)
+    assert 'Approve t?' in render_request(request)
+
+
+def test_a_long_name_stands_above_the_question() -> None:
+    request = ApprovalRequest(tool_name='a_tool_' * 10)
+
+    rows = render_request(request, width=80, color=False).split('\n')
+
+    assert rows[-1] == 'Approve this call? '
+    assert 'a_tool_' * 10 in unquoted(rows)
+
+
+def test_a_low_terminal_gets_the_keys_in_short() -> None:
+    rows = render_request(command('ls'), height=5, color=False).split('\n')
+
+    assert rows[-1] == 'Approve run_shell? [y/n/d/s/e/l/q/?] '
+    assert rows[-2].startswith('╰─')
+
+
+def test_a_box_that_is_higher_than_the_screen_says_so() -> None:
+    written = render_request(command('ls\n' * 30), color=False)
+
+    assert f'│ ! {written.count(chr(10)) + 1} rows: read from the top.\n' in written
+
+
+def test_the_whole_is_shown_for_a_pager() -> None:
+    request = ApprovalRequest(tool_name='write', args={'text': ''.join(f'line {n}\n' for n in range(1000))})
+
+    written = render_whole(request, color=False)
+
+    assert 'line 500' in written
+    assert 'line 500' not in render_request(request, color=False)
+    assert 'more line' not in written
+
+
+def test_signs_of_a_diff_stay_where_its_lines_are_broken() -> None:
+    diff = f'--- a\n+++ a\n@@ -1 +1 @@\n-{"x" * 50}\n+{"y" * 50}\n'
+    presentation = ApprovalPresentation(type='diff', content=diff)
+    request = ApprovalRequest(tool_name='edit', presentation=presentation)
+
+    written = render_request(request, width=40, color=False)
+
+    assert f'│ 1 - {"x" * 34}\n│   -↪{"x" * 16}\n│ 1 + {"y" * 34}\n│   +↪{"y" * 16}\n' in written

@@ -1,0 +1,215 @@
+import asyncio
+import io
+import os
+import pwd
+import signal
+import sys
+import threading
+
+import pytest
+from tool_approval.testing import check_ui
+from tool_approval.ui.terminal.terminal_ui import TerminalUI
+
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest
+
+from .person import Person, ask, make_ui
+
+REQUEST = ApprovalRequest(tool_name='delete', args={'path': 'notes.txt'})
+Q = 'Approve delete? '
+
+
+@pytest.mark.parametrize(
+    'environment', [{}, *(pytest.param(each, marks=pytest.mark.slow) for each in ({'NO_COLOR': '1'}, {'TERM': 'dumb'}))]
+)
+def test_it_passes_the_conformance_suite(environment: dict[str, str]) -> None:
+    people: list[Person] = []
+
+    def person_who(approves: bool) -> TerminalUI:
+        key = 'y' if approves else 'n'
+        person = Person([('Approve ', key)])
+        people.append(person.__enter__())
+        person.also([('Go on? ', 'o'), ('Approve ', key), ('Approve ', key)])
+        return make_ui(person, **environment)
+
+    try:
+        asyncio.run(check_ui(person_who, timeout_s=30))
+    finally:
+        for person in people:
+            person.__exit__()
+
+
+def test_without_a_terminal_everything_is_denied_and_a_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    ui = TerminalUI(device='/nonexistent')
+    request = REQUEST.model_copy(update={'description': 'a\x1b[2Jb'})
+
+    [decision] = asyncio.run(ApprovalController(ui=ui).request_approvals([request]))
+
+    assert (decision.approved, decision.decided_by) == (False, 'ui')
+    assert decision.note == (
+        'Nobody could be asked, so the call was denied: there is no terminal (No such file or directory).'
+    )
+    assert capsys.readouterr().err == f'Denied delete: a<U+001B>[2Jb. {decision.note}\n'
+
+
+def test_what_is_no_terminal_is_not_asked_on(tmp_path) -> None:
+    (tmp_path / 'file').write_text('y\n')
+
+    decision = asyncio.run(TerminalUI(device=str(tmp_path / 'file')).choose(REQUEST, mode='interactive'))
+
+    assert 'is no terminal' in decision.note
+
+
+@pytest.mark.parametrize('stream', [None, io.StringIO()])
+def test_standard_streams_may_be_closed(stream: io.StringIO | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr(sys, 'stdout', stream)
+    monkeypatch.setattr(sys, 'stderr', stream)
+
+    decision = asyncio.run(TerminalUI(device='/nonexistent').choose(REQUEST, mode='interactive'))
+
+    assert decision.approved is False
+
+
+def test_the_person_is_the_user_of_the_machine() -> None:
+    with Person([(Q, 'y')]) as person:
+        ui = TerminalUI(device=person.device, environment={}, quiet_s=0)
+        decision = asyncio.run(ui.choose(REQUEST, mode='interactive'))
+
+    assert decision.decided_by == pwd.getpwuid(os.getuid()).pw_name
+
+
+def test_a_user_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, 'getpwuid', unknown)
+    with Person([(Q, 'y')]) as person:
+        ui = TerminalUI(device=person.device, environment={}, quiet_s=0)
+        decision = asyncio.run(ui.choose(REQUEST, mode='interactive'))
+
+    assert decision.decided_by == f'user {os.getuid()}'
+
+
+def test_a_terminal_that_is_closed_while_it_asks_denies() -> None:
+    with Person([(Q, Person.hang_up)]) as person:
+        decision = asyncio.run(make_ui(person).choose(REQUEST, mode='interactive'))
+
+    assert (decision.approved, decision.decided_by) == (False, 'ui')
+    assert decision.note == 'Nobody could be asked any more, so the call was denied: the terminal was closed.'
+
+
+@pytest.mark.parametrize(
+    'steps', [[(Q, '')], [(Q, 'd'), ('Note: ', '')], [(Q, 'e'), ('path: ', '')], [(Q, 'l'), (Q, '')]]
+)
+def test_a_question_that_nobody_waits_for_is_withdrawn(steps: list) -> None:
+    async def main() -> None:
+        reached = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        steps[-1] = (steps[-1][0], lambda person: loop.call_soon_threadsafe(reached.set))
+        with Person(steps) as person:
+            asking = asyncio.create_task(make_ui(person).choose(REQUEST, mode='interactive'))
+            await reached.wait()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            person.assert_done()
+        assert 'ada was not waited for any longer; denied delete' in person.text
+        assert not any(thread.name == 'tool-approval-ui' for thread in threading.enumerate())
+
+    asyncio.run(main())
+
+
+def test_an_editor_is_ended_with_its_question(tmp_path) -> None:
+    started = tmp_path / 'started'
+    os.mkfifo(started)
+    editor = f"{sys.executable} -c \"import sys, time; open({str(started)!r}, 'w').write(str(__import__('os').getpid())); time.sleep(600)\""
+
+    async def main() -> int:
+        with Person([(Q, 'e')]) as person:
+            asking = asyncio.create_task(make_ui(person, EDITOR=editor).choose(REQUEST, mode='interactive'))
+            pid = int(await asyncio.to_thread(started.read_text))
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            person.assert_done()
+        return pid
+
+    pid = asyncio.run(main())
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_an_editor_that_does_not_want_to_end_is_killed(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('tool_approval.ui.terminal.editor.PATIENCE_S', 0.01)
+    started = tmp_path / 'started'
+    os.mkfifo(started)
+    code = (
+        'import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); '
+        f"open('{started}', 'w').write(str(os.getpid())); time.sleep(600)"
+    )
+
+    async def main() -> int:
+        with Person([(Q, 'e')]) as person:
+            asking = asyncio.create_task(
+                make_ui(person, EDITOR=f'{sys.executable} -c "{code}"').choose(REQUEST, mode='interactive')
+            )
+            pid = int(await asyncio.to_thread(started.read_text))
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            person.assert_done()
+        return pid
+
+    pid = asyncio.run(main())
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.parametrize('groups_responses', [False, True])
+def test_all_calls_of_a_response_can_be_one_question(groups_responses: bool) -> None:
+    requests = [REQUEST, REQUEST.model_copy(update={'args': {'path': 'other.txt'}})]
+    steps = [('Approve all 2? ', 'A'), ('Approve all 2? Press A', 'A')] if groups_responses else [(Q, 'y'), (Q, 'y')]
+
+    with Person(steps) as person:
+        ui = TerminalUI(
+            device=person.device, environment={'TERM': 'xterm'}, quiet_s=0, groups_responses=groups_responses
+        )
+        decisions = asyncio.run(ApprovalController(ui=ui).request_approvals(requests))
+        person.assert_done()
+
+    assert [decision.approved for decision in decisions] == [True, True]
+
+
+def test_in_another_thread_it_asks_too() -> None:
+    decisions: list[ApprovalDecision] = []
+
+    def work() -> None:
+        decisions.extend(ask(REQUEST, steps=[(Q, 'y')])[0])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+    assert decisions[0].approved is True
+
+
+def test_signals_are_handled_as_before_afterwards() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)]
+
+    ask(REQUEST, steps=[(Q, 'y')])
+
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)] == before
+
+
+def test_two_runs_ask_one_after_the_other() -> None:
+    async def main(ui: TerminalUI) -> list[ApprovalDecision]:
+        controllers = [ApprovalController(ui=ui), ApprovalController(ui=ui)]
+        return await asyncio.gather(*(controller.request_approval(REQUEST) for controller in controllers))
+
+    with Person([(Q, 'y'), (Q, 'n')]) as person:
+        decisions = asyncio.run(main(make_ui(person)))
+
+    assert [decision.approved for decision in decisions] == [True, False]

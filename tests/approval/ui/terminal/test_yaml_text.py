@@ -1,0 +1,96 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tool_approval.canonical import canonical_json
+from tool_approval.ui.terminal.editing import UnreadableEdit, as_text, is_yaml, read_text, read_value
+from tool_approval.ui.terminal.yaml_text import LONGEST, NotYaml, dump, load
+
+texts = st.text(st.characters(exclude_categories=['Cs']), max_size=20) | st.sampled_from(
+    [
+        'yes',
+        'no',
+        'on',
+        '12:30',
+        '2026-01-02',
+        '010',
+        '1_000',
+        '~',
+        'null',
+        'true',
+        '<<',
+        '=',
+        '# a',
+        'a\nb\n',
+        ' a',
+        '',
+    ]
+)
+values = st.recursive(
+    texts | st.booleans() | st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(texts, values, max_size=4))
+def test_what_is_edited_without_a_change_is_the_same(args: dict[str, Any]) -> None:
+    text = as_text('tool', args)
+
+    read = read_text(text, as_yaml=is_yaml(args))
+
+    assert canonical_json(read if read is not None else {}) == canonical_json(args)
+
+
+def test_no_line_of_the_model_stands_where_an_editor_looks_for_settings() -> None:
+    args = {'a': '# vim: set x\n' * 30}
+
+    lines = as_text('tool', args).splitlines()
+
+    assert not any('vim:' in line for line in [*lines[:5], *lines[-5:]])
+
+
+@pytest.mark.parametrize(
+    ('text', 'problem'),
+    [
+        ('a: *b', 'an alias is not allowed in line 1'),
+        ('a: &b c', 'an anchor or a tag is not allowed in line 1'),
+        ('a: !!int "1"', 'an anchor or a tag is not allowed in line 1'),
+        ('a: 1\na: 2', 'a name that stands there twice in line 2'),
+        ('1: a', 'a name that is no text; put it in quotes in line 1'),
+        ('[a]: b', 'a name that is no text; put it in quotes in line 1'),
+        ('- a', 'it is no list of names with values'),
+        ('a: \x00', 'it has a character or a number that is not allowed'),
+        ('a: ' + '9' * 5000, 'it has a character or a number that is not allowed'),
+        ('[' * 1000, 'nested too deeply'),
+        ('a' * (LONGEST + 1), f'longer than {LONGEST} characters'),
+    ],
+)
+def test_what_means_more_than_it_says_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(NotYaml) as raised:
+        load(text)
+
+    assert str(raised.value) == problem
+
+
+def test_numbers_that_json_lacks_are_refused() -> None:
+    with pytest.raises(UnreadableEdit):
+        read_text('a: 1e999', as_yaml=True)
+
+
+@pytest.mark.parametrize('text', ['', 'x', '1, "b": 2', '1}', 'NaN', '"\ud800"'])
+def test_what_is_no_json_value_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableEdit):
+        read_value(text)
+
+
+def test_a_json_value_is_read() -> None:
+    assert read_value('{"a": [1, null]}') == {'a': [1, None]}
+
+
+def test_what_an_editor_would_obey_or_hide_is_an_escape() -> None:
+    text = dump({'path': 'a\u200bb'})
+
+    assert text.isascii()
+    assert load(text) == {'path': 'a\u200bb'}

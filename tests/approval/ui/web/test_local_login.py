@@ -1,0 +1,59 @@
+from tool_approval.ui.web import Limits, LocalLogin
+from tool_approval.ui.web.limits import RateLimit
+from tool_approval.ui.web.local_login import SESSION_S, TICKET_S
+
+from .parts import ADA, BOB
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class FakeRequest:
+    def __init__(self, session):
+        self.cookies = {} if session is None else {'tool_approval': session}
+
+
+def test_a_link_that_was_not_opened_in_time_is_worth_nothing():
+    clock = Clock()
+    login = LocalLogin(clock)
+    early, late = login.ticket(ADA), login.ticket(BOB)
+
+    clock.now = TICKET_S - 1
+    session = login.redeem(early)
+    clock.now = TICKET_S
+
+    assert login(FakeRequest(session)) == ADA
+    assert login.redeem(late) is None
+
+
+def test_a_session_ends_by_itself():
+    clock = Clock()
+    login = LocalLogin(clock)
+    session = login.redeem(login.ticket(ADA))
+    clock.now = SESSION_S
+
+    before = login(FakeRequest(session))
+    login.redeem(login.ticket(BOB))
+
+    assert before is None
+    assert login(FakeRequest(session)) is None
+
+
+def test_nobody_is_let_in_without_a_session():
+    login = LocalLogin()
+    ticket = login.ticket(ADA)
+
+    assert [login(FakeRequest(each)) for each in (None, '', 'x', ticket)] == [None] * 4
+
+
+def test_a_limit_forgets_whoever_was_not_heard_of_for_longest(monkeypatch):
+    from tool_approval.ui.web import limits
+
+    monkeypatch.setattr(limits, '_MOST_CLIENTS', 2)
+    rate = RateLimit(Limits(burst=1), Clock())
+
+    assert [rate.takes(client) for client in ('a', 'b', 'b', 'c', 'b', 'a')] == [True, True, False, True, False, True]

@@ -1,0 +1,457 @@
+"""The pages without script: what they show, and what their forms do."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+
+import pytest
+from tool_approval.inbox import ApproverRule
+from tool_approval.ui.web.listing import AT_ONCE
+from tool_approval.ui.web.page_routes import HISTORY_AT_ONCE
+
+from tests.approval.parts import request_for
+from tool_approval import ApprovalPresentation, ApprovalRequest, LineageEntry, RememberOption
+
+from .parts import ADA, error_of, text_of
+
+HOSTILE = '</textarea></script><script>alert(1)</script>"\'><img src=x onerror=alert(2)><!--{{7*7}}$base &lt;b&gt;'
+
+
+def shown(desk, path='/', status=200):
+    response = desk.client.get(path)
+    assert response.status_code == status
+    return text_of(response.text)
+
+
+def test_an_empty_page_says_so(desk):
+    assert 'Nothing waits for an answer.' in shown(desk)
+
+
+def test_a_request_is_shown_as_the_terminal_shows_it(desk):
+    shell = ApprovalPresentation(type='command', content='ls\ncat b', metadata={'cwd': '/srv'})
+    desk.post(request_for('a', presentation=shell, reason='No rule matches.', run_id='r1', metadata={'caller': 'bot'}))
+
+    page = shown(desk)
+
+    assert 'agent bot why No rule matches. in /srv run r1 $ ls > cat b arguments: │ path: "a"' in page
+
+
+def test_lines_of_a_diff_say_by_words_too_what_they_are(desk):
+    diff = ApprovalPresentation(type='diff', content='@@ -1,2 +1,2 @@\n a\n-b\n+c\n')
+    desk.post(request_for(presentation=diff))
+
+    page = desk.client.get('/').text
+
+    assert '@@ -1,2 +1,2 @@ 1 │ a 2 − removed: b 2 + added: c' in text_of(page)
+    assert 'class="row removed"' in page
+    assert 'class="row added"' in page
+
+
+@pytest.mark.parametrize('path', ['/', '/one', '/one?whole=1', '/one/edit', '/history'])
+def test_no_field_of_a_request_becomes_markup(desk, path):
+    level = LineageEntry(agent_name=HOSTILE, run_id=HOSTILE, tool_name=HOSTILE, tool_call_id=HOSTILE)
+    for kind in ('text', 'diff', 'file_content', 'command', 'structured'):
+        facts = {'path': HOSTILE, 'cwd': HOSTILE, HOSTILE: HOSTILE}
+        entry = desk.post(
+            ApprovalRequest(
+                tool_name=HOSTILE,
+                args={HOSTILE: HOSTILE, 'b': [HOSTILE, {'c': HOSTILE}]},
+                description=HOSTILE,
+                presentation=ApprovalPresentation(type=kind, content=HOSTILE, language=HOSTILE, metadata=facts),
+                group_id=HOSTILE,
+                tool_call_id=HOSTILE,
+                run_id=HOSTILE,
+                session_id=HOSTILE,
+                reason=HOSTILE,
+                remember_options=(RememberOption(kind=HOSTILE, label=HOSTILE, payload={HOSTILE: HOSTILE}),),
+                metadata={'caller': HOSTILE, 'toolset_id': HOSTILE, 'batch_id': HOSTILE},
+                lineage=(level,),
+            )
+        )
+        if path == '/history':
+            desk.settle(
+                entry, by=ADA.model_copy(update={'id': HOSTILE}), note=HOSTILE, override_args={HOSTILE: HOSTILE}
+            )
+
+    page = desk.client.get(path.replace('/one', f'/requests/{entry.id}')).text
+
+    found = Tags()
+    found.feed(page)
+    assert 'alert(1)' in page
+    assert 'img' not in found.tags
+    assert found.tags.count('script') == 1
+    assert not [name for name, _ in found.attributes if name.startswith('on') or name == 'style']
+    assert all(value.startswith(('/', '#')) for name, value in found.attributes if name in ('href', 'src', 'action'))
+
+
+class Tags(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+
+
+def test_characters_that_hide_or_turn_are_shown_as_what_they_are(desk):
+    desk.post(request_for('a\u202etxt.exe\u200b', metadata={'caller': 'b\x1b[2Jot'}))
+
+    page = shown(desk)
+
+    assert not re.search('[\u202e\u200b\x1b]', page)
+    assert 'Warning: ' in page
+
+
+def test_what_is_long_is_cut_and_can_be_seen_whole_but_not_remembered(desk):
+    content = '\n'.join(f'line {number}' for number in range(500))
+    entry = desk.post(request_for(presentation=ApprovalPresentation(type='file_content', content=content)))
+
+    page, whole = shown(desk), shown(desk, f'/requests/{entry.id}?whole=1')
+
+    assert 'Not all of it is shown here. Show all of it' in page
+    assert 'line 250' not in page
+    assert 'line 250' in whole
+    assert 'remember' not in page + whole
+
+
+def test_a_request_shows_when_it_came_until_when_it_waits_and_which_of_several_it_is(desk):
+    entry = desk.post(
+        request_for(metadata={'position': 2, 'batch_size': 3}), expires_at=datetime.now(UTC) + timedelta(hours=1)
+    )
+
+    page = shown(desk)
+
+    assert f'request 2 of 3 asked at {entry.posted_at:%H:%M:%S} UTC waits until ' in page
+
+
+def test_a_request_without_facts_or_arguments_is_shown_without_them(desk):
+    desk.post(ApprovalRequest(tool_name='stop'))
+
+    page = desk.client.get('/').text
+
+    assert '<dl>' not in page
+    assert 'Edit arguments' not in page
+    assert '(no arguments)' in page
+
+
+def test_approving_answers_and_goes_back_to_the_list(desk):
+    entry = desk.post()
+
+    answered = desk.answer(entry)
+
+    assert (answered.status_code, answered.headers['location']) == (303, '/')
+    settled = desk.now(entry)
+    assert settled.state == 'approved'
+    assert settled.answer.by == ADA
+    assert 'Nothing waits' in shown(desk)
+
+
+def test_a_denial_carries_its_note_to_the_history(desk):
+    entry = desk.post()
+
+    desk.answer(entry, 'deny', note='Not <b>now</b>.\r\nAsk Ann.')
+
+    assert desk.now(entry).answer.decision.note == 'Not <b>now</b>.\nAsk Ann.'
+    assert 'Denied by ada at' in shown(desk, '/history')
+    assert 'Note: Not <b>now</b>. Ask Ann.' in shown(desk, '/history')
+
+
+def test_an_approval_for_the_session_covers_what_was_chosen(desk):
+    option = RememberOption(kind='folder', label='every file in notes/', payload={'folder': 'notes'})
+    request = request_for(remember_options=(option,))
+    entry = desk.post(request)
+
+    page = shown(desk)
+    desk.answer(entry, 'session', remember_option='folder')
+
+    assert 'Approve and remember It will cover exactly this call every file in notes/ Approve for this session' in page
+    decision = desk.now(entry).answer.decision
+    assert (decision.remember, decision.remember_option) == ('session', 'folder')
+    assert 'Approved for this session by ada' in shown(desk, '/history')
+
+
+def test_always_is_offered_where_there_is_a_store_for_it(desk):
+    entry = desk.post(request_for(metadata={'can_remember_always': True}))
+
+    page = shown(desk)
+    desk.answer(entry, 'always', remember_option='exact')
+
+    assert 'It will cover exactly this call. Approve for this session Approve always' in page
+    assert desk.now(entry).answer.decision.remember == 'always'
+
+
+@pytest.mark.parametrize(
+    'fields',
+    [
+        {'remember_options': (RememberOption(kind='x', label='y' * 301, payload={}),)},
+        {'remember_options': tuple(RememberOption(kind=f'k{n}', label='y', payload={}) for n in range(9))},
+        {'payload': {'path': 'x' * 400}},
+    ],
+)
+def test_nothing_is_remembered_of_which_nobody_sees_what_it_covers(desk, fields):
+    entry = desk.post(request_for('b', **fields))
+
+    refused = desk.answer(entry, 'session', remember_option='exact')
+
+    assert 'remember' not in shown(desk)
+    assert refused.status_code == 422
+    assert desk.now(entry).state == 'pending'
+
+
+def test_a_payload_that_leaves_arguments_out_is_told_with_what_it_covers(desk):
+    desk.post(request_for('b', payload={'folder': 'notes'}))
+    desk.post(request_for('b', payload={}))
+
+    page = shown(desk)
+
+    assert "It will cover every delete with folder: 'notes'." in page
+    assert 'It will cover every delete with any arguments.' in page
+
+
+def test_who_may_not_answer_is_told_so_and_finds_no_buttons(desk):
+    entry = desk.post(approvers=(ApproverRule(users=frozenset({'carol'})),))
+
+    page = desk.client.get('/').text
+    refused = desk.answer(entry)
+    editing = desk.client.get(f'/requests/{entry.id}/edit')
+
+    assert 'ada may not answer this: they are not listed.' in page
+    assert 'value="approve"' not in page
+    assert (refused.status_code, editing.status_code) == (403, 403)
+    assert desk.now(entry).state == 'pending'
+
+
+def test_edited_arguments_are_shown_again_and_only_then_approved(desk):
+    entry = desk.post(request_for('a'))
+
+    form = desk.client.get(f'/requests/{entry.id}/edit').text
+    preview = desk.form(f'/requests/{entry.id}/edit', {'args': '{"path": "b"}'})
+    state_before = desk.now(entry).state
+    again = desk.form(f'/requests/{entry.id}/edit?again=1', {'args': '{"path": "b"}'})
+    desk.answer(entry, args='{"path": "b"}')
+
+    assert '&quot;path&quot;: &quot;a&quot;' in form
+    assert 'You have changed the call. Nothing is approved yet. │ path: "b"' in text_of(preview.text)
+    assert '&quot;path&quot;: &quot;b&quot;' in again.text
+    assert state_before == 'pending'
+    assert desk.now(entry).answer.decision.override_args == {'path': 'b'}
+    assert 'Approved with changed arguments by ada' in shown(desk, '/history')
+    assert 'Changed arguments: │ path: "b"' in shown(desk, '/history')
+
+
+@pytest.mark.parametrize('text', ['{', '[]', '{"a": NaN}', '{"a": 1, "a": 2}', '{"a": "\\ud800"}', '"x"'])
+def test_what_is_no_arguments_can_be_corrected(desk, text):
+    entry = desk.post()
+
+    response = desk.form(f'/requests/{entry.id}/edit', {'args': text})
+    forced = desk.answer(entry, args=text)
+
+    assert (response.status_code, forced.status_code) == (422, 422)
+    assert 'That cannot be used: ' in text_of(response.text)
+    assert desk.now(entry).state == 'pending'
+
+
+def test_arguments_that_are_as_they_were_change_nothing(desk):
+    entry = desk.post(request_for('a'))
+
+    response = desk.form(f'/requests/{entry.id}/edit', {'args': '{"path":"a"}'})
+
+    assert 'The arguments are as they were.' in text_of(response.text)
+
+
+def test_an_argument_that_is_not_shown_is_kept_and_cannot_be_changed(desk):
+    entry = desk.post(ApprovalRequest(tool_name='login', args={'user': 'a', 'key': 's3cret'}, payload={'user': 'a'}))
+
+    form = desk.client.get(f'/requests/{entry.id}/edit').text
+    refused = desk.form(f'/requests/{entry.id}/edit', {'args': '{"key": "x"}'})
+    forced = desk.answer(entry, args='{"key": "x"}')
+    desk.answer(entry, args='{"user": "b"}')
+    history = desk.client.get('/history').text
+
+    assert 's3cret' not in form
+    assert (refused.status_code, forced.status_code) == (422, 422)
+    assert desk.now(entry).answer.decision.override_args == {'user': 'b', 'key': 's3cret'}
+    assert 's3cret' not in history
+
+
+def test_what_is_settled_cannot_be_edited(desk):
+    entry = desk.post()
+    desk.settle(entry)
+
+    response = desk.client.get(f'/requests/{entry.id}/edit')
+
+    assert response.status_code == 409
+    assert 'The request is no longer open. Approved by bob at' in text_of(response.text)
+
+
+def test_the_lineage_of_a_nested_request_is_shown(desk):
+    level = LineageEntry(agent_name='planner', run_id='r0', tool_name='delegate', tool_call_id='c')
+    entry = desk.post(request_for(lineage=(level,)))
+
+    assert 'How it came to this planner called delegate' in shown(desk, f'/requests/{entry.id}')
+
+
+def test_requests_of_one_response_are_answered_together(desk):
+    batch = [desk.post(request_for(name, run_id='r', metadata={'batch_id': 'b1'})) for name in 'xyz']
+    desk.post(request_for('other'))
+    items = [('item', f'{entry.id}.{entry.digest}') for entry in batch]
+
+    page = shown(desk)
+    desk.settle(batch[1], approved=False)
+    answered = text_of(desk.form('/answers', [*items, ('answer', 'approve')]).text)
+
+    assert 'These 3 requests above belong together. Note for the model, if you deny Approve all 3 Deny all 3' in page
+    assert [desk.now(entry).state for entry in batch] == ['approved', 'denied', 'approved']
+    assert answered.count('Approved by ada') == 2
+    assert "Not answered: the request is no longer open: it was denied by 'bob'" in answered
+
+
+def test_a_group_is_answered_by_a_script_in_one_go(desk):
+    group = [desk.post(request_for(name, group_id='g')) for name in 'xy']
+    items = [('item', f'{entry.id}.{entry.digest}') for entry in group]
+
+    told = desk.form('/answers', [*items, ('answer', 'deny'), ('note', 'no')], accept='application/json').json()
+
+    assert [outcome.partition(' by ')[0] for outcome in told['outcomes'].values()] == ['Denied', 'Denied']
+    assert desk.now(group[1]).answer.decision.note == 'no'
+
+
+def test_a_group_is_not_approved_unless_all_of_it_is_shown(desk):
+    long = ApprovalPresentation(type='text', content='x\n' * 900)
+    group = [
+        desk.post(request_for(name, group_id='g', presentation=shows)) for name, shows in (('x', None), ('y', long))
+    ]
+    items = [('item', f'{entry.id}.{entry.digest}') for entry in group]
+
+    page = shown(desk)
+    refused = desk.form('/answers', [*items, ('answer', 'approve')])
+
+    assert 'Not all are shown whole, so they are approved one by one.' in page
+    assert 'Approve all' not in page
+    assert refused.status_code == 422
+    assert [desk.now(entry).state for entry in group] == ['pending', 'pending']
+
+
+@pytest.mark.parametrize('items', [[], [('item', 'x.y')] * 101])
+def test_a_group_of_none_or_of_too_many_is_refused(desk, items):
+    assert desk.form('/answers', [*items, ('answer', 'deny')]).status_code == 400
+
+
+def test_the_list_is_filtered_by_tool_agent_and_run(desk):
+    desk.post(request_for('one', tool_name='mail', run_id='r1', metadata={'caller': 'anna'}))
+    desk.post(request_for('two', run_id='r2'))
+
+    assert 'path: "one"' in shown(desk, '/?tool=mail&agent=anna&run=r1')
+    assert 'path: "two"' not in shown(desk, '/?tool=mail')
+    assert 'path: "one"' not in shown(desk, '/?run=r2')
+    assert 'Nothing waits' in shown(desk, '/?agent=gone')
+    assert '<option value="gone" selected>' in desk.client.get('/?agent=gone').text
+    assert 'path: "two"' in shown(desk, '/?tool=&agent=&run=')
+
+
+def test_more_than_a_page_wait_behind_it(desk):
+    for number in range(AT_ONCE + 2):
+        desk.post(request_for(str(number)))
+
+    page = shown(desk)
+
+    assert '2 more wait behind these.' in page
+    assert page.count('Edit arguments') == AT_ONCE
+
+
+def test_history_goes_on_page_by_page(desk):
+    for number in range(HISTORY_AT_ONCE + 1):
+        desk.settle(desk.post(request_for(f'n{number}.')))
+
+    page = desk.client.get('/history').text
+    older = re.search(r'<a href="(/history\?before=[^"]+)"', page)[1]
+
+    assert 'n0.' not in page
+    assert 'n0.' in desk.client.get(older).text
+    assert 'Nothing was settled yet.' in shown(desk, '/history?tool=none')
+    assert 'Nothing was settled yet.' in shown(desk, '/history?before=2000-01-01T00:00:00Z')
+
+
+@pytest.mark.parametrize('moment', ['yesterday', '2026-03-04T12:00:00', ''])
+def test_history_before_no_moment_is_refused(desk, moment):
+    assert desk.client.get(f'/history?before={moment}').status_code == 400
+
+
+def test_what_became_of_requests_that_nobody_answered_is_told(desk):
+    import asyncio
+
+    withdrawn, expired = desk.post(request_for('a')), desk.post(request_for('b'))
+    asyncio.run(desk.inbox.withdraw(withdrawn.id))
+    asyncio.run(desk.inbox.wait(expired.id, timeout=0))
+
+    page = shown(desk, '/history')
+
+    assert 'its run does not wait any more' in page
+    assert 'nobody answered in time' in page
+
+
+def test_a_second_answer_is_told_who_was_first(desk):
+    entry = desk.post()
+    desk.settle(entry)
+
+    response = desk.answer(entry, 'deny')
+
+    assert response.status_code == 409
+    assert "it was approved by 'bob' at" in text_of(response.text)
+    assert desk.now(entry).state == 'approved'
+
+
+@pytest.mark.parametrize(
+    'fields',
+    [
+        {},
+        {'answer': 'maybe'},
+        {'answer': 'session'},
+        {'answer': 'session', 'remember_option': 'everything'},
+        {'answer': 'always', 'remember_option': 'exact'},
+        {'answer': 'deny', 'args': '{"path": "b"}'},
+        {'answer': 'session', 'remember_option': 'exact', 'args': '{"path": "b"}'},
+    ],
+)
+def test_a_form_that_says_nothing_that_was_offered_answers_nothing(desk, fields):
+    entry = desk.post()
+
+    response = desk.form(f'/requests/{entry.id}/answer', {'digest': entry.digest, **fields})
+
+    assert response.status_code in (400, 422)
+    assert desk.now(entry).state == 'pending'
+
+
+def test_a_field_that_stands_twice_is_refused(desk):
+    entry = desk.post()
+    fields = [('answer', 'approve'), ('answer', 'deny'), ('digest', entry.digest)]
+
+    assert desk.form(f'/requests/{entry.id}/answer', fields).status_code == 400
+    assert desk.now(entry).state == 'pending'
+
+
+def test_a_script_gets_what_became_of_its_answer_in_json(desk):
+    entry = desk.post()
+    fields = {'answer': 'approve', 'digest': entry.digest}
+
+    first = desk.form(f'/requests/{entry.id}/answer', fields, accept='application/json')
+    second = desk.form(f'/requests/{entry.id}/answer', fields, accept='application/json')
+
+    assert first.json()['outcome'].startswith('Approved by ada at')
+    assert error_of(second) == (409, 'already_settled')
+
+
+@pytest.mark.parametrize('path', ['/nowhere', '/requests/' + 'x' * 43, '/requests/short', '/static/app.py', '/api'])
+def test_what_is_not_there_is_a_plain_page(desk, path):
+    assert 'Not found' in shown(desk, path, 404)
+
+
+def test_style_and_script_are_served_from_here(desk):
+    page = desk.client.get('/').text
+
+    for name, kind in (('inbox.css', 'text/css'), ('inbox.js', 'text/javascript')):
+        assert f'"/static/{name}"' in page
+        assert desk.client.get(f'/static/{name}').headers['content-type'].startswith(kind)

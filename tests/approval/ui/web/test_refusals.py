@@ -1,0 +1,20 @@
+import pytest
+from starlette.exceptions import HTTPException
+from tool_approval.inbox import InboxUntrusted, InvalidAnswer
+from tool_approval.ui.web.refusals import refusal_of
+
+
+@pytest.mark.parametrize(
+    ('error', 'status', 'code', 'message'),
+    [
+        (InvalidAnswer('no'), 422, 'invalid_answer', 'this is no answer to the request: no'),
+        (HTTPException(406, 'secret'), 406, 'refused', 'this cannot be answered'),
+        (InboxUntrusted('/secret', 'it is not ours'), 503, 'unavailable', 'the inbox cannot be reached now'),
+    ],
+)
+def test_an_error_is_told_in_our_own_words(error, status, code, message):
+    refusal = refusal_of(error)
+
+    assert (refusal.status, refusal.code) == (status, code)
+    assert refusal.message.startswith(message)
+    assert 'secret' not in refusal.message

@@ -1,0 +1,3 @@
+from tests.postgres_server import postgres
+
+__all__ = ('postgres',)

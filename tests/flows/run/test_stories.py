@@ -1,0 +1,252 @@
+"""The operator's stories that need the command, each in a real pseudo-terminal with a model on the loopback."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from .talk import Talk
+
+WRITE = ['write_file', {'path': 'notes.txt', 'content': 'one\ntwo\n'}]
+
+
+def shell(command: str) -> dict[str, object]:
+    return {'calls': [['run_shell', {'command': command}]]}
+
+
+def told(talk: Talk) -> list[tuple[object, ...]]:
+    return [(entry['tool_name'], entry['approved'], entry['decided_by']) for entry in talk.entries()]
+
+
+def has_question(shown: str) -> bool:
+    return re.search(r'^Approve ', shown, re.MULTILINE) is not None
+
+
+def test_the_first_lines_say_what_holds_and_what_to_type(talk: Talk) -> None:
+    screen = talk.start(steps=[], columns=300)
+
+    talk.wait_for_prompt()
+    shown = screen.text
+
+    assert shown.splitlines()[:5] == [
+        'tool-approval: model openai-chat:scripted, mode interactive',
+        f'tool-approval: directory {talk.cwd}',
+        'tool-approval: no OS sandbox: commands are not confined',
+        'tool-approval: no settings file, so the defaults hold',
+        'tool-approval: say what to do, and press Enter; /help tells more, Ctrl-D leaves',
+    ]
+
+
+def test_approve_all_asks_nothing(talk: Talk) -> None:
+    screen = talk.start('--approve-all', 'Write.', steps=[{'calls': [WRITE]}, {'text': 'Written.'}])
+
+    status = screen.end()
+
+    assert status == 0
+    assert (talk.cwd / 'notes.txt').exists()
+    assert 'mode approve_all' in screen.text
+    assert 'pydantic-ai v' not in screen.text
+    assert not has_question(screen.scrolled)
+    assert told(talk) == [('write_file', True, 'mode')]
+
+
+def test_strict_names_the_tool_and_the_mode(talk: Talk) -> None:
+    screen = talk.start('--strict', 'Write.', steps=[{'calls': [WRITE]}, {'text': 'I may not.'}])
+
+    status = screen.end()
+
+    assert status == 0
+    assert '  → write_file {"path":"notes.txt"' in screen.text
+    assert '  │ Strict mode: approval required\n● I may not.' in screen.text
+    assert talk.server.told(1, 'tool') == ['Strict mode: approval required']
+    assert list(talk.cwd.iterdir()) == []
+
+
+def test_the_settings_approve_before_anybody_is_asked(talk: Talk) -> None:
+    config = talk.home / 'mine.yaml'
+    config.write_text('sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n')
+
+    screen = talk.start('--config', str(config), 'Write.', steps=[{'calls': [WRITE]}, {'text': 'Written.'}])
+    status = screen.end()
+
+    assert status == 0
+    assert not has_question(screen.scrolled)
+    assert '  │ Wrote here:notes.txt (8 bytes).\n● Written.' in screen.text
+    assert told(talk) == []
+
+
+def test_shell_rules_go_by_the_pattern_and_what_is_blocked_never_asks(talk: Talk) -> None:
+    config = talk.home / 'mine.yaml'
+    config.write_text('shell:\n  rules:\n    - {pattern: echo, approval: false}\n    - {pattern: rm, allowed: false}\n')
+    steps = [shell('echo free'), shell('echo free; rm -r .'), shell('touch made'), {'text': 'Three commands.'}]
+    screen = talk.start('--config', str(config), 'Go.', steps=steps)
+
+    shown = talk.answer('Approve run_shell? ', 'y')
+    status = screen.end()
+
+    assert status == 0
+    assert '$ touch made' in shown
+    assert len(re.findall('^Approve ', shown, re.MULTILINE)) == 1
+    assert (talk.cwd / 'made').exists()
+    results = talk.server.told(3, 'tool')
+    assert results[0] == 'free'
+    assert 'the rule `rm` blocks it' in results[1]
+    decided = [entry['approved'] for entry in talk.entries()]
+    assert decided == [False, True]
+    assert 'the rule `rm` blocks it' in talk.entries()[0]['note']
+
+
+def test_a_session_approval_is_listed_revoked_and_gone_with_the_program(talk: Talk) -> None:
+    answer = {'text': 'Written.'}
+    write = {'calls': [WRITE]}
+    screen = talk.start(steps=[write, answer, write, answer, write, answer, write, answer])
+
+    talk.say('One.')
+    talk.answer('Approve write_file? ', 's')
+    talk.answer('Press 1 to 3; Esc goes back.', '1')
+    talk.say('Two.')
+    talk.say('/approvals')
+    listed = talk.wait_for_prompt()
+    talk.say('/forget 1')
+    screen.wait_for('Forgotten: ')
+    talk.say('Three.')
+    talk.answer('Approve write_file? ', 'l')
+    screen.wait_for('Nothing is remembered.')
+    talk.answer('Approve write_file? ', 's')
+    talk.answer('Press 1 to 3; Esc goes back.', '1')
+    talk.leave()
+    again = talk.start('One more.', steps=[write, answer])
+    talk.answer('Approve write_file? ', 'n')
+    again.end()
+
+    assert listed.endswith('> /approvals\n  1. write_file: Write project:notes.txt\n\n>')
+    assert [entry['approved'] for entry in talk.entries()] == [True, True, True, False]
+
+
+def test_ctrl_c_stops_the_tool_that_runs_and_not_the_program(talk: Talk) -> None:
+    command = 'echo $$ > pid; exec sleep 1000'
+    screen = talk.start(steps=[shell(command), {'text': 'I am here.'}])
+    talk.say('Wait.')
+    talk.answer('Approve run_shell? ', 'y')
+    screen.wait_for('  ... run_shell 1 s')
+
+    screen.type('\x03')
+    screen.wait_for('Stopped.')
+    pid = int((talk.cwd / 'pid').read_text())
+    talk.say('Are you there?')
+    shown = screen.wait_for('● I am here.')
+    status = talk.leave()
+
+    assert status == 0
+    assert not Path(f'/proc/{pid}').exists()
+    assert '...' not in shown.partition('approved')[2].replace('exec sleep 1000', '')
+    assert 'may have had its effect' in talk.server.told(1, 'tool')[0]
+
+
+@pytest.mark.parametrize('key', ['q', '\x03'])
+def test_stopping_at_the_question_stops_the_turn_and_not_the_program(key: str, talk: Talk) -> None:
+    screen = talk.start(steps=[{'calls': [WRITE]}, {'text': 'I am here.'}])
+    talk.say('Write.')
+    talk.answer('Approve write_file? ', key)
+
+    screen.wait_for('Stopped.')
+    talk.say('Are you there?')
+    screen.wait_for('● I am here.')
+    status = talk.leave()
+
+    assert status == 0
+    assert list(talk.cwd.iterdir()) == []
+
+
+def test_a_terminal_that_is_closed_in_mid_question_approves_nothing_and_keeps_the_conversation(talk: Talk) -> None:
+    screen = talk.start('--save', 'work', 'Write.', steps=[{'text': 'I write.', 'calls': [WRITE]}])
+    screen.wait_for_question('Approve write_file? ')
+
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), screen.program.child_fd)
+    screen.program.wait()
+
+    # Python itself gives 120 where it cannot write what was left to say.
+    assert screen.program.exitstatus in (128 + signal.SIGHUP, 120)
+    assert list(talk.cwd.iterdir()) == []
+    kept = (talk.state / 'tool-approval' / 'conversations' / 'work.json').read_text()
+    assert 'I write.' in kept
+
+
+def test_all_calls_of_a_response_are_one_question(talk: Talk) -> None:
+    calls = [['write_file', {'path': name, 'content': 'x\n'}] for name in ('a.txt', 'b.txt', 'c.txt')]
+    screen = talk.start('Write.', steps=[{'calls': calls}, {'text': 'Written.'}])
+
+    talk.answer('Approve all 3? ', 'A')
+    talk.answer('Approve all 3? Press A once more', 'A')
+    status = screen.end()
+
+    assert status == 0
+    assert sorted(path.name for path in talk.cwd.iterdir()) == ['a.txt', 'b.txt', 'c.txt']
+    assert '  → write_file: Write project:b.txt\n  │ Wrote project:b.txt (2 bytes).' in screen.text
+
+
+def test_a_conversation_is_saved_and_resumed(talk: Talk) -> None:
+    first = talk.start('--save', 'work', 'I am Ada.', steps=[{'text': 'Good morning, Ada.'}])
+    first.end()
+
+    second = talk.start('--resume', 'work', 'Who am I?', steps=[{'text': 'Ada.'}])
+    second.end()
+
+    assert talk.server.told(0, 'user') == ['I am Ada.', 'Who am I?']
+    assert talk.server.told(0, 'assistant') == ['Good morning, Ada.']
+    kept = talk.state / 'tool-approval' / 'conversations' / 'work.json'
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(('answer', 'is_asked'), [('no', True), ('yes', False)])
+def test_settings_that_nobody_trusted_loosen_nothing_until_they_are(answer: str, is_asked: bool, talk: Talk) -> None:
+    (talk.cwd / 'approvals.yaml').write_text(
+        'sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n'
+    )
+    screen = talk.start(steps=[{'calls': [WRITE]}, {'text': 'Done.'}], columns=150)
+    screen.wait_for('Trust this file as it is now? [yes/no]')
+    shown = screen.text
+
+    screen.type(f'{answer}\r')
+    talk.say('Write.')
+    if is_asked:
+        talk.answer('Approve write_file? ', 'n')
+    screen.wait_for('● Done.')
+    talk.leave()
+
+    assert 'approvals.yaml is not trusted' in shown
+    assert 'would allow:' in shown
+    assert (talk.cwd / 'notes.txt').exists() is not is_asked
+    assert ('(trusted)' in screen.scrolled) is not is_asked
+
+
+def test_the_prompt_may_come_through_a_pipe_and_the_answer_comes_from_the_terminal(talk: Talk) -> None:
+    steps = [{'calls': [WRITE]}, {'text': 'Written.'}]
+    screen = talk.start(steps=steps, wrap=('sh', '-c', 'echo "Write. y" | "$@"', 'sh'))
+
+    talk.answer('Approve write_file? ', 'y')
+    status = screen.end()
+
+    assert status == 0
+    assert talk.server.told(0, 'user') == ['Write. y\n']
+    assert (talk.cwd / 'notes.txt').exists()
+
+
+def test_without_a_terminal_what_needs_approval_is_denied_and_said(talk: Talk) -> None:
+    finished = talk.run('Write.', steps=[{'calls': [WRITE]}, {'text': 'I may not.'}], wrap=('setsid', '--wait'))
+
+    assert finished.returncode == 0
+    assert 'Denied write_file: Write project:notes.txt. Nobody could be asked' in finished.stderr
+    assert finished.stdout.endswith('● I may not.\n')
+    assert list(talk.cwd.iterdir()) == []
+    assert os.path.exists(talk.state / 'tool-approval' / 'audit' / 'decisions.jsonl')
+
+
+def test_without_a_terminal_and_a_prompt_there_is_nothing_to_do(talk: Talk) -> None:
+    finished = talk.run(steps=[], wrap=('setsid', '--wait'))
+
+    assert finished.returncode == 2
+    assert finished.stderr.endswith('there is nothing to do; say it as an argument, or on standard input\n')

@@ -1,0 +1,370 @@
+"""What people do at the page, each in Debian's Chromium against a real server and runs that really wait."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.flows.web import requests
+from tool_approval import ApprovalPresentation
+
+AXE = Path(pytest.importorskip('axe_playwright_python').__file__).with_name('axe.min.js')
+TALL = {'viewport': {'width': 1000, 'height': 1000}}
+PHONE = {'viewport': {'width': 390, 'height': 844}, 'is_mobile': True, 'has_touch': True}
+
+
+def card(page: Page, name: str):
+    return page.locator('article', has=page.get_by_role('heading', name=name, exact=True))
+
+
+def settled(page: Page, name: str, outcome: str):
+    expect(card(page, name).locator('.outcome')).to_contain_text(outcome)
+
+
+def buttons_are_ready(page: Page, name: str):
+    expect(card(page, name).get_by_role('button', name='Approve', exact=False).first).to_be_enabled()
+
+
+def axe(page: Page):
+    page.evaluate(AXE.read_text())
+    found = page.evaluate('axe.run()')
+    return [(each['id'], [node['html'] for node in each['nodes']]) for each in found['violations']]
+
+
+def test_a_request_arrives_without_reloading_and_is_approved(site, visit):
+    page = visit()
+    expect(page.get_by_text('Nothing waits for an answer.')).to_be_visible()
+    page.evaluate('window.isSame = true')
+
+    asked = site.ask(requests.request())
+    card(page, 'delete_file').get_by_role('button', name='Approve delete_file').click()
+
+    [decision] = site.decisions(asked)
+    assert (decision.approved, decision.decided_by) == (True, 'ada')
+    settled(page, 'delete_file', 'Approved by ada')
+    assert page.evaluate('window.isSame')
+    assert page.url == f'http://{site.host}/'
+    assert page.title() == 'Open requests · Approvals'
+
+
+def test_a_denial_carries_its_note_to_the_run(site, visit):
+    page = visit()
+    asked = site.ask(requests.edit())
+
+    card(page, 'edit_file').get_by_label('Note for the model').fill('The fern is dead.\nLeave it.')
+    card(page, 'edit_file').get_by_role('button', name='Deny').click()
+
+    [decision] = site.decisions(asked)
+    assert (decision.approved, decision.note) == (False, 'The fern is dead.\nLeave it.')
+    settled(page, 'edit_file', 'Denied by ada')
+
+
+def test_edited_arguments_are_shown_again_before_they_are_approved(site, visit):
+    page = visit()
+    asked = site.ask(requests.request())
+
+    card(page, 'delete_file').get_by_role('link', name='Edit').click()
+    page.get_by_label('Arguments of delete_file').fill('{"path": ')
+    page.get_by_role('button', name='Show the changed call').click()
+    expect(page.get_by_role('alert')).to_contain_text('That cannot be used')
+    page.get_by_label('Arguments of delete_file').fill('{"path": "notes/new.txt"}')
+    page.get_by_role('button', name='Show the changed call').click()
+    expect(page.get_by_text('Nothing is approved yet.')).to_be_visible()
+    assert not asked.done()
+    page.get_by_role('button', name='Approve the changed call').click()
+
+    [decision] = site.decisions(asked)
+    assert decision.override_args == {'path': 'notes/new.txt'}
+    expect(page.get_by_role('heading', name='Open requests')).to_be_visible()
+
+
+def test_an_approval_for_the_session_answers_the_next_one(site, visit):
+    page = visit()
+    asked = site.ask(requests.command())
+
+    remembering = card(page, 'run_shell').locator('details')
+    remembering.get_by_text('Approve and remember').click()
+    remembering.get_by_label('every "git push" in /home/ada/garden').check()
+    remembering.get_by_role('button', name='Approve for this session').click()
+    [first] = site.decisions(asked)
+    [second] = site.decisions(site.ask(requests.command()))
+
+    assert (first.remember, first.remember_option) == ('session', 'program')
+    assert second.approved
+    expect(page.locator('article')).to_have_count(1)
+    settled(page, 'run_shell', 'Approved for this session by ada')
+
+
+def test_what_is_cut_is_shown_whole_on_a_page_of_its_own_and_never_remembered(site, visit):
+    page = visit()
+    text = '\n'.join(f'line {number}' for number in range(400))
+    site.ask(requests.request('write_file', presentation=ApprovalPresentation(type='file_content', content=text)))
+
+    expect(card(page, 'write_file')).to_contain_text('Not all of it is shown here.')
+    expect(card(page, 'write_file').get_by_text('line 200', exact=True)).to_have_count(0)
+    expect(card(page, 'write_file').locator('details')).to_have_count(0)
+    page.get_by_role('link', name='Show all of it').click()
+
+    expect(page.get_by_text('line 200', exact=True)).to_be_visible()
+
+
+def test_a_group_is_answered_together(site, visit):
+    page = visit()
+    batch = [requests.request(args={'path': name}, group_id='tidy') for name in ('a', 'b', 'c')]
+    asked = site.ask(*batch)
+
+    page.get_by_role('button', name='Approve all 3').click()
+
+    assert [decision.approved for decision in site.decisions(asked)] == [True] * 3
+    expect(page.locator('.outcome.approved')).to_have_count(3)
+
+
+def test_the_list_is_filtered_and_stays_so(site, visit):
+    page = visit()
+    site.ask(requests.edit())
+    site.ask(requests.command())
+    buttons_are_ready(page, 'run_shell')
+
+    page.get_by_label('Tool').select_option('edit_file')
+    page.get_by_role('button', name='Filter').click()
+    expect(page.locator('article')).to_have_count(1)
+    site.ask(requests.structured())
+    site.ask(requests.edit(reason='Again.'))
+
+    expect(page.locator('article')).to_have_count(2)
+    expect(page.get_by_text('insert_rows')).to_have_count(1)  # among the choices of the filter
+
+
+def test_lineage_and_history_are_shown(site, visit):
+    page = visit()
+    asked = site.ask(requests.nested())
+
+    expect(card(page, 'send_mail')).to_contain_text('gardener, called by planner through delegate')
+    card(page, 'send_mail').get_by_role('button', name='Deny').click()
+    site.decisions(asked)
+    page.get_by_role('link', name='History').click()
+
+    expect(card(page, 'send_mail').locator('.outcome')).to_contain_text('Denied by ada')
+
+
+def test_of_two_browsers_one_wins_and_the_other_is_told(site, visit):
+    ada, bob = visit('ada'), visit('bob')
+    asked = site.ask(requests.request())
+    for page in (ada, bob):
+        buttons_are_ready(page, 'delete_file')
+    # Bob's page does not hear of anything any more, so that his click comes second.
+    bob.route(re.compile('/(events|api)'), lambda route: route.abort())
+    bob.evaluate("""() => {
+        const real = window.fetch;
+        window.fetch = (to, how) => how?.method ? real(to, how) : new Promise(() => {});
+    }""")
+
+    card(ada, 'delete_file').get_by_role('button', name='Deny').click()
+    settled(ada, 'delete_file', 'Denied by ada')
+    card(bob, 'delete_file').get_by_role('button', name='Approve delete_file').click()
+
+    expect(bob.get_by_role('alert').filter(has_text='no longer open')).to_contain_text("denied by 'ada'")
+    assert [decision.approved for decision in site.decisions(asked)] == [False]
+
+
+def test_an_answer_elsewhere_is_shown_while_one_looks(site, visit):
+    ada, bob = visit('ada'), visit('bob')
+    site.ask(requests.request())
+    buttons_are_ready(bob, 'delete_file')
+
+    card(ada, 'delete_file').get_by_role('button', name='Approve delete_file').click()
+
+    settled(bob, 'delete_file', 'Approved by ada')
+    expect(card(bob, 'delete_file').get_by_role('button')).to_have_count(0)
+
+
+def test_a_run_that_is_cancelled_takes_its_request_back(site, visit):
+    page = visit()
+    asked = site.ask(requests.request())
+    buttons_are_ready(page, 'delete_file')
+
+    asked.cancel()
+
+    settled(page, 'delete_file', 'Withdrawn')
+
+
+def test_what_is_answered_can_be_cleared_away(site, visit):
+    page = visit()
+    site.ask(requests.request())
+    card(page, 'delete_file').get_by_role('button', name='Deny').click()
+    settled(page, 'delete_file', 'Denied')
+
+    page.get_by_role('button', name='Clear answered').click()
+
+    expect(page.get_by_text('Nothing waits for an answer.')).to_be_visible()
+
+
+def test_everything_is_done_with_the_keyboard_alone(site, visit):
+    page = visit()
+    asked = site.ask(requests.request())
+    buttons_are_ready(page, 'delete_file')
+
+    page.keyboard.press('Tab')
+    assert page.evaluate('document.activeElement.textContent') == 'Skip to the content'
+    page.keyboard.press('Enter')
+    reach(page, 'TEXTAREA')
+    page.keyboard.type('No.')
+    reach(page, 'BUTTON', 'Deny')
+    page.keyboard.press('Enter')
+
+    [decision] = site.decisions(asked)
+    assert (decision.approved, decision.note) == (False, 'No.')
+    settled(page, 'delete_file', 'Denied')
+    assert page.evaluate('document.activeElement.tagName') == 'H2'
+
+
+def reach(page: Page, tag: str, text: str = ''):
+    """Press Tab until it is there."""
+    for _ in range(30):
+        page.keyboard.press('Tab')
+        if page.evaluate('[document.activeElement.tagName, document.activeElement.textContent]') == [tag, text]:
+            return
+    raise AssertionError(f'{tag} {text} cannot be reached')
+
+
+def test_enter_in_a_field_answers_nothing(site, visit):
+    page = visit()
+    asked = site.ask(requests.command())
+    buttons_are_ready(page, 'run_shell')
+
+    card(page, 'run_shell').get_by_label('Note').press('Enter')
+    card(page, 'run_shell').get_by_text('Approve and remember').click()
+    card(page, 'run_shell').get_by_label('exactly this call').press('Enter')
+    site.decisions(site.ask(requests.request(), controller=approving(site)))
+
+    assert not asked.done()
+    buttons_are_ready(page, 'run_shell')
+
+
+def approving(site):
+    from tool_approval import ApprovalController
+
+    return ApprovalController('approve_all')
+
+
+def test_without_script_forms_do_it(site, visit):
+    asked = site.ask(requests.request())
+    page = visit(java_script_enabled=False)
+    for _ in range(50):  # the page is as it was when it was loaded
+        if page.get_by_role('heading', name='delete_file').count():
+            break
+        page.reload()
+
+    card(page, 'delete_file').get_by_label('Note').fill('Not now.')
+    card(page, 'delete_file').get_by_role('button', name='Deny').click()
+
+    [decision] = site.decisions(asked)
+    assert (decision.approved, decision.note) == (False, 'Not now.')
+    expect(page.get_by_text('Nothing waits for an answer.')).to_be_visible()
+
+
+def test_a_phone_shows_everything_without_scrolling_to_the_side(site, visit):
+    page = visit(**PHONE)
+    site.ask(requests.edit())
+    asked = site.ask(requests.command('git push ' + '--option=value' * 30))
+    buttons_are_ready(page, 'run_shell')
+
+    assert page.evaluate('document.documentElement.scrollWidth') == 390
+    for button in page.get_by_role('button').all():
+        box = button.bounding_box()
+        assert box is None or (box['x'] >= 0 and box['x'] + box['width'] <= 390 and box['height'] >= 36)
+    card(page, 'run_shell').get_by_role('button', name='Deny').tap()
+    assert [decision.approved for decision in site.decisions(asked)] == [False]
+
+
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+@pytest.mark.parametrize('size', [TALL, PHONE], ids=['wide', 'phone'])
+def test_a_screen_reader_finds_its_way(site, visit, scheme, size):
+    page = visit(color_scheme=scheme, bypass_csp=True, **size)
+    empty = axe(page)
+    odd = requests.request(args={'path': 'a\u202eb'}, group_id='g', reason='It is odd.')
+    site.ask(requests.edit(), requests.command(), requests.structured(), odd, requests.request(group_id='g'))
+    expect(page.get_by_role('button', name='Deny all')).to_be_enabled()
+    page.locator('summary').first.click()
+    full = axe(page)
+    card(page, 'edit_file').get_by_role('button', name='Deny').click()
+    settled(page, 'edit_file', 'Denied')
+    answered = axe(page)
+    page.get_by_role('link', name='History').click()
+    expect(card(page, 'edit_file')).to_be_visible()
+    history = axe(page)
+    page.goto(f'http://{site.host}/')
+    page.get_by_role('link', name='Edit').first.click()
+    expect(page.get_by_label('Arguments of')).to_be_visible()
+    editing = axe(page)
+    page.goto(f'http://{site.host}/nowhere')
+
+    assert [empty, full, answered, history, editing, axe(page)] == [[]] * 6
+
+
+def test_a_screen_reader_hears_what_comes_and_what_became_of_it(site, visit):
+    page = visit()
+    page.evaluate("""() => {
+        window.heard = [];
+        const status = document.getElementById('status');
+        new MutationObserver(() => window.heard.push(status.textContent)).observe(status, {childList: true});
+    }""")
+    site.ask(requests.request())
+    card(page, 'delete_file').get_by_role('button', name='Deny').click()
+    settled(page, 'delete_file', 'Denied')
+
+    page.wait_for_function('window.heard.length >= 2')
+
+    heard = page.evaluate('window.heard')
+    assert heard[0] == 'New request: delete_file'
+    assert heard[1].startswith('delete_file: Denied by ada')
+
+
+def test_dark_is_dark_and_light_is_light(site, visit):
+    backs = [
+        visit(color_scheme=scheme).evaluate('getComputedStyle(document.body).backgroundColor')
+        for scheme in ('light', 'dark')
+    ]
+
+    light, dark = (sum(map(int, re.findall(r'\d+', back))) / 3 for back in backs)
+    assert light > 200
+    assert dark < 60
+
+
+def test_what_has_just_arrived_takes_no_click_that_was_meant_for_something_else(site, visit):
+    page = visit()
+    page.clock.install()
+    site.ask(requests.request())
+    approve = card(page, 'delete_file').get_by_role('button', name='Approve delete_file')
+
+    expect(approve).to_be_disabled()
+    page.clock.run_for(2000)
+
+    expect(approve).to_be_enabled()
+
+
+def test_a_script_in_a_request_does_not_run(site, visit):
+    page = visit()
+    evil = '<img src=x onerror="window.owned=1"><script>window.owned=1</script>'
+    shown = ApprovalPresentation(type='text', content=evil)
+    site.ask(requests.request('a<script>', args={evil: evil}, presentation=shown, reason=evil, run_id=evil))
+    buttons_are_ready(page, '"a<script>"')
+
+    assert page.locator('.card img, .card script').count() == 0
+    assert page.evaluate('window.owned') is None
+
+
+def test_a_session_that_has_ended_shows_nothing_more(site, visit):
+    page = visit()
+    site.ask(requests.request())
+    buttons_are_ready(page, 'delete_file')
+    other = page.context.new_page()
+    other.goto(f'http://{site.host}/')
+
+    other.get_by_role('button', name='Log out').click()
+    expect(other.get_by_text('You are logged out.')).to_be_visible()
+    page.reload()
+
+    expect(page.get_by_role('alert')).to_contain_text('You are not logged in.')
+    expect(page.get_by_text('delete_file')).to_have_count(0)

@@ -1,0 +1,63 @@
+"""Commands, the Pythons of this machine, and clean environments on them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SUPPORTED = ('3.11', '3.12', '3.13', '3.14')
+"""The versions that the classifiers of both distributions name."""
+
+
+class CommandError(Exception):
+    """A command failed; the text is the command and what it printed."""
+
+
+def run(*command: object, cwd: Path = ROOT, **environment: str) -> str:
+    """Run a command, and give its output.
+
+    Raises:
+        CommandError: It ended with another code than 0.
+    """
+    # uv brings certificate authorities of its own, and a company's or a mirror's is not among them.
+    variables = {**os.environ, 'UV_NATIVE_TLS': '1', 'NO_COLOR': '1', **environment}
+    words = [str(word) for word in command]
+    finished = subprocess.run(words, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        raise CommandError(f'{" ".join(words)}\n{finished.stdout}{finished.stderr}')
+    return finished.stdout
+
+
+def find_python(version: str) -> Path | None:
+    """An interpreter of `3.x`: this one, one on the path, or pyenv's; none that only looks like one."""
+    if version == f'{sys.version_info.major}.{sys.version_info.minor}':
+        return Path(sys.executable)
+    pyenv = Path(os.environ.get('PYENV_ROOT', Path.home() / '.pyenv'))
+    candidates = [shutil.which(f'python{version}'), *sorted(pyenv.glob(f'versions/{version}.*/bin/python'))]
+    for candidate in candidates:
+        if candidate is not None and _version_of(Path(candidate)) == version:
+            return Path(candidate)
+    return None
+
+
+def _version_of(python: Path) -> str | None:
+    # A shim of pyenv exists for versions that are not active, and then fails.
+    try:
+        return run(python, '-c', 'import sys; print("%d.%d" % sys.version_info[:2])').strip()
+    except (CommandError, OSError):
+        return None
+
+
+def create(folder: Path, python: Path, *requirements: str, options: tuple[object, ...] = ()) -> Path:
+    """Make an environment with these requirements alone, and give its interpreter.
+
+    Raises:
+        CommandError: The requirements have no solution, or cannot be fetched.
+    """
+    run(sys.executable, '-m', 'uv', 'venv', '--quiet', '--python', python, folder)
+    interpreter = folder / 'bin' / 'python'
+    command = (sys.executable, '-m', 'uv', 'pip', 'install', '--quiet', '--python', interpreter)
+    run(*command, *options, *requirements)
+    return interpreter

@@ -1,0 +1,64 @@
+"""The approval UI of a conversation: the question stays the last thing on the screen, and stopping stops the turn."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar, cast
+
+from tool_approval.decision import ApprovalDecision, ApprovalMode
+from tool_approval.request import ApprovalRequest
+from tool_approval.ui.terminal import TerminalUI
+
+from .answers import PreparedAnswers
+from .calls import Calls
+from .screen import Screen
+
+T = TypeVar('T')
+
+
+class ConversationUI:
+    """Asks with another UI, for conversations: whoever stops the run there stops the turn, and the program goes on."""
+
+    one_at_a_time = True
+    """There is one keyboard."""
+
+    def __init__(self, inner: TerminalUI | PreparedAnswers, *, screen: Screen, calls: Calls) -> None:
+        """Ask with `inner`.
+
+        Args:
+            inner: Whom to ask.
+            screen: Where nothing else is written meanwhile.
+            calls: Is told what is asked about.
+        """
+        self._inner = inner
+        self._screen = screen
+        self._calls = calls
+        self.groups_responses = isinstance(inner, TerminalUI)
+        """Whether all requests of a response are one question: a person wants that; prepared answers are one each."""
+        self.stop: Callable[[], object] = lambda: None
+        """What stops the turn."""
+
+    async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
+        """Ask about one request."""
+        return await self._asked([request], lambda: self._inner.choose(request, mode=mode))
+
+    async def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
+        """Ask about a group."""
+        return await self._asked(requests, lambda: self._inner.choose_group(requests, mode=mode))
+
+    async def _asked(self, requests: Sequence[ApprovalRequest], ask: Callable[[], T | Awaitable[T]]) -> T:
+        for request in requests:
+            self._calls.ask(request)
+        try:
+            with self._screen.held():
+                answer = ask()
+                return await cast('Awaitable[T]', answer) if inspect.isawaitable(answer) else cast('T', answer)
+        except KeyboardInterrupt:
+            self.stop()
+            # The turn is cancelled, and this wait with it: there is nothing to return.
+            await asyncio.Event().wait()
+            raise  # pragma: no cover - nobody sets that event
+        finally:
+            self._calls.go_on()

@@ -1,0 +1,140 @@
+"""One conversation: turns of one agent, each of which can be stopped without losing the others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any, Literal
+
+from pydantic_ai import capture_run_messages
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai_deferred import DeferredToolHandler, HandlerAgent
+
+from .calls import Calls
+from .events import EventPrinter
+from .progress import show_progress
+from .screen import Screen
+
+End = Literal['done', 'stopped']
+"""How a turn ended: with an answer, or because the person stopped it."""
+
+STOPPED = 'The user stopped this.'
+"""Stands in place of the model's answer, in the history of a turn that was stopped."""
+
+FAILED = 'An error ended this.'
+"""The same, of a turn that failed."""
+
+NO_RESULT = 'The run ended before there was a result. The call may have had its effect, or a part of it.'
+"""What the model is told of calls without a result."""
+
+
+class Conversation:
+    """Holds the history between turns."""
+
+    def __init__(
+        self,
+        agent: AbstractAgent[Any, Any],
+        *,
+        handler: DeferredToolHandler[Any],
+        screen: Screen,
+        calls: Calls,
+        model: Model | str | None = None,
+        messages: list[ModelMessage] | None = None,
+    ) -> None:
+        """Start, or go on with `messages`.
+
+        Args:
+            agent: Any agent.
+            handler: Answers its deferred calls.
+            screen: Where what happens is shown.
+            calls: Is told what runs.
+            model: In place of the agent's own.
+            messages: What was said before.
+        """
+        self._agent = HandlerAgent(agent, deferred_tool_handler=handler)
+        self._screen = screen
+        self._calls = calls
+        self._printer = EventPrinter(screen, calls)
+        self._model = model
+        self.messages = messages or []
+        """The history; after a turn that was stopped, with what was done until then."""
+        self._turn: asyncio.Task[Any] | None = None
+
+    def stop(self) -> None:
+        """Stop the turn that runs, if one does. Safe to call from the event loop's own thread alone."""
+        if self._turn is not None:
+            self._turn.cancel()
+
+    async def take_turn(self, prompt: str) -> End:
+        """Run the agent on what the person says.
+
+        Raises:
+            Exception: What the run raises; the history is as far as it came, and can be gone on with.
+        """
+        self._calls.clear()
+        with capture_run_messages() as captured:
+            self._turn = asyncio.create_task(self._run(prompt))
+            progress = asyncio.create_task(show_progress(self._screen, self._calls))
+            try:
+                self.messages = await self._turn
+            except asyncio.CancelledError:
+                self.messages = closed(self.messages, captured, prompt)
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():  # somebody cancels the conversation, not the turn
+                    raise
+                return 'stopped'
+            except Exception:
+                self.messages = closed(self.messages, captured, prompt, answer=FAILED)
+                raise
+            finally:
+                self._turn = None
+                progress.cancel()
+                await asyncio.wait([progress])
+                # What is written now may find the terminal gone, and the history is worth more.
+                with contextlib.suppress(OSError):
+                    self._printer.end()
+        return 'done'
+
+    async def _run(self, prompt: str) -> list[ModelMessage]:
+        result = await self._agent.run(
+            prompt, model=self._model, message_history=self.messages, event_stream_handler=self._printer
+        )
+        return result.all_messages()
+
+
+def closed(
+    before: list[ModelMessage], captured: list[ModelMessage], prompt: str, *, answer: str = STOPPED
+) -> list[ModelMessage]:
+    """A history that a next turn can follow: each call has a result, and the model had the last word.
+
+    Args:
+        before: The history before the turn.
+        captured: What the turn came to.
+        prompt: What the person said.
+        answer: Stands in place of the model's.
+    """
+    messages = [message for message in captured if message.parts]
+    if len(messages) <= len(before):
+        messages = [*before, ModelRequest([UserPromptPart(prompt)])]
+    answered = {part.tool_call_id for message in messages for part in message.parts if isinstance(part, ToolReturnPart)}
+    missing = [
+        ToolReturnPart(part.tool_name, NO_RESULT, tool_call_id=part.tool_call_id)
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolCallPart) and part.tool_call_id not in answered
+    ]
+    if missing:
+        messages.append(ModelRequest(list(missing)))
+    if isinstance(messages[-1], ModelRequest):
+        messages.append(ModelResponse([TextPart(answer)]))
+    return messages

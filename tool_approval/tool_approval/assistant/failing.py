@@ -1,0 +1,56 @@
+"""Makes one line of what a framework, a model or its library raises."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from tool_approval.display import escape_line
+from tool_approval.errors import ApprovalError, MissingExtraError
+
+from .errors import AssistantError
+
+LONGEST = 600
+"""Chosen: characters of an error that are shown. A server may send a page."""
+
+_EXTRAS = {'pydantic_ai': 'pydantic-ai', 'pydantic_ai_deferred': 'pydantic-ai', 'tree_sitter': 'shell'}
+
+
+def check_extras() -> None:
+    """See that the libraries are there which a run needs.
+
+    Raises:
+        MissingExtraError: One is not.
+    """
+    for module, extra in _EXTRAS.items():
+        if find_spec(module) is None:
+            raise MissingExtraError(module, extra=extra)
+
+
+def told_error(error: BaseException) -> str:
+    """An error in one line, whatever a server wrote into it."""
+    text = ' '.join(str(error).split())
+    if ' ' not in text:  # a `KeyError` is no sentence
+        text = f'{type(error).__name__} {text}'.strip()
+    return escape_line(text if len(text) <= LONGEST else f'{text[:LONGEST]}…')
+
+
+@contextmanager
+def one_line_errors(*, debug: bool) -> Generator[None]:
+    """Raise what goes wrong as a sentence.
+
+    Args:
+        debug: Whether to let it pass as it is.
+
+    Raises:
+        AssistantError: Whatever was raised, unless it is a sentence already.
+    """
+    try:
+        yield
+    except ApprovalError:
+        raise
+    except Exception as error:
+        if debug:
+            raise
+        raise AssistantError(told_error(error)) from error

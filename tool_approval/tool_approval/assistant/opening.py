@@ -1,0 +1,144 @@
+"""Puts an assistant together: settings, tools, whom to ask, what is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai_deferred import Agent
+
+from tool_approval.audit import JsonlAuditSink, load_key
+from tool_approval.controller import ApprovalController
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
+from tool_approval.memory import ApprovalMemory
+from tool_approval.os_sandbox import OSSandboxBackend, UnconfinedBackend, choose_backend
+from tool_approval.protocols import ApprovalUI
+from tool_approval.settings import LoadedSettings, SettingsAudit, Workspace, effective, open_workspace
+from tool_approval.storage import FileApprovalStore
+
+from .calls import Calls
+from .conversation import Conversation
+from .defaults import default_settings
+from .screen import Screen
+
+INSTRUCTIONS = (
+    'You work in the directory of the person you talk to, with file tools and a shell. Look before you change '
+    'anything, change as little as needed, and say briefly what you did. Some calls need the consent of the person: if '
+    'one is refused, the result says why; do not try it again in another form.'
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assistant:
+    """An assistant that is ready for its first turn."""
+
+    conversation: Conversation
+    """Takes the turns."""
+    controller: ApprovalController
+    """Decides."""
+    memory: ApprovalMemory
+    """What is remembered."""
+    workspace: Workspace | None
+    """The tools' workspace; `None` for an agent of the user's own."""
+    loaded: LoadedSettings
+    """The settings, as they were loaded."""
+    model: str | None
+    """What the model is called; `None` for the agent's own."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds here, and where the tools can do less than the settings say: lines for the person, not escaped."""
+        if self.workspace is None:
+            confinement = "the agent's tools are its own, and nothing confines them"
+        else:
+            name = self.workspace.backend.name
+            confinement = f'OS sandbox {name}' if name != 'unconfined' else 'no OS sandbox: commands are not confined'
+        settings = 'no settings file, so the defaults hold'
+        if self.loaded.source is not None:
+            trusted = 'trusted' if self.loaded.trusted else 'not trusted, so it only makes rules stricter'
+            settings = f'settings {self.loaded.source} ({trusted})'
+        return (
+            f'model {self.model or "of the agent"}, mode {self.controller.mode}',
+            f'directory {self.loaded.directory}',
+            confinement,
+            settings,
+            *(() if self.workspace is None else self.workspace.notes),
+        )
+
+
+def open_assistant(
+    loaded: LoadedSettings,
+    *,
+    state: Path,
+    make_ui: Callable[[ApprovalMemory], ApprovalUI | None],
+    screen: Screen,
+    calls: Calls,
+    mode: str | None = None,
+    model: str | None = None,
+    agent: AbstractAgent[object, object] | None = None,
+    confined: bool = True,
+    messages: list[ModelMessage] | None = None,
+) -> Assistant:
+    """Put it together. Nothing is asked and no model is called yet.
+
+    Args:
+        loaded: The settings; if no file was found, those of `default_settings` hold.
+        state: The user's state directory: the audit log, its key and the approvals that hold `always` lie there.
+        make_ui: Whom to ask, given what is remembered.
+        screen: Where what happens is shown.
+        calls: Is told what runs.
+        mode: In place of the settings' own.
+        model: In place of the agent's own.
+        agent: An agent of the user's own. Its tools are its own affair: the policy decides about those that defer.
+        confined: Whether commands run in an OS sandbox where there is one.
+        messages: What was said before.
+
+    Raises:
+        OSSandboxUnavailable: The settings require an OS sandbox, and none works, or it was declined.
+        ApprovalConfigError: The settings cannot hold here.
+        AuditError: The log cannot be written.
+        StoreError: The remembered approvals cannot be trusted.
+        MissingExtraError: A library is missing.
+    """
+    backend: OSSandboxBackend | None = None
+    if not confined:
+        backend = UnconfinedBackend()
+    if loaded.source is None:
+        is_confined = confined and not isinstance(choose_backend(require=False), UnconfinedBackend)
+        loaded = replace(loaded, settings=default_settings(is_confined=is_confined))
+    settings = effective(loaded)
+    memory = ApprovalMemory(FileApprovalStore(loaded.directory, state / 'approvals.json'))
+    sink = JsonlAuditSink(state / 'audit' / 'decisions.jsonl', key=load_key(state / 'keys' / 'audit.key'))
+    workspace = None if agent is not None else open_workspace(loaded, protected=[state], backend=backend)
+    files = None if workspace is None else FileToolset(workspace.files)
+    controller = ApprovalController(
+        mode or settings.mode,
+        policy=settings.policy,
+        ui=make_ui(memory),
+        memory=memory,
+        audit=SettingsAudit(sink, loaded),
+        presenters=None if files is None else files.presenters,
+    )
+    if workspace is not None and files is not None:
+        toolsets = [ApprovalToolset(files, controller), ApprovalToolset(ShellToolset(workspace.shell), controller)]
+        agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=toolsets)
+    assert agent is not None, 'either it was given, or it was made'
+    conversation = Conversation(
+        agent,
+        handler=approval_handler(controller, session='conversation'),
+        screen=screen,
+        calls=calls,
+        model=model,
+        messages=messages,
+    )
+    return Assistant(
+        conversation=conversation,
+        controller=controller,
+        memory=memory,
+        workspace=workspace,
+        loaded=loaded,
+        model=model,
+    )

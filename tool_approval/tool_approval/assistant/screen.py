@@ -1,0 +1,123 @@
+"""Standard output while a run goes on: nothing is written while a question is open."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TextIO
+
+from tool_approval.display import escape_line, wrap
+
+UNLIMITED = 1_000_000
+"""Columns of what is no terminal: lines are not broken there."""
+
+NARROWEST = 20
+"""Chosen: on a terminal that is narrower, lines are as long as this."""
+
+
+class Screen:
+    """What is written to it has been escaped before."""
+
+    def __init__(self, out: TextIO | None = None, *, environment: Mapping[str, str] | None = None) -> None:
+        """Write to the process's standard output, unless another stream is given.
+
+        Args:
+            out: The stream.
+            environment: Its `TERM` tells whether the terminal can erase a line; the process's if `None`.
+        """
+        self._out = sys.stdout if out is None else out
+        self.is_terminal = self._out.isatty()
+        """Whether somebody looks at it."""
+        term = (os.environ if environment is None else environment).get('TERM', 'dumb')
+        is_dumb = self.is_terminal and term in ('', 'dumb', 'unknown')
+        encoding = (getattr(self._out, 'encoding', None) or 'utf-8').lower()
+        self.ascii_only = is_dumb or encoding.replace('-', '') != 'utf8'
+        """Whether to write ASCII alone."""
+        self._can_erase = self.is_terminal and not is_dumb
+        self._is_held = False
+        self._waiting: list[str] = []
+        self._passing = False
+        self._is_at_start = True
+
+    @property
+    def columns(self) -> int:
+        """Columns that a line may fill, as the terminal is now; one less than it has."""
+        if not self.is_terminal:
+            return UNLIMITED
+        try:
+            columns = os.get_terminal_size(self._out.fileno()).columns
+        except OSError:
+            columns = 0
+        return max(NARROWEST, (columns or 80) - 1)
+
+    def escaped(self, text: str) -> str:
+        """Text of others, as one line that draws itself and nothing else."""
+        return escape_line(text, ascii_only=self.ascii_only)
+
+    def cut(self, line: str) -> str:
+        """An escaped line, or its beginning and an ellipsis."""
+        columns = self.columns
+        if len(parts := wrap(line[: 4 * columns], columns)) == 1:
+            return line
+        [(_, end), *_] = wrap(line[: parts[0][1]], columns - 3)
+        return f'{line[:end]}...'
+
+    def say(self, text: str) -> None:
+        """Write a line of our own, in as many rows as it needs.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        shown = self.escaped(text)
+        rows = [shown[start:end].strip() for start, end in wrap(shown, self.columns)]
+        self.write('\n'.join(rows) + '\n')
+
+    def write(self, text: str) -> None:
+        """Show text at once, or when the question that is open has been answered.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if self._is_held:
+            self._waiting.append(text)
+        else:
+            self.write_now(text)
+
+    def write_now(self, text: str) -> None:
+        """Show text, even while a question is open.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if text:
+            self._put(f'{self._erase()}{text}')
+            self._is_at_start = text.endswith('\n')
+
+    def pass_by(self, line: str) -> None:
+        """Show a line that whatever comes next replaces; on a terminal, at the start of a line, and only there."""
+        if self._can_erase and self._is_at_start and not self._is_held:
+            self._put(f'{self._erase()}{self.cut(line)}')
+            self._passing = True
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Until the block ends, what is written waits: the question stays the last thing on the screen."""
+        self._put(self._erase())
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
+            waiting, self._waiting = ''.join(self._waiting), []
+            self.write_now(waiting)
+
+    def _erase(self) -> str:
+        was_passing, self._passing = self._passing, False
+        return '\r\x1b[K' if was_passing else ''
+
+    def _put(self, text: str) -> None:
+        if text:
+            self._out.write(text)
+            self._out.flush()

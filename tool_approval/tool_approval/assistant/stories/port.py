@@ -1,0 +1,82 @@
+"""Something listens on a port. The agent finds out what, and stops that very process."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai_deferred import Agent
+
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, ShellToolset
+from tool_approval.tools.shell import ShellTool
+
+from .processes import free_port, has_ended, server
+from .scene import MakeController, Scene, Story
+from .scripts import Step, denied, scripted
+
+WISHED_PORT = 8080
+"""Taken if it is free."""
+
+_OWNER = re.compile(r'\bpid=(\d+)|^p(\d+)$', re.MULTILINE)
+"""How `ss`, `lsof` and the look-up in the standard library name a process."""
+
+
+@contextmanager
+def open_scene(make_controller: MakeController) -> Generator[Scene]:
+    """Start two web servers: one in the way, and one to be left alone."""
+    port = free_port(WISHED_PORT)
+    with server(port) as target, server(free_port()) as decoy:
+        shell = ShellTool(cwd='/')
+        controller = make_controller({})
+
+        def plan(results: list[ToolReturnPart]) -> Step:
+            if not results:
+                return [ToolCallPart('run_shell', {'command': look_up(port)})]
+            if denied(results[-1]):
+                return f'Port {port} is still in use: I was not allowed to go on.'
+            if len(results) == 1:
+                owner = _OWNER.search(str(results[0].content))
+                if owner is None:
+                    return f'Nothing that I can see listens on port {port}.'
+                return [ToolCallPart('run_shell', {'command': f'kill {owner[1] or owner[2]}'})]
+            return f'Port {port} is free again.'
+
+        def facts() -> list[str]:
+            ended = has_ended(target, within_s=1)
+            return [
+                f'the server on port {port} {"has ended" if ended else "is still running"}',
+                f'the one beside it {"has ended" if has_ended(decoy, within_s=0) else "is still running"}',
+            ]
+
+        yield Scene(
+            opening=f'A web server listens on port {port}, another one beside it.',
+            prompt=f'Free port {port}.',
+            agent=Agent(
+                name='operator',
+                instructions='You free TCP ports on this machine. First find out which process listens on the port, '
+                'then stop just that process with `kill`, then say in one sentence what happened. If a step is '
+                f'refused, do not try it again: say so and end. To look, use: {look_up(port)}',
+                toolsets=[ApprovalToolset(ShellToolset(shell), controller)],
+            ),
+            controller=controller,
+            script=scripted(plan),
+            facts=facts,
+        )
+
+
+def look_up(port: int) -> str:
+    """The command this machine has for "who listens on that port"."""
+    if shutil.which('ss'):
+        return f"ss --listening --tcp --numeric --processes 'sport = :{port}'"
+    if shutil.which('lsof'):
+        return f'lsof -nP -iTCP:{port} -sTCP:LISTEN -Fp'
+    return shlex.join([sys.executable, str(Path(__file__).with_name('port_owner.py')), str(port)])
+
+
+STORY = Story(title='What listens on that port?', open_scene=open_scene)

@@ -1,0 +1,51 @@
+"""Print which process listens on a TCP port of this machine: `python port_owner.py 8080`.
+
+For Linux machines that have neither `ss` nor `lsof`: the kernel lists its sockets in `/proc/net/tcp` (see proc(5)),
+and each process's descriptors, sockets among them, in `/proc/PID/fd`.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+LISTEN = '0A'  # the state column of /proc/net/tcp, TCP_LISTEN in the kernel's include/net/tcp_states.h
+
+
+def listening_sockets(port: int) -> set[str]:
+    """The inodes of the sockets that listen on `port`, over IPv4 and IPv6."""
+    inodes: set[str] = set()
+    for table in ('/proc/net/tcp', '/proc/net/tcp6'):
+        if not os.path.exists(table):  # pragma: no cover - a kernel without IPv6
+            continue
+        for line in Path(table).read_text().splitlines()[1:]:
+            columns = line.split()
+            local_port = int(columns[1].rpartition(':')[2], 16)
+            if local_port == port and columns[3] == LISTEN:
+                inodes.add(columns[9])
+    return inodes
+
+
+def owners(inodes: set[str]) -> Iterator[tuple[int, str]]:
+    """The processes that hold one of the sockets, as `(pid, command line)`."""
+    wanted = {f'socket:[{inode}]' for inode in inodes}
+    for process in Path('/proc').glob('[0-9]*'):
+        try:
+            held = {os.readlink(descriptor) for descriptor in (process / 'fd').iterdir()}
+            command = (process / 'cmdline').read_bytes().replace(b'\0', b' ').decode(errors='replace').strip()
+        except OSError:  # it ended meanwhile, or it is somebody else's
+            continue
+        if held & wanted:
+            yield int(process.name), command
+
+
+def main(port: int) -> int:
+    """Print a line for each process; the exit status is 1 if there is none."""
+    found = list(owners(listening_sockets(port)))
+    for pid, command in found:
+        print(f'pid={pid} {command}')
+    return 0 if found else 1
+
+
+if __name__ == '__main__':  # pragma: no cover - a process of its own
+    sys.exit(main(int(sys.argv[1])))

@@ -1,0 +1,109 @@
+"""`tool-approval audit`: shows the log of decisions, and says whether it is as it was written."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from .output import Output
+from .problems import UsageError
+
+EXAMPLES: Final = """\
+examples:
+  tool-approval audit show log/audit.jsonl
+  tool-approval audit verify log/audit.jsonl --key ~/.config/my-agent/audit.key
+  tool-approval audit verify log/audit.jsonl --key audit.key --head 3f2a...
+
+exit status: 0 it is shown, or intact; 1 it is not intact; 2 it could not be read
+"""
+BROKEN: Final = 1
+_LONGEST_LINE: Final = 1024 * 1024
+"""A sink writes no longer one."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """See `CommandModule`."""
+    actions = parser.add_subparsers(dest='action', metavar='ACTION', required=True, parser_class=type(parser))
+    show = actions.add_parser('show', help='a line for each entry; nothing is verified')
+    verify = actions.add_parser('verify', help='whether every line is as it was written')
+    verify.add_argument('--key', required=True, metavar='FILE', help='the file with the key of the log')
+    verify.add_argument('--head', metavar='DIGEST', help='the head that was noted: lines cut off since are noticed')
+    verify.add_argument('--json', action='store_true', help='answer in JSON')
+    for each in (show, verify):
+        each.add_argument('log', metavar='LOG', help='the log')
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """See `CommandModule`."""
+    return _show(options.log, output) if options.action == 'show' else _verify(options, output)
+
+
+def _show(path: str, output: Output) -> int:
+    with open(path, 'rb') as log:
+        number = 0
+        while (line := log.readline(_LONGEST_LINE + 1)) != b'':
+            number += 1
+            output.line(f'{number:5}  {_described(line)}')
+            if len(line) > _LONGEST_LINE:
+                raise UsageError(f'line {number} of {path} is longer than a log has; the rest was not read')
+    return 0
+
+
+def _described(line: bytes) -> str:
+    from tool_approval.canonical import canonical_json, decode_arguments
+    from tool_approval.errors import NotCanonicalError
+
+    try:
+        entry = decode_arguments(line.decode())
+        payload = canonical_json(entry.get('payload'))
+    except (NotCanonicalError, UnicodeDecodeError):
+        return 'not a line of a log'
+    match entry.get('event'):
+        case 'decision':
+            word = 'approved' if entry.get('approved') is True else 'denied'
+            note = '' if entry.get('note') is None else f': {entry.get("note")}'
+            when = _text(entry, 'decided_at')
+            return f'{when}  {word} by {_text(entry, "decided_by")}  {_text(entry, "tool_name")} {payload}{note}'
+        case 'outcome':
+            error = '' if entry.get('error') is None else f' ({entry.get("error")})'
+            return f'{_text(entry, "outcome")}{error}  {_text(entry, "tool_name")}'
+        case event:
+            return f'{event}'
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    value: object = entry.get(key)
+    return value if isinstance(value, str) else '-'
+
+
+def _verify(options: argparse.Namespace, output: Output) -> int:
+    import os
+
+    from tool_approval.audit import load_key, verify
+
+    # Loading would make a key where there is none, and with that one every log is broken.
+    if not os.path.lexists(options.key):
+        raise UsageError(f'there is no key in {options.key}; name the file that the log was written with')
+    finding = verify(cast('str', options.log), key=load_key(options.key), head=options.head)
+    status = 0 if finding.is_intact else BROKEN
+    if options.json:
+        output.json(
+            {
+                'is_intact': finding.is_intact,
+                'broken_line': finding.broken_line,
+                'problem': finding.problem,
+                'lines': finding.head.lines,
+                'head': finding.head.mac,
+                'unfinished': list(finding.unfinished),
+            }
+        )
+        return status
+    if finding.is_intact:
+        output.line(f'intact: {finding.head.lines} lines')
+    else:
+        output.line(f'broken at line {finding.broken_line}: {finding.problem}')
+    output.line(f'head of what is intact: {finding.head.mac}')
+    for number in finding.unfinished:
+        output.line(f'line {number}: approved, and nothing says what came of it')
+    return status

@@ -1,0 +1,85 @@
+"""`tool-approval demo`: try it, on real processes and files, without a key or a network."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .output import Output
+from .problems import INTERRUPTED, UsageError
+
+if TYPE_CHECKING:
+    from tool_approval.assistant.answers import PreparedAnswers
+    from tool_approval.assistant.screen import Screen
+    from tool_approval.memory import ApprovalMemory
+    from tool_approval.ui.terminal import TerminalUI
+
+EXAMPLES = """\
+tool-approval demo                    find what listens on a port, and stop it
+tool-approval demo edit               diffs before files change
+tool-approval demo nested             an agent inside a tool
+tool-approval demo batch              several calls at once
+tool-approval demo --answers yn       answers for you: yes, then no
+tool-approval demo --model openai:gpt-5.2    a real model in place of the script
+
+y approves, n denies, ? tells what the other keys do. Nothing that a story makes outlives it.
+exit status: 0 played to its end, 2 called wrongly or failed, 130 stopped"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        'story', nargs='?', default='port', choices=('port', 'edit', 'nested', 'batch'), help='which story; port'
+    )
+    parser.add_argument('--answers', metavar='LETTERS', help='answer for the person: a letter for each question')
+    parser.add_argument('--model', metavar='NAME', help='a Pydantic AI model, such as openai:gpt-5.2')
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Play the story.
+
+    Raises:
+        UsageError: There are answers for nobody.
+        MissingExtraError: A library is missing.
+        AssistantError: The model cannot be used.
+    """
+    import asyncio
+
+    from tool_approval.assistant.failing import check_extras, one_line_errors
+
+    check_extras()
+    # The framework advertises with a banner on standard error, which would stand between the lines of the talk.
+    os.environ['PYDANTIC_AI_NO_BANNER'] = '1'
+    from tool_approval.assistant.playing import play
+    from tool_approval.assistant.screen import Screen
+    from tool_approval.assistant.stories import load_story
+
+    if options.answers is not None and not options.answers.isalpha():
+        raise UsageError('--answers takes letters, such as yn')
+    screen = Screen()
+    with one_line_errors(debug=options.debug):
+        end = asyncio.run(
+            play(
+                load_story(options.story),
+                make_ui=choose_ui(options.answers, screen),
+                screen=screen,
+                model=options.model,
+            )
+        )
+    return 0 if end == 'done' else INTERRUPTED
+
+
+def choose_ui(answers: str | None, screen: Screen) -> Callable[[ApprovalMemory], TerminalUI | PreparedAnswers]:
+    """Whom the agent asks: nobody, where there are answers or a pipe."""
+    from tool_approval.assistant.answers import PreparedAnswers
+    from tool_approval.ui.terminal import TerminalUI
+
+    if answers is not None:
+        return lambda memory: PreparedAnswers(iter(answers.lower()), screen)
+    if not sys.stdin.isatty():
+        lines = (line.strip().lower() for line in sys.stdin)
+        return lambda memory: PreparedAnswers(lines, screen)
+    return lambda memory: TerminalUI(memory=memory)

@@ -1,0 +1,165 @@
+"""What `check` finds in a configuration that is no mistake in itself, and probably not meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from tool_approval.config import PolicyConfig, ToolRule
+from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
+from tool_approval.tools.file_sandbox import FileSandbox
+from tool_approval.tools.file_sandbox.names import starts_with
+from tool_approval.tools.shell.rules import CompiledRule, RuleBook
+from tool_approval.tools.shell.words import fixed
+
+from .calls import FILE_TOOLS, SHELL_TOOLS
+from .executing import runs_files
+from .rule_names import RuleNames
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing to look at."""
+
+    level: Literal['error', 'warning', 'note']
+    """An error keeps the configuration from being used; a note is nothing to change."""
+    message: str
+    """What is so, and what to do."""
+    path: Path = ()
+    """The keys down to it."""
+    line: int | None = None
+    """The line it stands in, from 1, where it is known."""
+
+    @property
+    def key(self) -> str:
+        """The path as a person reads it."""
+        return '.'.join(str(part) for part in self.path)
+
+    def as_json(self) -> dict[str, Any]:
+        """`level`, `key`, `line` and `message`."""
+        return {'level': self.level, 'key': self.key or None, 'line': self.line, 'message': self.message}
+
+
+def find_all(settings: Settings, sandbox: FileSandbox) -> list[Finding]:
+    """Everything there is to warn of.
+
+    Args:
+        settings: A configuration without mistakes.
+        sandbox: The file sandbox that follows from it.
+    """
+    return [
+        *_tool_rules(settings),
+        *_roots(settings, sandbox),
+        *_shadowed(settings),
+        *_pre_approved(settings),
+    ]
+
+
+def _tool_rules(settings: Settings) -> Iterator[Finding]:
+    config, names = settings.policy_config, RuleNames(settings.policy_config)
+    for name, rule in config.tools.items():
+        path = ('custom_tools' if name in settings.custom_tools else 'tools', name)
+        if rule == ToolRule():
+            yield _warning(path, 'it says nothing; add `approval` or `description`, or remove it')
+        stronger = next((other for other in config.tools if _never_wins(name, other, config)), None)
+        if stronger is not None:
+            yield _warning(path, f'it never decides, because `{stronger}` always does; remove one of them')
+    if 'shell' in config.tools and 'run_shell' not in config.tools:
+        section = 'custom_tools' if 'shell' in settings.custom_tools else 'tools'
+        yield _warning((section, 'shell'), 'agents call the shell tool `run_shell`; name the rule so')
+    policy = settings.policy
+    for tool in (*SHELL_TOOLS, *FILE_TOOLS):
+        found = names.deciding(tool)
+        if found is not None and policy.rule_for(tool).approval == 'none':
+            section = 'custom_tools' if found in settings.custom_tools else 'tools'
+            what = 'the shell rules ask' if tool in SHELL_TOOLS else 'the roots ask'
+            yield _warning((section, found), f'`{tool}` runs unasked by this rule, also where {what}; only blocks stay')
+
+
+def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
+    """Whether `other` decides wherever `name` matches. Only what is certain counts: `other` has no `?` or `[...]`."""
+    if other == name or config.tools[name].approval is None or re.search(r'[?\[]', other) or '*' not in other:
+        return False
+    # Its stars take whatever stands for the wildcards of the one inside it.
+    if re.fullmatch('.*'.join(map(re.escape, other.split('*'))), name, re.DOTALL) is None:
+        return False
+    both = PolicyConfig(tools={each: config.tools[each] for each in (name, other)})
+    example = re.sub(r'\[!?(.)[^\]]*\]', r'\1', name).replace('*', '').replace('?', 'x')
+    return RuleNames(both).deciding(example) == other
+
+
+def _roots(settings: Settings, sandbox: FileSandbox) -> Iterator[Finding]:
+    roots = sandbox.roots.all
+    for root in roots:
+        path = ('sandbox', 'paths', root.name, 'root')
+        if root.identity is None:
+            yield _warning(path, 'there is no such directory; make it before an agent starts')
+        elif not root.place.is_dir() or root.place.is_symlink():
+            yield _warning(path, 'it is no directory, so nothing in it can be used')
+        for outer in roots:
+            if outer is not root and starts_with(root.names, outer.names):
+                yield Finding(
+                    level='note', path=path, message=f'it lies in the root `{outer.name}`; here its own rules hold'
+                )
+
+
+def _shadowed(settings: Settings) -> Iterator[Finding]:
+    if settings.shell is None:
+        return
+    book = RuleBook(settings.shell)
+    for rule in book.rules:
+        at = rule.index
+
+        def applies(other: CompiledRule, at: int = at) -> bool:
+            return other.index == at
+
+        decided = book.find([fixed(word) for word in rule.words], applies).decided
+        if decided is None or decided.index >= at:
+            continue
+        does = _does(decided)
+        ending = 'remove it' if does == _does(rule) else 'move it up'
+        message = f'`{rule.rule.pattern}` is decided by `{decided.rule.pattern}` before it, which {does}; {ending}'
+        yield _warning(('shell', 'rules', at), message)
+
+
+def _does(rule: CompiledRule) -> str:
+    return 'blocks' if not rule.rule.allowed else 'asks' if rule.rule.approval else 'asks nobody'
+
+
+def _pre_approved(settings: Settings) -> Iterator[Finding]:
+    shell = settings.shell
+    if shell is None:
+        return
+    writable = _writable(settings)
+    unasked = [(at, rule) for at, rule in enumerate(shell.rules) if rule.allowed and not rule.approval]
+    for at, rule in unasked:
+        if writable and runs_files(rule.words):
+            yield _warning(
+                ('shell', 'rules', at),
+                f'`{rule.pattern}` runs files that an agent may have written in {writable}; ask, or count on the OS '
+                'sandbox alone',
+            )
+    is_open = shell.default.allowed and not shell.default.approval
+    if is_open:
+        yield _warning(('shell', 'default'), 'every command that no rule is about runs unasked; set `approval: true`')
+    if shell.network and (unasked or is_open):
+        yield _warning(('shell', 'network'), 'what runs unasked may use the network; set it to false, or ask')
+
+
+def _writable(settings: Settings) -> str:
+    paths = (settings.sandbox or DEFAULT_SANDBOX).paths
+    return ', '.join(f'`{name}`' for name, path in paths.items() if path.mode == 'rw')
+
+
+def _warning(path: Path, message: str) -> Finding:
+    return Finding(level='warning', path=path, message=message)
+
+
+def worst(findings: Sequence[Finding]) -> Literal['error', 'warning', 'note'] | None:
+    """The gravest level there is; `None` where nothing was found."""
+    levels: Final = ('error', 'warning', 'note')
+    return next((level for level in levels if any(each.level == level for each in findings)), None)

@@ -1,0 +1,87 @@
+"""A short mark that differs wherever two requests differ, however much of them is left out on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from secrets import token_bytes
+from typing import Final, cast
+
+from tool_approval.request import ApprovalRequest
+
+_KEY: Final = token_bytes(32)
+"""Attack: who reads a screen, or a log of it, tries likely secrets until the digest is the one that was shown. Without
+this process's key nobody can (test_display.py)."""
+
+_LONG = 10_000
+"""Chosen, in characters: what is shorter is written out about as fast."""
+
+
+def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
+    """Arguments that the tool keeps from being shown: those its payload leaves out, where it is made of the others."""
+    args, payload = request.args, request.payload
+    if len(payload) >= len(args) or any(key not in args or not _same(args[key], payload[key]) for key in payload):
+        return frozenset()
+    return frozenset(args) - frozenset(payload)
+
+
+def request_digest(request: ApprovalRequest) -> str:
+    """16 hexadecimal digits of everything in the request.
+
+    Where its tool keeps arguments from being shown, the digest is made with a key of this process: another process has
+    another digest for the same request.
+    """
+    key = _KEY if left_out_keys(request) else b''
+    facts: dict[str, object] = {name: getattr(request, name) for name in type(request).model_fields}
+    facts['args'] = {name: _short(value) if isinstance(value, str) else value for name, value in request.args.items()}
+    if request.payload == request.args:
+        facts['payload'] = ...  # no argument is this; it saves the time to write all of them twice
+    try:
+        told = repr(facts)
+    except Exception:  # noqa: BLE001 - any object may be among the arguments, and its `repr` may do anything
+        told = '\n'.join(_parts(facts))
+    return blake2b(told.encode(errors='backslashreplace'), digest_size=8, key=key).hexdigest()
+
+
+def _short(value: str) -> object:
+    """A long text as its hash, which is made faster than its `repr`."""
+    if len(value) < _LONG:
+        return value
+    return (_LONG, blake2b(value.encode(errors='surrogatepass'), digest_size=32).digest())
+
+
+def _same(one: object, other: object) -> bool:
+    try:
+        return type(one) is type(other) and one == other
+    except Exception:  # noqa: BLE001 - as above
+        return False
+
+
+def _parts(value: object) -> list[str]:
+    """What `repr` cannot say: nested too deeply, or within itself, an integer too long, a faulty object."""
+    told: list[str] = []
+    waiting: list[object] = [value]
+    seen: set[int] = set()
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, Mapping | list | tuple):
+            told.append(_one(part))
+            continue
+        items: list[object] = []
+        if isinstance(part, Mapping):
+            for pair in cast('Mapping[object, object]', part).items():
+                items.extend(pair)
+        else:
+            items.extend(cast('list[object]', part))
+        told.append(f'{type(cast("object", part)).__name__} {len(items)}')
+        if id(cast('object', part)) not in seen:
+            seen.add(id(cast('object', part)))
+            waiting.extend(items)
+    return told
+
+
+def _one(value: object) -> str:
+    try:
+        return f'{value:#x}' if type(value) is int else repr(value)
+    except Exception:  # noqa: BLE001 - as above
+        return f'a {type(value).__name__}'

@@ -1,0 +1,130 @@
+"""Text that may contain anything, as text that draws itself and nothing else.
+
+One form of escape serves every UI: `<U+200B>`. Nothing but an escape ever begins with `<U+`, because a `<` that stands
+before `U+` in the text is escaped itself. So the escaped text tells which text it was made from, and different texts
+never look the same because of an escape.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Final
+from unicodedata import is_normalized
+
+ESCAPE: Final = re.compile(r'<U\+[0-9A-F]{4,6}>')
+"""Finds the escapes in an escaped text."""
+
+TAB: Final = '\u21e5'
+"""Shows a tab, filled up with blanks to the next multiple of 4; where it stands in the text, it is escaped."""
+
+HIDDEN: Final = re.compile(
+    # What `str.isprintable` lets pass although nothing, or not always the same, is drawn: fillers, joiners, variation
+    # selectors, the blank Braille pattern, object replacement, halves of flags.
+    '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc'
+    '\U00016fe4\U0001d159\U0001f1e6-\U0001f1ff\U000e0100-\U000e01ef]'
+)
+"""Characters without a shape of their own that count as printable."""
+
+_MOST_MARKS: Final = 3
+"""Chosen: more marks on one letter than any living orthography needs pile up over the lines above and below."""
+_ACCENTS: Final = frozenset(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x30F, 0x311, 0x31B)))
+_LOWER_ACCENTS: Final = frozenset(map(chr, (*range(0x323, 0x329), 0x32D, 0x330, 0x331, 0x342, 0x345)))
+_VOICED: Final = frozenset('\u3099\u309a')
+
+
+def escape(char: str) -> str:
+    """One character as an escape, such as `<U+001B>`."""
+    return f'<U+{ord(char):04X}>'
+
+
+def escape_text(text: str, *, ascii_only: bool = False, mark_end: bool = False) -> str:
+    """Every line of `text` through `escape_line`; only newlines stay as they are."""
+    return '\n'.join([escape_line(line, ascii_only=ascii_only, mark_end=mark_end) for line in text.split('\n')])
+
+
+def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, also: str = '') -> str:
+    """`text` on one line, with everything escaped that is not a plain visible character in its place.
+
+    Escaped are controls, direction and format characters, what is invisible, unusual blanks, private and unassigned
+    code points, lone surrogates, and combining marks that do not belong to the letter before them. So is the rarer one
+    of two ways to write the same letter, as an `e` and its accent for an `é`: normalization form C, which is the common
+    one, is never escaped for that (Unicode Standard Annex 15).
+
+    Args:
+        text: Anything; a newline is escaped too.
+        ascii_only: Whether to escape everything beyond ASCII, for terminals that cannot draw it.
+        mark_end: Whether to escape a blank at the end, where nobody would see it.
+        also: More characters to escape, such as a quotation mark.
+    """
+    shown = text if is_plain(text) and not also else _escaped(text, ascii_only, also)
+    return f'{shown[:-1]}<U+0020>' if mark_end and shown.endswith(' ') and text.endswith(' ') else shown
+
+
+def is_plain(text: str) -> bool:
+    """Whether nothing in `text` has to be escaped but perhaps a blank at its end."""
+    return text.isascii() and text.isprintable() and '<U+' not in text
+
+
+def _escaped(text: str, ascii_only: bool, also: str) -> str:
+    shown: list[str] = []
+    column, base, marks, cluster = 0, '', 0, ''
+    for index, char in enumerate(text):
+        if ' ' <= char <= '~':
+            is_ambiguous = char == '<' and text.startswith('U+', index + 1)
+            piece = escape(char) if is_ambiguous or char in also else char
+            base, marks, cluster = (char if char.isalpha() else ''), 0, char
+        elif char == '\t' and not ascii_only:
+            piece = TAB + ' ' * (3 - column % 4)
+            base = ''
+        elif ascii_only or not _draws_itself(char):
+            piece, base = escape(char), ''
+        elif _joins(char):
+            marks += 1
+            cluster += char
+            is_at_home = base != '' and marks <= _MOST_MARKS and _belongs(char, base) and is_normalized('NFC', cluster)
+            # A vowel of a Korean syllable is what its last consonant joins.
+            piece, base = (char, char if _is_jamo(char) else base) if is_at_home else (escape(char), '')
+        else:
+            piece, base, marks, cluster = char, (char if char.isalpha() else ''), 0, char
+        shown.append(piece)
+        column += len(piece)
+    return ''.join(shown)
+
+
+@lru_cache(maxsize=4096)
+def _draws_itself(char: str) -> bool:
+    return char != TAB and char.isprintable() and HIDDEN.match(char) is None and is_normalized('NFC', char)
+
+
+def _is_jamo(char: str) -> bool:
+    return '\u1161' <= char <= '\u11ff' or '\ud7b0' <= char <= '\ud7fb'
+
+
+def _joins(char: str) -> bool:
+    return _is_jamo(char) or unicodedata.category(char).startswith('M')
+
+
+@lru_cache(maxsize=4096)
+def _belongs(mark: str, base: str) -> bool:
+    """Whether a mark is of the letter's own script, as in any word of it; common overlays and enclosures are of none."""
+    script = _script(base)
+    if _is_jamo(mark):
+        return script == 'HANGUL' and _place(base) + 1 == _place(mark)
+    if mark in _ACCENTS or mark in _LOWER_ACCENTS:
+        return script in ('LATIN', 'GREEK', 'CYRILLIC')
+    if mark in _VOICED:
+        return script in ('HIRAGANA', 'KATAKANA')
+    return _script(mark) == script
+
+
+def _place(jamo: str) -> int:
+    """1 for the first consonant of a Korean syllable, 2 for its vowel, 3 for the last consonant."""
+    names = {'CHOSEONG': 1, 'JUNGSEONG': 2, 'JONGSEONG': 3}
+    words = unicodedata.name(jamo, '').split(' ')
+    return names.get(words[1], 0) if len(words) > 1 else 0
+
+
+def _script(char: str) -> str:
+    return unicodedata.name(char, '').partition(' ')[0]

@@ -1,0 +1,133 @@
+"""Who asks, where and why: what stands above the content of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+from tool_approval.request import ApprovalRequest, describe
+
+from .escape import escape_line
+
+_T = TypeVar('_T')
+
+_MOST_LEVELS = 5
+_MOST_VALUES = 300
+"""Each is a character of the 200 that `describe` writes."""
+LONGEST_NAME = 100
+_LONGEST = 600
+"""Chosen, in characters: a sentence or two. What is longer is cut, and says so."""
+
+
+def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False) -> list[tuple[str, str]]:
+    """Labels and what they stand before, escaped and each on one line, in the order to show them.
+
+    Labels are `agent`, `toolset`, `about`, `why`, `file` and `in`; one that has nothing to say is left out.
+
+    Args:
+        request: What is asked about.
+        ascii_only: Whether to escape everything beyond ASCII.
+        whole: Whether to cut nothing, as in a pager; see `are_facts_whole`.
+    """
+
+    def text(value: object) -> str:
+        if not isinstance(value, str):
+            return ''
+        return escape_line(value if whole else _cut(value, _LONGEST), ascii_only=ascii_only, mark_end=True)
+
+    presentation = request.presentation
+    shown: Mapping[str, Any] = presentation.metadata if presentation is not None else {}
+    path = text(shown.get('path'))
+    found = {
+        'agent': _agent(request, ascii_only=ascii_only, whole=whole),
+        'toolset': text(request.metadata.get('toolset_id')),
+        'about': '' if is_automatic(request) else text(request.description),
+        'why': text(request.reason),
+        'file': f'{path} (new)' if path and shown.get('is_new') is True else path,
+        'in': text(shown.get('cwd')),
+    }
+    return [(label, told) for label, told in found.items() if told]
+
+
+def are_facts_whole(request: ApprovalRequest) -> bool:
+    """Whether nothing of what `facts` and `name_of` say of a request is cut."""
+    metadata = request.metadata
+    names = [request.tool_name, metadata.get('caller')]
+    for level in request.lineage:
+        names += [level.agent_name, level.tool_name]
+    texts = [metadata.get('toolset_id'), request.reason]
+    if request.presentation is not None:
+        texts += [request.presentation.metadata.get('path'), request.presentation.metadata.get('cwd')]
+    return (
+        len(request.lineage) <= _MOST_LEVELS
+        and not any(isinstance(name, str) and len(name) > LONGEST_NAME for name in names)
+        and not any(isinstance(text, str) and len(text) > _LONGEST for text in texts)
+        and (len(request.description) <= _LONGEST or is_automatic(request))
+    )
+
+
+def name_of(name: str | None, *, ascii_only: bool = False, whole: bool = False) -> str:
+    """A name on one line, in quotation marks where it is no plain word; cut where it is long, unless `whole`."""
+    if name is None:
+        return 'an unnamed agent'
+    shown = escape_line(name if whole else _cut(name, LONGEST_NAME), ascii_only=ascii_only, also='"')
+    is_word = name.replace('-', '').replace('.', '').replace(':', '').replace('/', '').isidentifier()
+    return shown if is_word and len(name) <= LONGEST_NAME else f'"{shown}"'
+
+
+def _agent(request: ApprovalRequest, *, ascii_only: bool, whole: bool) -> str:
+    def named(name: str | None) -> str:
+        return name_of(name, ascii_only=ascii_only, whole=whole)
+
+    caller: object = request.metadata.get('caller')
+    parts = [named(caller)] if isinstance(caller, str) else []
+    levels = request.lineage[::-1]
+    if levels and not parts:
+        parts.append(named(None))
+    most = len(levels) if whole else _MOST_LEVELS
+    parts += [f'called by {named(level.agent_name)} through {named(level.tool_name)}' for level in levels[:most]]
+    if len(levels) > most:
+        parts.append(f'and {len(levels) - most:,} more above')
+    return ', '.join(parts)
+
+
+def is_automatic(request: ApprovalRequest) -> bool:
+    """Whether the description only repeats the arguments."""
+    presentation = request.presentation
+    if presentation is not None and presentation.type == 'command':
+        # Of what is long, no more than may be repeated.
+        words = ' '.join(presentation.content[: 2 * len(request.description) + 1000].split())
+        begin, colon, told = request.description.partition(': ')
+        if begin == 'Run' and colon and words.startswith(told.removesuffix('...')):
+            return True
+    if not request.description.startswith(f'{request.tool_name}('):
+        return False
+    try:
+        return request.description == describe(request.tool_name, _beginning(request.payload, [_MOST_VALUES]))
+    except Exception:  # noqa: BLE001 - any object may be among the arguments, and its `repr` may do anything
+        return False
+
+
+def _beginning(value: object, room: list[int]) -> Any:
+    """As many of the first values within `value` as there is room for: all that `describe` writes."""
+    if type(value) is dict:
+        return {key: _beginning(item, room) for key, item in _taken(cast('dict[object, object]', value).items(), room)}
+    if type(value) in (list, tuple):
+        kept = [_beginning(item, room) for item in _taken(cast('list[object]', value), room)]
+        return kept if type(value) is list else tuple(kept)
+    return value
+
+
+def _taken(items: Iterable[_T], room: list[int]) -> Iterator[_T]:
+    for item in items:
+        if room[0] == 0:
+            return
+        room[0] -= 1
+        yield item
+
+
+def _cut(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    kept = longest * 3 // 4
+    return f'{text[:kept]} [... {len(text) - longest:,} more characters ...] {text[kept - longest :]}'

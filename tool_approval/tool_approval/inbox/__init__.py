@@ -1,0 +1,47 @@
+"""Open requests that are answered elsewhere: who posts, who waits, who may answer, and where they are kept."""
+
+from .approvers import Approver, ApproverRule
+from .channels import Channel
+from .entry import Answer, Content, InboxEntry
+from .errors import (
+    AlreadySettled,
+    AnswerRefused,
+    InboxError,
+    InboxUnavailable,
+    InboxUntrusted,
+    InvalidAnswer,
+    NotAnApprover,
+    OtherContent,
+    RequestTooLarge,
+    UnknownRequest,
+)
+from .inbox import Inbox
+from .inbox_ui import InboxUI
+from .states import MOVES, Settled, State
+from .store import InboxStore, Row
+
+__all__ = (
+    'MOVES',
+    'AlreadySettled',
+    'Answer',
+    'AnswerRefused',
+    'Approver',
+    'ApproverRule',
+    'Channel',
+    'Content',
+    'Inbox',
+    'InboxEntry',
+    'InboxError',
+    'InboxStore',
+    'InboxUI',
+    'InboxUnavailable',
+    'InboxUntrusted',
+    'InvalidAnswer',
+    'NotAnApprover',
+    'OtherContent',
+    'RequestTooLarge',
+    'Row',
+    'Settled',
+    'State',
+    'UnknownRequest',
+)

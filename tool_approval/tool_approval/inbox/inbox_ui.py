@@ -1,0 +1,155 @@
+"""The inbox as a UI of the controller: many questions at once, answered elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from tool_approval.decision import ApprovalDecision, ApprovalMode
+from tool_approval.errors import ApprovalError, NotCanonicalError
+from tool_approval.request import ApprovalRequest
+
+from .approvers import ApproverRule, ApproverRules
+from .channels import Announcements, Channel
+from .entry import Content, InboxEntry
+from .errors import InboxUnavailable, OtherContent, RequestTooLarge
+from .inbox import Inbox
+
+TIMEOUT_S = 3600.0
+"""Chosen: who has not answered within an hour will not come back to it soon, and the run holds what it holds."""
+
+RETRY_S = 1.0
+"""Chosen: seconds between two attempts to post while the store is away."""
+
+_log = logging.getLogger('tool_approval')
+
+
+class InboxUI:
+    """Asks by posting, and waits. Every mode, memory and audit rule of the controller applies.
+
+    Whatever goes wrong is a denial that says so. When the run is cancelled, the request is withdrawn.
+    """
+
+    one_at_a_time = False
+    """Any number of requests may be open at once."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        *,
+        timeout: float = TIMEOUT_S,
+        channels: Sequence[Channel] = (),
+        approvers: Mapping[str, ApproverRule] | None = None,
+        requester: str | Callable[[ApprovalRequest], str | None] | None = None,
+        bars_requester: bool = False,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Ask by way of an inbox.
+
+        Args:
+            inbox: Where to post.
+            timeout: Seconds until a request expires, and the call is denied. The time the store is away counts.
+            channels: Told of each request and of what became of it.
+            approvers: By tool name or glob: who may answer; see `ApproverRules`. `None`: whoever a channel lets in.
+            requester: The id of the person for whom the agent works, or what finds it out for a request.
+            bars_requester: Whether that person may not answer. A request without a known requester is denied then.
+            now: The time of day; only to show when a request expires.
+
+        Raises:
+            ValueError: The timeout is not positive, or the requester is barred and not given.
+        """
+        if not timeout > 0:
+            raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
+        if bars_requester and requester is None:
+            raise ValueError('`bars_requester` needs `requester`: who is not known cannot be barred')
+        self._inbox = inbox
+        self._timeout_s = timeout
+        self._channels = tuple(channels)
+        self._approvers = None if approvers is None else ApproverRules(approvers)
+        self._requester = requester
+        self._bars_requester = bars_requester
+        self._now = now
+        self._telling: set[asyncio.Future[None]] = set()
+
+    async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
+        """Post, and wait for the answer."""
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + self._timeout_s
+        content = self._content(request)
+        if content.bars_requester and content.requester is None:
+            return _denied('It is not known who asks, and who asks may not approve, so the call was denied.')
+        if content.approvers is not None and not any(rule.users or rule.groups for rule in content.approvers):
+            return _denied(f'Nobody may approve {request.tool_name!r}, so the call was denied.')
+        try:
+            async with asyncio.timeout_at(ends_at):
+                entry = await self._post(content)
+        except (TimeoutError, ApprovalError) as error:
+            return _failed(error)
+        announcements = Announcements(self._channels, entry)
+        try:
+            settled = await self._inbox.wait(entry.id, max(0.0, ends_at - loop.time()), digest=entry.digest)
+        except ApprovalError as error:
+            self._tell(announcements, entry.model_copy(update={'state': 'expired'}))
+            return _failed(error)
+        except BaseException:
+            self._inbox.abandon(entry.id)
+            self._tell(announcements, entry.model_copy(update={'state': 'withdrawn'}))
+            raise
+        self._tell(announcements, settled)
+        return self._decision(settled)
+
+    async def aclose(self) -> None:
+        """Wait until the channels have been told of everything; call it before the event loop ends."""
+        while self._telling:
+            await asyncio.wait(self._telling)
+
+    def _content(self, request: ApprovalRequest) -> Content:
+        requester = self._requester(request) if callable(self._requester) else self._requester
+        return Content(
+            request=request,
+            approvers=None if self._approvers is None else self._approvers.for_tool(request.tool_name),
+            requester=requester,
+            bars_requester=self._bars_requester,
+            expires_at=self._now().astimezone(UTC) + timedelta(seconds=self._timeout_s),
+        )
+
+    async def _post(self, content: Content) -> InboxEntry:
+        while True:
+            try:
+                return await self._inbox.post_entry(content)
+            except InboxUnavailable:
+                await asyncio.sleep(RETRY_S)
+
+    def _tell(self, announcements: Announcements, entry: InboxEntry) -> None:
+        for task in announcements.settled(entry):
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    def _decision(self, entry: InboxEntry) -> ApprovalDecision:
+        # Only an answer that says so approves; `read_entry` has compared it with the state.
+        if entry.answer is not None:
+            return entry.answer.decision
+        if entry.state == 'expired':
+            note = f'Nobody answered within {self._timeout_s:g} seconds, so the call was denied.'
+            return ApprovalDecision(approved=False, note=note, decided_by='timeout')
+        return _denied('The request was withdrawn from the inbox, so the call was denied.')
+
+
+def _failed(error: Exception) -> ApprovalDecision:
+    # The texts of our own errors hold no arguments; they may name the database, which is nothing for a model.
+    _log.error('A call was denied: %s', str(error) if isinstance(error, ApprovalError) else 'the inbox is unavailable')
+    match error:
+        case RequestTooLarge() | NotCanonicalError():
+            return _denied(f'The inbox could not take the request ({error}), so the call was denied.')
+        case OtherContent():
+            return _denied('The answer was to something else than what was asked, so the call was denied.')
+        case TimeoutError() | InboxUnavailable():
+            return _denied('The inbox could not be reached until the time was up, so the call was denied.')
+        case _:
+            return _denied(f'The inbox failed ({type(error).__name__}), so the call was denied.')
+
+
+def _denied(note: str) -> ApprovalDecision:
+    return ApprovalDecision(approved=False, note=note, decided_by='ui')

@@ -1,0 +1,193 @@
+"""The inbox's own thread: hears of changes, lets the waiting know, and keeps house."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from .errors import InboxError
+from .leases import BEAT_S, Leases
+from .states import Settled
+from .store import InboxStore
+from .waiting import Waiting
+from .worker import Worker
+
+WATCH_S = 0.5
+"""Chosen: how long closing may take. Changes end the wait for them at once."""
+
+PRUNE_S = 3600.0
+"""Chosen: history is kept for weeks, so an hour more does not matter. Seconds."""
+
+LONGEST_PAUSE_S = 2.0
+"""Chosen: a store that is back is noticed within so many seconds."""
+
+Listener = Callable[[frozenset[str] | None], None]
+"""Told, in the keeper's thread, which requests have changed; `None`: any may have."""
+
+_log = logging.getLogger('tool_approval')
+
+
+class Keeper:
+    """One for a process and store, whatever the number of requests. Does nothing but sleep while nobody waits."""
+
+    def __init__(
+        self,
+        store: InboxStore,
+        worker: Worker,
+        waiting: Waiting,
+        *,
+        owner: str,
+        clock: Callable[[], float],
+        now: Callable[[], datetime],
+        keep_history: timedelta,
+    ) -> None:
+        """Put the parts together; nothing is started."""
+        self._store = store
+        self._worker = worker
+        self._waiting = waiting
+        self._owner = owner
+        self._clock = clock
+        self._now = now
+        self._keep_history = keep_history
+        self._leases = Leases(clock)
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._nudged = threading.Event()
+        self._listeners: list[Listener] = []
+        self._late: dict[str, Settled] = {}
+        self._due_at = 0.0
+        self._prune_at = 0.0
+        self._beats = 0
+        self._failures = 0
+        self._is_recheck_due = False
+        self.has_posted = False
+        """Whether this process has posted requests, so that its heartbeat is needed."""
+
+    def start(self) -> None:
+        """Start the thread, unless it runs already."""
+        with self._lock:
+            if self._thread is None and not self._is_closed:
+                self._due_at = self._prune_at = self._clock()
+                self._thread = threading.Thread(target=self._run, name='tool-approval-inbox-keeper', daemon=True)
+                self._thread.start()
+
+    def nudge(self) -> None:
+        """Somebody waits: look at once."""
+        self._nudged.set()
+
+    def recheck(self) -> None:
+        """Look at all that is waited for, as soon as the store can be reached."""
+        self._is_recheck_due = True
+        self._nudged.set()
+
+    def settle_later(self, request_id: str, state: Settled) -> None:
+        """Settle a request that nobody waits for any more, as soon as the store can be reached."""
+        with self._lock:
+            self._late[request_id] = state
+        self._due_at = min(self._due_at, self._clock() + LONGEST_PAUSE_S)
+        self._nudged.set()
+
+    def listen(self, listener: Listener) -> None:
+        """Tell of all changes from now on."""
+        with self._lock:
+            self._listeners.append(listener)
+        self.nudge()
+
+    def stop_listening(self, listener: Listener) -> None:
+        """Tell of none any more."""
+        with self._lock:
+            self._listeners.remove(listener)
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._lock:
+            self._is_closed = True
+            thread = self._thread
+        self._nudged.set()
+        if thread is not None:
+            thread.join(WATCH_S * 4)
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._nudged.clear()
+            try:
+                self._look()
+            except Exception as error:  # noqa: BLE001 - without this thread nobody would be woken again
+                self._failed(error)
+                self._nudged.wait(min(LONGEST_PAUSE_S, 0.1 * 2 ** min(self._failures, 10)))
+                continue
+            if not self._is_watched and not self._is_closed:
+                self._nudged.wait(max(0.0, self._due_at - self._clock()))
+
+    @property
+    def _is_watched(self) -> bool:
+        return len(self._waiting) > 0 or bool(self._listeners)
+
+    def _look(self) -> None:
+        if self._clock() >= self._due_at:
+            self._due_at = self._clock() + BEAT_S
+            self._is_recheck_due = False
+            self._worker.submit(self._keep_house, self._done)
+        elif self._is_recheck_due:
+            self._is_recheck_due = False
+            self._worker.submit(self._wake_settled, self._done)
+        changed = self._store.watch(WATCH_S if self._is_watched else 0.0)
+        if changed is None:
+            self._worker.submit(self._wake_settled, self._done)
+        else:
+            self._waiting.wake(changed.settled)
+        told = None if changed is None else changed.added | changed.settled
+        if told is None or told:
+            with self._lock:
+                listeners = list(self._listeners)
+            for listener in listeners:
+                listener(told)
+
+    def _keep_house(self) -> None:
+        """In the worker's thread."""
+        if self.has_posted:
+            self._beats += 1
+            self._store.beat(self._owner, self._beats)
+        with self._lock:
+            late = dict(self._late)
+        for request_id, state in late.items():
+            self._store.settle(request_id, state, at=self._now())
+            with self._lock:
+                self._late.pop(request_id, None)
+        for owner, number in self._leases.gone(self._store.beats()).items():
+            count = self._store.withdraw_all_of(owner, number, at=self._now())
+            if count:
+                _log.warning('%d requests in the inbox were withdrawn: the process that waited for them is gone', count)
+        if self._clock() >= self._prune_at:
+            self._store.prune(self._now() - self._keep_history)
+            self._prune_at = self._clock() + PRUNE_S
+        # No wake-up is ever lost for longer than this takes to come round.
+        self._wake_settled()
+
+    def _wake_settled(self) -> None:
+        """In the worker's thread: wake who waits for what is settled, or gone."""
+        waited_for = self._waiting.ids()
+        if waited_for:
+            still_open = self._store.pending_of(self._owner)
+            self._waiting.wake(set(waited_for).difference(still_open))
+
+    def _done(self, _: None, error: BaseException | None) -> None:
+        if error is None:
+            if self._failures:
+                self._failures = 0
+                _log.warning('The inbox in %s is available again', self._store.place)
+            return
+        self._leases.forget()
+        self._failed(error)
+        self._is_recheck_due = True
+        self._due_at = self._clock() + LONGEST_PAUSE_S
+
+    def _failed(self, error: BaseException) -> None:
+        self._failures += 1
+        if self._failures == 1:
+            # The text of our own errors holds no arguments.
+            problem = str(error) if isinstance(error, InboxError) else type(error).__name__
+            _log.error('%s; waiting goes on', problem)

@@ -1,0 +1,120 @@
+"""The seam to what keeps the requests: a file, a database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from .states import Settled, State
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One request as a store keeps it. The texts are ASCII, and mean nothing to a store."""
+
+    id: str
+    """The request's."""
+    owner: str
+    """The process that waits; its heartbeat counts for all its requests."""
+    content: str
+    """What is shown, at most 4 MiB."""
+    posted_at: datetime
+    """In UTC, in whole milliseconds."""
+    state: State = 'pending'
+    """Where in its life it is."""
+    settled_at: datetime | None = None
+    """When it was settled."""
+    answer: str | None = None
+    """What was answered, at most 4 MiB; `None` unless it was approved or denied."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Changes:
+    """What has happened to the requests of a store; ids."""
+
+    added: frozenset[str] = frozenset()
+    """Those that are new."""
+    settled: frozenset[str] = frozenset()
+    """Those that are no longer open."""
+
+
+class InboxStore(Protocol):
+    """Keeps requests for any number of processes. `tool_approval.testing.check_inbox_store` tests one.
+
+    All methods block, and are called in threads of the inbox's own, never on an event loop: `watch` in one, all others
+    in another at the same time. Everything but `close` may raise
+
+    - `InboxUnavailable`: it cannot be reached or written to now. Either nothing was changed, or the whole of it and the
+      connection broke before it could say so. The next call tries to reach it anew. A call has done its work or raised
+      within ten seconds.
+    - `InboxUntrusted`: it is not what it should be, and only a person can change that. Nothing was changed.
+
+    What a method has changed lasts when it returns, unless the machine loses its power.
+    """
+
+    place: str
+    """Where it is, for people; without secrets."""
+
+    def add(self, row: Row) -> None:
+        """Keep a new request. The same id twice raises `InboxUntrusted`."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def settle(self, request_id: str, state: Settled, *, at: datetime, answer: str | None = None) -> bool:
+        """Make a request `state` if it is still pending, in one atomic step.
+
+        Returns:
+            Whether it was this call that did so. If not, nothing was changed.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
+    def get(self, request_ids: Collection[str]) -> Sequence[Row]:
+        """Those of the requests that there are, in any order."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def pending_of(self, owner: str) -> Collection[str]:
+        """The ids of an owner's open requests."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def open(self, limit: int) -> Sequence[Row]:
+        """Open requests, the oldest first."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def history(self, limit: int, before: datetime | None = None) -> Sequence[Row]:
+        """Settled requests, the newest first; only those settled before a moment, if one is given."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def beat(self, owner: str, number: int) -> None:
+        """Note that an owner is alive. The numbers of one owner grow."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def beats(self) -> Mapping[str, int]:
+        """The last number of each owner with open requests; 0 for one that has noted none."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def withdraw_all_of(self, owner: str, number: int, *, at: datetime) -> int:
+        """Make all open requests of an owner `withdrawn`, unless it has noted a later number meanwhile.
+
+        Returns:
+            How many there were.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
+    def watch(self, timeout_s: float) -> Changes | None:
+        """Wait until requests are added or settled, by whatever process, or the time has passed.
+
+        Returns:
+            What has changed since the last call, each at least once. A request that was added and settled since may be
+            among the settled alone. `None` if changes may have been missed: on the first call, and after every
+            interruption.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
+    def prune(self, before: datetime) -> int:
+        """Forget the requests that were settled before a moment; how many there were."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def close(self) -> None:
+        """Let go of files and connections; whoever is in `watch` returns soon. May be called twice."""
+        ...  # pragma: no cover - a protocol has no body

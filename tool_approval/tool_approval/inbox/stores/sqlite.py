@@ -1,0 +1,234 @@
+"""Requests in one SQLite file of the user's own, shared by all processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tool_approval.inbox.errors import InboxUntrusted
+from tool_approval.inbox.states import Settled
+from tool_approval.inbox.store import Changes, Row
+from tool_approval.storage import default_path as approvals_path
+
+from .sqlite_file import SQLiteFile
+
+POLL_S = 0.02
+"""Chosen: a fifth of the 100 ms in which an answer is to arrive. SQLite has no way to wake another process; one look
+takes some microseconds, and there is one for a process, not for a request, and none while nobody waits."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE requests (
+            id TEXT PRIMARY KEY,
+            owner TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied', 'expired', 'withdrawn')),
+            posted_at INTEGER NOT NULL,
+            settled_at INTEGER CHECK ((settled_at IS NULL) = (state = 'pending')),
+            change INTEGER NOT NULL,
+            answer TEXT,
+            content TEXT NOT NULL
+        )""",
+        "CREATE INDEX open_requests ON requests (posted_at) WHERE state = 'pending'",
+        "CREATE INDEX open_by_owner ON requests (owner) WHERE state = 'pending'",
+        "CREATE INDEX settled_requests ON requests (settled_at) WHERE state <> 'pending'",
+        'CREATE INDEX changed_requests ON requests (change)',
+        'CREATE TABLE changes (last INTEGER NOT NULL)',
+        'INSERT INTO changes VALUES (0)',
+        'CREATE TABLE owners (id TEXT PRIMARY KEY, beat INTEGER NOT NULL)',
+    ),
+)
+"""See `SQLiteFile`."""
+
+_COLUMNS = 'id, owner, content, posted_at, state, settled_at, answer'
+
+_THIS = '(SELECT last FROM changes)'
+"""The number of the change being made; counted up in the same transaction, so whoever sees n sees all up to n."""
+
+_NOTHING = Changes()
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def default_path() -> Path:
+    """`tool-approval/inbox.sqlite` in `XDG_STATE_HOME`, or in `~/.local/state`."""
+    return approvals_path().with_name('inbox.sqlite')
+
+
+class SQLiteStore:
+    """One file, mode 0600, in a folder that nobody else can write to. See `InboxStore`."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Nothing is opened before the first use.
+
+        Args:
+            path: The file; `default_path()` if `None`. On a disk of this machine: SQLite's way of sharing does not
+                work over a network.
+        """
+        self._path = Path(path) if path is not None else default_path()
+        self.place = repr(str(self._path))
+        self._database = SQLiteFile(self._path, MIGRATIONS)
+        self._watching = SQLiteFile(self._path, MIGRATIONS)
+        self._is_closed = threading.Event()
+        self._seen: tuple[int, int] | None = None
+
+    def add(self, row: Row) -> None:
+        """See `InboxStore`.
+
+        Raises:
+            InboxUntrusted: There is a request of that id.
+            InboxError: It cannot be kept.
+        """
+        values = (row.id, row.owner, row.content, _number(row.posted_at))
+        with self._changing() as database:
+            try:
+                database.execute(
+                    'INSERT INTO requests (id, owner, content, posted_at, state, change) '
+                    f"VALUES (?, ?, ?, ?, 'pending', {_THIS})",
+                    values,
+                )
+            except sqlite3.IntegrityError:
+                raise InboxUntrusted(self.place, 'a request of that id is there already') from None
+
+    def settle(self, request_id: str, state: Settled, *, at: datetime, answer: str | None = None) -> bool:
+        """See `InboxStore`."""
+        with self._changing() as database:
+            done = database.execute(
+                f'UPDATE requests SET state = ?, settled_at = ?, answer = ?, change = {_THIS} '
+                "WHERE id = ? AND state = 'pending'",
+                (state, _number(at), answer, request_id),
+            )
+            return done.rowcount == 1
+
+    def get(self, request_ids: Collection[str]) -> Sequence[Row]:
+        """See `InboxStore`."""
+        with self._database.reading() as database:
+            select = f'SELECT {_COLUMNS} FROM requests WHERE id = ?'
+            return [_row(found) for each in request_ids for found in database.execute(select, (each,))]
+
+    def pending_of(self, owner: str) -> Collection[str]:
+        """See `InboxStore`."""
+        with self._database.reading() as database:
+            found = database.execute("SELECT id FROM requests WHERE owner = ? AND state = 'pending'", (owner,))
+            return {request_id for (request_id,) in found}
+
+    def open(self, limit: int) -> Sequence[Row]:
+        """See `InboxStore`."""
+        with self._database.reading() as database:
+            select = f"SELECT {_COLUMNS} FROM requests WHERE state = 'pending' ORDER BY posted_at, rowid LIMIT ?"
+            return [_row(found) for found in database.execute(select, (limit,))]
+
+    def history(self, limit: int, before: datetime | None = None) -> Sequence[Row]:
+        """See `InboxStore`."""
+        with self._database.reading() as database:
+            select = (
+                f"SELECT {_COLUMNS} FROM requests WHERE state <> 'pending' AND (?1 IS NULL OR settled_at < ?1) "
+                'ORDER BY settled_at DESC, change DESC LIMIT ?2'
+            )
+            limits = (None if before is None else _number(before), limit)
+            return [_row(found) for found in database.execute(select, limits)]
+
+    def beat(self, owner: str, number: int) -> None:
+        """See `InboxStore`."""
+        with self._changing() as database:
+            database.execute('INSERT OR REPLACE INTO owners VALUES (?, ?)', (owner, number))
+
+    def beats(self) -> Mapping[str, int]:
+        """See `InboxStore`."""
+        with self._database.reading() as database:
+            return dict(
+                database.execute(
+                    'SELECT DISTINCT owner, coalesce(beat, 0) FROM requests LEFT JOIN owners ON owners.id = owner '
+                    "WHERE state = 'pending'"
+                )
+            )
+
+    def withdraw_all_of(self, owner: str, number: int, *, at: datetime) -> int:
+        """See `InboxStore`."""
+        with self._changing() as database:
+            done = database.execute(
+                f"UPDATE requests SET state = 'withdrawn', settled_at = ?, change = {_THIS} "
+                "WHERE owner = ? AND state = 'pending' "
+                'AND coalesce((SELECT beat FROM owners WHERE id = ?), 0) = ?',
+                (_number(at), owner, owner, number),
+            )
+            return done.rowcount
+
+    def prune(self, before: datetime) -> int:
+        """See `InboxStore`."""
+        with self._changing() as database:
+            done = database.execute(
+                "DELETE FROM requests WHERE state <> 'pending' AND settled_at < ?", (_number(before),)
+            )
+            database.execute('DELETE FROM owners WHERE id NOT IN (SELECT owner FROM requests)')
+            return done.rowcount
+
+    def watch(self, timeout_s: float) -> Changes | None:
+        """See `InboxStore`. The file's `data_version` tells whether anybody has written to it."""
+        until = time.monotonic() + timeout_s
+        try:
+            while True:
+                with self._watching.reading() as database:
+                    changed = self._changed(database)
+                if changed != _NOTHING or time.monotonic() >= until or self._is_closed.wait(POLL_S):
+                    return changed
+        except BaseException:
+            self._seen = None
+            raise
+
+    def close(self) -> None:
+        """See `InboxStore`."""
+        self._is_closed.set()
+        self._database.close()
+        self._watching.close()
+
+    @contextmanager
+    def _changing(self) -> Generator[sqlite3.Connection]:
+        with self._database.changing() as database:
+            database.execute('UPDATE changes SET last = last + 1')
+            yield database
+
+    def _changed(self, database: sqlite3.Connection) -> Changes | None:
+        [(version,)] = database.execute('PRAGMA data_version')
+        if self._seen is None:
+            [(last,)] = database.execute('SELECT last FROM changes')
+            self._seen = (version, last)
+            return None
+        seen_version, last = self._seen
+        if version == seen_version:
+            return _NOTHING
+        found = database.execute(
+            'SELECT id, state, change FROM requests WHERE change > ? ORDER BY change', (last,)
+        ).fetchall()
+        self._seen = (version, found[-1][2] if found else last)
+        return Changes(
+            added=frozenset(request_id for request_id, state, _ in found if state == 'pending'),
+            settled=frozenset(request_id for request_id, state, _ in found if state != 'pending'),
+        )
+
+
+def _number(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _moment(number: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=number)
+
+
+def _row(values: tuple[Any, ...]) -> Row:
+    request_id, owner, content, posted_at, state, settled_at, answer = values
+    return Row(
+        id=request_id,
+        owner=owner,
+        content=content,
+        posted_at=_moment(posted_at),
+        state=state,
+        settled_at=None if settled_at is None else _moment(settled_at),
+        answer=answer,
+    )

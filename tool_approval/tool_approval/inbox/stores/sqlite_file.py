@@ -1,0 +1,182 @@
+"""One connection to an SQLite file of the user's own: made, checked, migrated, and made again after a failure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+import stat
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
+from tool_approval.storage.private_file import MODE, check_private, locked, make_private_folder
+
+BUSY_S = 5.0
+"""Chosen: other processes hold the file for milliseconds. After so long something is wrong with one of them."""
+
+APPLICATION_ID = 0x74614962
+"""Marks the file as an inbox: SQLite's `application_id`."""
+
+_PASSING = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+"""SQLite's codes for what may be over the next time. All others mean that the file is not what it should be."""
+
+
+class SQLiteFile:
+    """For one thread at a time."""
+
+    def __init__(self, path: Path, migrations: Sequence[Sequence[str]]) -> None:
+        """Nothing is opened before the first use.
+
+        Args:
+            path: The file.
+            migrations: What makes version n + 1 of version n. The file's version is its `user_version`.
+        """
+        self._path = path
+        self._place = repr(str(path))
+        self._migrations = migrations
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """The connection. Each statement sees the file as it is at that moment.
+
+        Raises:
+            InboxUnavailable: The file cannot be used now.
+            InboxUntrusted: It is not the user's alone, or no inbox that this version knows.
+        """
+        with self._lock:
+            try:
+                yield self._opened()
+            except sqlite3.Error as error:
+                self._let_go()
+                problem = str(error)
+                if getattr(error, 'sqlite_errorcode', sqlite3.SQLITE_ERROR) & 0xFF in _PASSING:
+                    raise InboxUnavailable(self._place, problem) from error
+                raise InboxUntrusted(self._place, f'{problem}; look at it, or move it away to start anew') from error
+            except OSError as error:
+                self._let_go()
+                problem = error.strerror or str(error)
+                if isinstance(error, PermissionError):
+                    raise InboxUntrusted(self._place, problem) from error
+                raise InboxUnavailable(self._place, problem) from error
+
+    @contextmanager
+    def changing(self) -> Generator[sqlite3.Connection]:
+        """The connection in a transaction that is alone in writing. It is undone when anything is raised.
+
+        Raises:
+            InboxUnavailable: As `reading`.
+            InboxUntrusted: As `reading`.
+        """
+        with self.reading() as connection, _transaction(connection):
+            yield connection
+
+    def close(self) -> None:
+        """Let go of the file for good."""
+        with self._lock:
+            self._is_closed = True
+            self._let_go()
+
+    def _let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._is_closed:
+            raise InboxUnavailable(self._place, 'it is closed')
+        if self._connection is not None:
+            try:
+                is_same = self._check() == self._identity
+            except FileNotFoundError:
+                is_same = False
+            if not is_same:
+                self._let_go()
+                raise InboxUnavailable(self._place, 'it was removed, or replaced by another file')
+            return self._connection
+        make_private_folder(self._path.parent)
+        with locked(self._path.with_name(f'{self._path.name}.lock')):
+            self._make()
+            self._identity = self._check()
+            self._connection = sqlite3.connect(
+                self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=32
+            )
+            self._set_up(self._connection)
+        return self._connection
+
+    def _make(self) -> None:
+        if os.path.lexists(self._path):
+            return
+        # Not in its place, where another connection of this process may have it open already: closing a second
+        # descriptor would drop that connection's locks (SQLite: "How To Corrupt An SQLite Database File", 2.2).
+        new = self._path.with_name(f'.{self._path.name}.{secrets.token_hex(8)}')
+        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, MODE))
+        os.rename(new, self._path)
+
+    def _check(self) -> tuple[int, int]:
+        status = os.lstat(self._path)
+        if stat.S_ISLNK(status.st_mode):
+            raise PermissionError('it is a symbolic link')
+        check_private(status)
+        return status.st_dev, status.st_ino
+
+    def _set_up(self, connection: sqlite3.Connection) -> None:
+        # A file that somebody has prepared must not make SQLite call functions, and what is pruned must be gone.
+        for setting in ('trusted_schema = OFF', 'secure_delete = ON', 'cell_size_check = ON'):
+            connection.execute(f'PRAGMA {setting}')
+        [(version,)] = connection.execute('PRAGMA user_version')
+        [(application,)] = connection.execute('PRAGMA application_id')
+        [(tables,)] = connection.execute('SELECT count(*) FROM sqlite_schema')
+        if application != APPLICATION_ID and (application, version, tables) != (0, 0, 0):
+            raise InboxUntrusted(self._place, 'it is the file of another program')
+        if version > len(self._migrations):
+            raise InboxUntrusted(
+                self._place,
+                f'it has version {version}, and this tool_approval knows up to {len(self._migrations)}; upgrade it',
+            )
+        [(mode,)] = connection.execute('PRAGMA journal_mode = WAL')
+        if mode != 'wal':
+            raise InboxUntrusted(self._place, 'several processes cannot share a file there; use a disk of this machine')
+        # In this mode the file stays whole whatever happens; the last answers before a power cut may be lost, and with
+        # them the runs that waited for them.
+        connection.execute('PRAGMA synchronous = NORMAL')
+        if version == len(self._migrations):
+            return
+        with _transaction(connection):
+            for steps in self._migrations[version:]:
+                for step in steps:
+                    connection.execute(step)
+            connection.execute(f'PRAGMA application_id = {APPLICATION_ID}')
+            connection.execute(f'PRAGMA user_version = {len(self._migrations)}')
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Generator[None]:
+    connection.execute('BEGIN IMMEDIATE')
+    try:
+        yield
+        connection.execute('COMMIT')
+    except BaseException:
+        # After some errors, such as a full disk, SQLite has undone it already.
+        if connection.in_transaction:
+            connection.execute('ROLLBACK')
+        raise

@@ -1,0 +1,32 @@
+"""One file for everything that is configured: what it may say, whether it is trusted, and the tools that follow."""
+
+from .confinement import ConfinedShell
+from .effective import effective
+from .files import LoadedSettings, find_settings, load_settings, trust_settings
+from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings
+from .reading import parse_settings, read_settings
+from .recording import SettingsAudit
+from .trust import TrustedFile, TrustError, TrustStore
+from .workspace import RUN_SHELL, Workspace, open_workspace
+
+__all__ = (
+    'DEFAULT_SANDBOX',
+    'RUN_SHELL',
+    'ConfinedShell',
+    'LoadedSettings',
+    'PathSettings',
+    'SandboxSettings',
+    'Settings',
+    'SettingsAudit',
+    'TrustError',
+    'TrustStore',
+    'TrustedFile',
+    'Workspace',
+    'effective',
+    'find_settings',
+    'load_settings',
+    'open_workspace',
+    'parse_settings',
+    'read_settings',
+    'trust_settings',
+)

@@ -1,0 +1,175 @@
+"""Finds the file, reads it once, and says whether it is trusted."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tool_approval.errors import ApprovalConfigError
+
+from .model import Settings
+from .reading import Format, parse_text, read_settings
+from .trust import TrustError, TrustStore
+
+NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
+"""What the file may be called."""
+
+MAX_BYTES = 400_000
+"""Chosen: the longest text that is parsed, in the widest letters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedSettings:
+    """Settings, where they come from, and whether they may loosen anything."""
+
+    settings: Settings
+    """As the file says them. What holds is `effective(loaded)`."""
+    source: Path | None
+    """The file, absolute, its folder without symbolic links; `None` if there is none, and nothing is configured."""
+    directory: Path
+    """The working directory, absolute: where relative roots begin."""
+    digest: str
+    """SHA-256 of the file's bytes, in hexadecimal; of no bytes if there is no file."""
+    trusted: bool
+    """Whether the user has trusted these bytes at this place, or has named the file; true if there is none."""
+    why_untrusted: str | None = None
+    """Why not, in words for a person."""
+    line_of: Callable[[tuple[str | int, ...]], int | None] = lambda path: None
+    """The line of the value at a path of keys, such as `('shell', 'rules', 0)`, from 1; `None` if it is not known."""
+
+
+def find_settings(directory: str | os.PathLike[str]) -> Path | None:
+    """The file in a directory, and in none above it. It may be anything that has the name, a broken link too.
+
+    Raises:
+        ApprovalConfigError: There are two, and nobody can tell which is meant; or nobody can tell whether there is one.
+    """
+    found = [path for name in NAMES if _is_there(path := Path(directory, name))]
+    if len(found) > 1:
+        names = ' and '.join(f'`{path.name}`' for path in found)
+        raise ApprovalConfigError(f'there are {names}; keep one of them', source=str(Path(directory)))
+    return found[0] if found else None
+
+
+def load_settings(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    directory: str | os.PathLike[str] | None = None,
+    trust: TrustStore | None = None,
+    named: bool = False,
+) -> LoadedSettings:
+    """Read the settings, once.
+
+    Args:
+        path: The file; if `None`, the one in `directory`, if there is one.
+        directory: The working directory; the process's if `None`.
+        trust: What the user has trusted; by default the store in the user's state directory.
+        named: Whether the user has named the file, as on a command line. Such a file is trusted, and may be a symbolic
+            link; one that was merely found may not.
+
+    Raises:
+        ApprovalConfigError: It cannot be read, is no settings file, or has a mistake; the error names key, file and
+            line.
+        MissingExtraError: It is YAML, and PyYAML is not installed.
+    """
+    given = Path(directory if directory is not None else '')
+    folder = Path(os.path.abspath(given))
+    # As the user would write it: errors are shorter so.
+    shown = given / path if path is not None else find_settings(given)
+    if shown is None:
+        return LoadedSettings(
+            settings=Settings(), source=None, directory=folder, digest=hashlib.sha256().hexdigest(), trusted=True
+        )
+    content = _read(shown, follows_links=named)
+    document, line_of = parse_text(_text(content, shown), source=str(shown), format=_format(shown))
+    loaded = LoadedSettings(
+        settings=read_settings(document, source=str(shown), line_of=line_of),
+        # Not made shorter as text: `link/../approvals.yaml` lies where the link leads.
+        source=Path(os.path.realpath(shown.parent), shown.name),
+        directory=folder,
+        digest=hashlib.sha256(content).hexdigest(),
+        trusted=named,
+        line_of=line_of,
+    )
+    if named:
+        return loaded
+    why = _why_untrusted(loaded, trust)
+    return replace(loaded, trusted=why is None, why_untrusted=why)
+
+
+def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:
+    """Trust what was loaded, once the user has seen it and said so: these bytes, whatever the file holds by now.
+
+    Raises:
+        TrustError: It cannot be kept.
+        ValueError: There is no file.
+    """
+    if loaded.source is None:
+        raise ValueError('there is no file to trust')
+    trust.trust(loaded.source, loaded.digest)
+    return replace(loaded, trusted=True, why_untrusted=None)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        # Not as if there were none: what it blocks would not be blocked.
+        raise ApprovalConfigError(f'it cannot be looked for: {error.strerror}', source=str(path)) from None
+    return True
+
+
+def _why_untrusted(loaded: LoadedSettings, trust: TrustStore | None) -> str | None:
+    assert loaded.source is not None, 'it was read'
+    try:
+        return (trust if trust is not None else TrustStore()).why_untrusted(loaded.source, loaded.digest)
+    except TrustError as error:
+        return str(error)
+
+
+def _format(source: Path) -> Format:
+    return 'toml' if source.suffix.lower() == '.toml' else 'yaml'
+
+
+def _read(source: Path, *, follows_links: bool) -> bytes:
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follows_links else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(source, flags)
+    except ValueError:
+        raise ApprovalConfigError('a path cannot hold a NUL', source=repr(str(source))) from None
+    except OSError as error:
+        raise ApprovalConfigError(_why(error, source), source=str(source)) from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ApprovalConfigError('it is not a regular file', source=str(source))
+        with os.fdopen(descriptor, 'rb', closefd=False) as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ApprovalConfigError(_why(error, source), source=str(source)) from None
+    finally:
+        os.close(descriptor)
+    if len(content) > MAX_BYTES:
+        raise ApprovalConfigError(f'larger than {MAX_BYTES} bytes', source=str(source))
+    return content
+
+
+def _why(error: OSError, source: Path) -> str:
+    if error.errno == errno.ELOOP and source.is_symlink():
+        # Attack: what it leads to is not in the working tree, and changes without it.
+        return 'it is a symbolic link; name the file itself to use it'
+    return f'it cannot be read: {error.strerror}'
+
+
+def _text(content: bytes, source: Path) -> str:
+    try:
+        return content.decode('utf-8-sig')
+    except UnicodeDecodeError as error:
+        line = content.count(b'\n', 0, error.start) + 1
+        raise ApprovalConfigError('not UTF-8', source=str(source), line=line) from None

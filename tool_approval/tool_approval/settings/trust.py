@@ -1,0 +1,170 @@
+"""Which files in working trees the user has said to trust: their paths and digests, in the user's state directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from tool_approval.errors import ApprovalError
+from tool_approval.storage.file_store import default_path
+from tool_approval.storage.private_file import (
+    locked,
+    make_private_folder,
+    open_private,
+    replace_private,
+)
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Chosen: some 20,000 files. A larger one was not written by a person's choices."""
+
+_SO = 'nothing in it is trusted'
+
+
+class TrustError(ApprovalError):
+    """What is trusted cannot be read or kept. Whatever the file holds, it trusts nothing."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        """Name the file, and what is wrong with it."""
+        self.path = path
+        self.problem = problem
+        super().__init__(f'trusted files in {path!r}: {problem}' if path else problem)
+
+
+class TrustedFile(BaseModel):
+    """One file that was trusted."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    path: str
+    """Absolute, without symbolic links."""
+    digest: Annotated[str, Field(pattern=r'^[0-9a-f]{64}$')]
+    """SHA-256 of its bytes, in hexadecimal."""
+    trusted_at: AwareDatetime
+    """When, in UTC."""
+
+
+class _Contents(BaseModel):
+    model_config = ConfigDict(extra='forbid', strict=True)
+
+    version: Literal[1]
+    files: list[TrustedFile]
+
+
+class TrustStore:
+    """Trust in files, each by its path and its bytes. It is read anew at every call.
+
+    The same bytes at another path are not trusted: their relative paths mean other folders there. A file that changes
+    is not trusted until somebody has looked at it again.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        """Say where it is; nothing is opened or made.
+
+        Args:
+            path: The file; `tool-approval/trusted.json` in the user's state directory if `None`.
+            now: The clock.
+
+        Raises:
+            TrustError: There is no home folder to find the state directory in.
+        """
+        try:
+            self.path = Path(path) if path is not None else default_path().with_name('trusted.json')
+        except RuntimeError:
+            raise TrustError('', f'there is no home folder; {_SO}; set HOME') from None
+        self._now = now
+
+    def is_trusted(self, path: str | os.PathLike[str], digest: str) -> bool:
+        """Whether these very bytes were trusted at this very path. What cannot be read trusts nothing."""
+        return self.why_untrusted(path, digest) is None
+
+    def why_untrusted(self, path: str | os.PathLike[str], digest: str) -> str | None:
+        """Why a file is not trusted, in words for a person; `None` if it is."""
+        real = os.path.realpath(path)
+        try:
+            known = [each for each in self._read(real) if each.path == real]
+        except TrustError as error:
+            return str(error)
+        if not known:
+            return 'nobody has said to trust it'
+        return None if any(each.digest == digest for each in known) else 'it has changed since it was trusted'
+
+    def list_all(self) -> Sequence[TrustedFile]:
+        """All that is trusted, in the order in which it was.
+
+        Raises:
+            TrustError: It cannot be read.
+        """
+        return self._read()
+
+    def trust(self, path: str | os.PathLike[str], digest: str) -> None:
+        """Trust a file, in place of what it was before.
+
+        Args:
+            path: The file.
+            digest: SHA-256 of its bytes as they were shown, in hexadecimal.
+
+        Raises:
+            TrustError: It cannot be kept. Nothing is changed.
+        """
+        real = os.path.realpath(path)
+        try:
+            real.encode()
+            added = TrustedFile(path=real, digest=digest, trusted_at=self._now())
+        except (UnicodeEncodeError, ValidationError):
+            # A name that is no text, or a digest that is none.
+            raise TrustError(str(self.path), f'{real!r} cannot be written down; nothing was changed') from None
+        self._change(lambda files: [*(each for each in files if each.path != real), added], real)
+
+    def revoke(self, path: str | os.PathLike[str]) -> bool:
+        """Trust a file no longer.
+
+        Returns:
+            Whether it was trusted.
+
+        Raises:
+            TrustError: It cannot be read or changed.
+        """
+        real = os.path.realpath(path)
+        if not any(each.path == real for each in self._read()):
+            return False
+        self._change(lambda files: [each for each in files if each.path != real])
+        return True
+
+    def _read(self, file: str | None = None) -> list[TrustedFile]:
+        self._check_place(file)
+        try:
+            descriptor = open_private(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise TrustError(str(self.path), f'{error.strerror or error}; {_SO}') from None
+        with os.fdopen(descriptor, 'rb') as opened:
+            text = opened.read(MAX_BYTES + 1)
+        if len(text) > MAX_BYTES:
+            raise TrustError(str(self.path), f'larger than {MAX_BYTES} bytes; {_SO}')
+        try:
+            return _Contents.model_validate_json(text).files
+        except ValidationError:
+            problem = f'it was not written by this program; {_SO}; look at it, or delete it to start anew'
+            raise TrustError(str(self.path), problem) from None
+
+    def _change(self, change: Callable[[list[TrustedFile]], list[TrustedFile]], file: str | None = None) -> None:
+        try:
+            make_private_folder(self.path.parent)
+            with locked(self.path.with_name(f'{self.path.name}.lock')):
+                contents = _Contents(version=1, files=change(self._read(file)))
+                replace_private(self.path, contents.model_dump_json(indent=1).encode())
+        except OSError as error:
+            raise TrustError(str(self.path), f'{error.strerror or error}; nothing was changed') from None
+
+    def _check_place(self, file: str | None) -> None:
+        # Attack: a repository brings its own store, and a setting of the environment that leads to it.
+        if file is not None and Path(os.path.realpath(self.path)).is_relative_to(Path(file).parent):
+            raise TrustError(str(self.path), f'it lies beside the file that it would trust; {_SO}; keep it elsewhere')

@@ -1,0 +1,189 @@
+"""Puts the tools together as the settings say: the file sandbox, the shell, and the OS sandbox around commands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from tool_approval.os_sandbox import (
+    BubblewrapBackend,
+    OSProfile,
+    OSSandboxBackend,
+    OSSandboxUnavailable,
+    RefusingBackend,
+    UnconfinedBackend,
+    choose_backend,
+    derive_os_sandbox_profile,
+    system_profile,
+)
+from tool_approval.policy import ApprovalPolicy
+from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
+from tool_approval.tools.shell import ShellConfig, ShellTool
+
+from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShell
+from .effective import effective
+from .files import LoadedSettings
+from .model import DEFAULT_SANDBOX, Settings
+from .protection import protected_paths, state_folder
+
+RUN_SHELL: Final = 'run_shell'
+"""What the shell tool is called in a policy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """The tools of one working directory, ready to be offered: `FileToolset(workspace.files)`, `ShellToolset(...)`."""
+
+    settings: Settings
+    """What holds: of a file that is not trusted, what tightens."""
+    directory: Path
+    """The working directory, absolute."""
+    policy: ApprovalPolicy
+    """For the controller."""
+    files: FileSandbox
+    """For the file tools."""
+    shell: ShellTool
+    """The shell tool."""
+    backend: OSSandboxBackend
+    """What confines commands; `unconfined` where nothing does and nothing has to, `refusing` where both tools refuse."""
+    protected: tuple[Path, ...]
+    """What neither of them ever writes."""
+    notes: tuple[str, ...]
+    """Where commands can do less than the settings say, and why, for a person."""
+
+
+def open_workspace(
+    settings: Settings | LoadedSettings,
+    directory: str | os.PathLike[str] | None = None,
+    *,
+    protected: Iterable[str | os.PathLike[str]] = (),
+    readable: Iterable[str] = (),
+    explicit: OSProfile | None = None,
+    backend: OSSandboxBackend | None = None,
+) -> Workspace:
+    """Make the tools. Paths are resolved here, once; call it before an agent runs.
+
+    Args:
+        settings: The settings as they were loaded, or ones made in code, which are trusted.
+        directory: Where commands run and relative paths begin; by default where the settings were loaded for, or the
+            process's working directory.
+        protected: More files that are never written, such as the audit log and a memory's store that is kept elsewhere.
+            The settings file, the user's state directory and `.git` are protected already.
+        readable: Folders that commands need to read besides the system, such as one with a toolchain.
+        explicit: Narrows what the OS sandbox opens; it widens nothing.
+        backend: What confines commands; by default the best that works here. `UnconfinedBackend()` confines nothing,
+            and is only taken where the settings do not require an OS sandbox.
+
+    Raises:
+        OSSandboxUnavailable: The settings require an OS sandbox and say `fail_fast`, and none works. It says what to
+            install.
+        OSSandboxError: The directory is none, or cannot be confined to.
+        ApprovalConfigError: Two roots are the same directory, or a shell rule names a root there is not, or does not
+            decide its own examples.
+        MissingExtraError: tree-sitter is not installed, and a shell rule has examples.
+    """
+    loaded = settings if isinstance(settings, LoadedSettings) else None
+    source = None if loaded is None else loaded.source
+    if directory is None:
+        directory = '.' if loaded is None else loaded.directory
+    folder = Path(os.path.realpath(directory))
+    # What lies outside of the working directory is judged by where commands run.
+    held = effective(replace(settings, directory=folder)) if isinstance(settings, LoadedSettings) else settings
+    sandbox = held.sandbox or DEFAULT_SANDBOX
+    shell = held.shell or ShellConfig()
+    backend = _backend(held, backend)
+    is_refusing = isinstance(backend, RefusingBackend)
+    roots = [Path(os.path.realpath(folder / path.root)) for path in sandbox.paths.values()]
+    never = tuple(
+        dict.fromkeys([*protected_paths(folder, source, roots), *(folder / Path(path) for path in protected)])
+    )
+    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=never)
+    confinement, notes = _confinement(held, files, shell, backend, never, tuple(readable), explicit)
+    return Workspace(
+        settings=held,
+        directory=folder,
+        policy=held.policy,
+        files=files,
+        shell=(RefusingShell if is_refusing else ConfinedShell)(
+            shell,
+            confinement,
+            cwd=folder,
+            roots={name: _inside(files, name) for name in sandbox.paths},
+            is_writable=lambda path: _is_writable(files, path),
+        ),
+        backend=backend,
+        protected=never,
+        notes=notes,
+    )
+
+
+def _backend(settings: Settings, given: OSSandboxBackend | None) -> OSSandboxBackend:
+    if given is None:
+        return choose_backend(require=settings.require_os_sandbox, fallback=settings.os_sandbox_fallback)
+    if settings.require_os_sandbox and isinstance(given, UnconfinedBackend):
+        raise OSSandboxUnavailable('the settings require an OS sandbox, so commands cannot run without one')
+    return given
+
+
+def _confinement(
+    settings: Settings,
+    files: FileSandbox,
+    shell: ShellConfig,
+    backend: OSSandboxBackend,
+    protected: tuple[Path, ...],
+    readable: tuple[str, ...],
+    explicit: OSProfile | None,
+) -> tuple[Confinement, tuple[str, ...]]:
+    paths: dict[str, PathConfig] = {}
+    notes: list[str] = []
+    for root in files.roots.all:
+        # Where the file tools have it, so that both mean the same folder: a link in the working directory, which its
+        # author could bend, opens nothing (test_workspace.py).
+        if os.path.realpath(root.place) == str(root.place):
+            paths[root.name] = root.config.model_copy(update={'root': root.place})
+        else:
+            notes.append(f'{root.place}: it is a symbolic link in the working directory, so it is closed')
+    state = state_folder()
+    folder = '/' + '/'.join(files.roots.base)
+
+    def profile(*, approved: bool) -> OSProfile:
+        return derive_os_sandbox_profile(
+            _Sandbox(paths),
+            shell,
+            explicit,
+            base=system_profile(readable),
+            directory=folder,
+            approved=approved,
+            protected=protected,
+            hidden=() if state is None else (state,),
+        )
+
+    confinement = Confinement(
+        backend=backend,
+        approved=profile(approved=True),
+        unasked=profile(approved=False),
+        # A policy that pre-approves the whole tool has the last word over what the tool says, so nobody was asked.
+        trusts_questions=settings.policy.rule_for(RUN_SHELL).approval != 'none',
+    )
+    if isinstance(backend, BubblewrapBackend):
+        notes += backend.notes(confinement.approved, folder)
+    return confinement, tuple(notes)
+
+
+@dataclass(frozen=True)
+class _Sandbox:
+    paths: dict[str, PathConfig]
+
+
+def _inside(files: FileSandbox, name: str) -> Callable[[str], bool]:
+    return lambda path: files.root_of(path) == name
+
+
+def _is_writable(files: FileSandbox, path: str) -> bool:
+    try:
+        return not files.needs_write_approval(path)
+    except PermissionError:
+        return False

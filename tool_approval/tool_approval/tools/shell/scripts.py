@@ -1,0 +1,105 @@
+"""Scripts of sed and awk: what only selects, computes and prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from .words import Word
+
+MAX_SCRIPT: Final = 2_000
+"""Chosen: a longer script is asked about unread."""
+
+_ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)'
+_SED_ITEM: Final = re.compile(
+    rf'(?:{_ADDRESS}(?:[ \t]*,[ \t]*(?:[+~]?\d+|{_ADDRESS}))?)?[ \t]*!?[ \t]*'
+    r'(?P<command>\{|\}|[pdqlnNDPhHgGx=]|[qQ]\d+|y/[^/\\\n]*/[^/\\\n]*/|s(?P<mark>[/|,:#@%])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*'
+    r'(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)[gpiI0-9]*)'
+)
+_SED_OPTION: Final = re.compile(
+    r'-[nErsuz]+|--(?:quiet|silent|regexp-extended|null-data|separate|posix|debug|unbuffered)'
+)
+
+
+def unsafe_sed(words: Sequence[Word]) -> tuple[Word, str] | None:
+    """The word of a sed command that may write or run something, and why."""
+    scripts: list[Word] = []
+    operands: list[Word] = []
+    at = 1
+    while at < len(words):
+        text = words[at].value
+        if not words[at].is_fixed and words[at].can_be_option:
+            return words[at], 'it is not known before it runs, and may be an option'
+        if text.startswith('--expression='):
+            scripts.append(Word(words[at].raw, text[13:], words[at].is_fixed))
+        elif text in ('-e', '--expression') or re.fullmatch(r'-[nErsuz]+e', text):
+            at += 1
+            scripts.extend(words[at : at + 1])
+        elif text.startswith('-') and len(text) > 1:
+            if not _SED_OPTION.fullmatch(text):
+                return words[at], 'it may write files, or run a script'
+        else:
+            operands.append(words[at])
+        at += 1
+    for script in scripts or operands[:1]:
+        if not script.is_fixed or not _is_plain_sed(script.value):
+            return script, 'the script may write files or run commands'
+    return None
+
+
+def _is_plain_sed(script: str) -> bool:
+    # Item by item: one expression for the whole took minutes over a script of blanks (test_scripts.py).
+    if len(script) > MAX_SCRIPT:
+        return False
+    at, end = 0, len(script)
+    while at < end:
+        if script[at] in ' \t;':
+            at += 1
+            continue
+        found = _SED_ITEM.match(script, at)
+        if found is None:
+            return False
+        at = found.end()
+        while at < end and script[at] in ' \t':
+            at += 1
+        if found['command'] != '{' and at < end and script[at] not in ';}':
+            return False
+    return True
+
+
+def unsafe_awk(words: Sequence[Word]) -> tuple[Word, str] | None:
+    """The word of an awk command that may write or run something, and why.
+
+    `>` and `|` write or run only behind a `print`; before the first one they compare, or stand in a pattern.
+    """
+    code = _awk_code(words)
+    unknown = next((word for word in code if not word.is_fixed), None)
+    if unknown is not None:
+        # Attack: `x='};BEGIN{system("touch y")}'; awk "{print $x"` (test_scripts.py).
+        return unknown, 'the program is not known before it runs'
+    text = '\n'.join(word.value for word in code).replace('||', '')
+    printed = text.find('print')
+    if re.search(r'@|system|getline|\\\n', text) or (printed >= 0 and re.search(r'[|>]', text[printed:])):
+        return code[-1], 'the program may write files or run commands'
+    return None
+
+
+def _awk_code(words: Sequence[Word]) -> Sequence[Word]:
+    """The words that may be the program: one, or all where that is not certain."""
+    at = 1
+    while at < len(words):
+        text = words[at].value
+        if text in ('-F', '-v') and words[at].is_fixed and at + 1 < len(words):
+            if words[at + 1].growth != 'none':
+                return words[1:]
+            at += 2
+        elif text == '--':
+            return words[at + 1 : at + 2]
+        elif words[at].is_fixed and (text.startswith(('-F', '-v')) or text in ('--posix', '--csv', '--re-interval')):
+            at += 1
+        elif text.startswith('-') and len(text) > 1:
+            return words[1:]
+        else:
+            return words[at : at + 1]
+    return words[1:]

@@ -1,0 +1,158 @@
+"""The bot, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tool_approval.inbox import ApproverRule, Inbox
+
+from .blocks import APPROVE, DENY, FULL, NOTE, SESSION
+from .board import Board
+from .channel import SlackChannel
+from .endpoint import SlackEndpoint
+from .library import AsyncApp, AsyncBoltRequest, AsyncSocketModeHandler, AsyncWebClient, BoltResponse
+from .people import People
+from .presses import Presses
+from .rate_limits import RateLimits, Sleep
+from .replays import Replays
+from .views import NEXT, NOTE_FORM, PREVIOUS
+
+_CHANNEL = re.compile(r'[CGD][A-Z0-9]{2,40}')
+
+_SLACK = 'https://slack.com/api/'
+
+_log = logging.getLogger('tool_approval.slack')
+
+
+class SlackBot:
+    """Posts what is open in an inbox into a channel, and takes the answers that people press there.
+
+    Run one for a channel and an inbox, in the process of the agent or in its own; two would post everything twice.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        *,
+        token: str,
+        channel: str,
+        approvers: ApproverRule,
+        signing_secret: str | None = None,
+        people: Mapping[str, str] | None = None,
+        api: str = _SLACK,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Put the bot together; nothing is sent yet.
+
+        Args:
+            inbox: What to show. Whoever made it closes it.
+            token: The bot's, which begins with `xoxb-`.
+            channel: The id of the channel, such as `C024BE91L`; not its name.
+            approvers: Slack's ids of users (`U...`) and user groups (`S...`) who may press. What `InboxUI(approvers=)`
+                says holds as well.
+            signing_secret: Of the app, for HTTP. Socket Mode needs none.
+            people: By Slack's user id, the id that the person has in other channels and in `InboxUI(requester=)`; who
+                is not in it may not answer. `None`: Slack's user id is the person's id.
+            api: Where Slack's Web API is.
+            now: The time of day, for where in the history of the channel to begin.
+            clock: Seconds that never go back.
+            sleep: Waits for so many seconds.
+
+        Raises:
+            ValueError: A token, a channel or an approver is none that there can be, or the environment holds settings
+                for another way to use Slack's library.
+        """
+        if not token.startswith('xoxb-'):
+            raise ValueError("`token` must be the bot's, which begins with 'xoxb-'")
+        if _CHANNEL.fullmatch(channel) is None:
+            raise ValueError(f"{channel!r} is not the id of a channel; its details in Slack show it ('C024BE91L')")
+        if not approvers.users and not approvers.groups:
+            raise ValueError('`approvers` lists nobody, so nobody could answer')
+        if signing_secret is not None and not signing_secret.strip():
+            raise ValueError('`signing_secret` is empty; leave it out for Socket Mode')
+        client = AsyncWebClient(
+            token=token,
+            base_url=api,
+            retry_handlers=[RateLimits(sleep)],
+            logger=_log,
+        )
+        self._has_secret = signing_secret is not None
+        self._app = AsyncApp(
+            client=client,
+            # Without a secret nobody can sign, whatever the environment says.
+            signing_secret=signing_secret or secrets.token_hex(32),
+            logger=_log,
+        )
+        if self._app.oauth_flow is not None:
+            raise ValueError(
+                "unset SLACK_CLIENT_ID and SLACK_CLIENT_SECRET: with them, Slack's library ignores `token`"
+            )
+        self._channel = SlackChannel(client, channel)
+        self._board = Board(inbox, self._channel, now=now, sleep=sleep)
+        self._replays = Replays(clock)
+        self._listen(Presses(inbox, self._channel, self._board, People(self._channel, approvers, people, clock)))
+
+    @property
+    def http(self) -> SlackEndpoint:
+        """An ASGI application that takes what people press, for Slack to call. It needs no other route than its own.
+
+        Raises:
+            ValueError: The bot has no `signing_secret`, so it could not tell Slack from anybody else.
+        """
+        if not self._has_secret:
+            raise ValueError('`signing_secret` is needed to be called by Slack over HTTP')
+        return SlackEndpoint(self._app)
+
+    async def run(self, app_token: str | None = None) -> None:
+        """Post and update messages until cancelled; with an app token, take what people press by Socket Mode as well.
+
+        Args:
+            app_token: Begins with `xapp-`. `None` where `http` is served.
+
+        Raises:
+            ValueError: The app token is none.
+            InboxError: The inbox is closed, or cannot be trusted.
+        """
+        if app_token is None:
+            await self._board.follow()
+        elif app_token.startswith('xapp-'):
+            await self._run_with_socket(app_token)
+        else:
+            raise ValueError("`app_token` must be the app's, which begins with 'xapp-'")
+
+    async def _run_with_socket(self, app_token: str) -> None:
+        socket = AsyncSocketModeHandler(self._app, app_token, logger=_log)
+        # It tries until it is connected, and requests are posted meanwhile.
+        connecting = asyncio.ensure_future(socket.connect_async())
+        try:
+            await self._board.follow()
+        finally:
+            connecting.cancel()
+            await socket.close_async()
+
+    def _listen(self, presses: Presses) -> None:
+        # Its decorators take any function, and say nothing of their types.
+        app: Any = self._app
+        app.use(self._refuse_replays)
+        app.action(APPROVE)(presses.approve)
+        app.action(SESSION)(presses.approve_session)
+        app.action(DENY)(presses.deny)
+        app.action(NOTE)(presses.ask_note)
+        for name in (FULL, PREVIOUS, NEXT):
+            app.action(name)(presses.view_full)
+        app.view(NOTE_FORM)(presses.take_note)
+
+    async def _refuse_replays(self, req: AsyncBoltRequest, next: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
+        # After Slack's library has checked the signature and its age. What comes by Socket Mode has none.
+        if req.mode == 'http' and not self._replays.is_new(req.headers['x-slack-signature'][0]):
+            return BoltResponse(status=401, body='')
+        return await next()

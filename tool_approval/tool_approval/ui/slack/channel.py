@@ -1,0 +1,236 @@
+"""The channel in Slack: the few things that the bot does there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from datetime import datetime
+from typing import Any, Literal, Protocol, cast
+
+from pydantic import BaseModel, ValidationError
+
+from tool_approval.inbox import InboxEntry
+
+from .blocks import message_of
+from .errors import SlackRefused, SlackUnavailable
+from .library import ClientError, SlackApiError, SlackClientError
+from .views import View
+
+_PER_LOOK = 200
+"""Source: Slack recommends no more than 200 messages for a page of `conversations.history`."""
+
+_NEVER = frozenset(
+    {
+        'block_mismatch',
+        'cant_update_message',
+        'edit_window_closed',
+        'invalid_blocks',
+        'invalid_blocks_format',
+        'message_not_found',
+        'msg_blocks_too_long',
+        'msg_too_long',
+        'no_text',
+    }
+)
+"""Errors that are about one message, and the same the next time. All others are about the app or the moment."""
+
+_WORD = re.compile(r'[a-z0-9_]{1,60}')
+
+
+class Answer(Protocol):
+    """What Slack's library makes of an answer."""
+
+    @property
+    def data(self) -> object:
+        """The answer's body; an object if it is JSON."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+class WebApi(Protocol):
+    """Slack's Web API, as `slack_sdk`'s client calls it; its own types leave much open."""
+
+    def api_call(
+        self,
+        api_method: str,
+        *,
+        http_verb: str = 'POST',
+        params: dict[str, Any] | None = None,
+        json: dict[str, Any] | None = None,
+    ) -> Awaitable[Answer]:
+        """Call a method; see Slack's reference of it."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+class _Payload(BaseModel):
+    request_id: str
+
+
+class _Metadata(BaseModel):
+    event_type: Literal['tool_approval_open', 'tool_approval_settled']
+    event_payload: _Payload
+
+
+class _Message(BaseModel):
+    ts: str
+    bot_id: str
+    metadata: _Metadata
+
+
+class SlackChannel:
+    """Posts, updates and finds the messages of the bot in one channel."""
+
+    def __init__(self, client: WebApi, channel: str) -> None:
+        """Use a client of Slack's Web API.
+
+        Args:
+            client: Holds the bot's token.
+            channel: The channel's id.
+        """
+        self.id = channel
+        self._client = client
+        self._bot_id: str | None = None
+
+    async def post(self, entry: InboxEntry) -> str:
+        """Post a request; the timestamp of the message, which is its id.
+
+        Raises:
+            SlackRefused: Slack never takes this message.
+            SlackUnavailable: It may have been posted or not.
+        """
+        # In a thread: a request may have megabytes.
+        shown = await asyncio.to_thread(_shown, entry)
+        answer = await self._write('chat.postMessage', **shown, unfurl_links=False, unfurl_media=False)
+        timestamp = answer.get('ts')
+        if not isinstance(timestamp, str):
+            # It is found again by its metadata.
+            raise SlackUnavailable('chat.postMessage', 'the answer names no message')
+        return timestamp
+
+    async def update(self, timestamp: str, entry: InboxEntry) -> None:
+        """Let a message show the request as it is now.
+
+        Raises:
+            SlackRefused: The message is gone, or cannot be changed any more.
+            SlackUnavailable: It may have been changed or not.
+        """
+        await self._write('chat.update', **await asyncio.to_thread(_shown, entry), ts=timestamp)
+
+    async def whisper(self, user_id: str, text: str) -> None:
+        """Tell one person something that nobody else sees.
+
+        Args:
+            user_id: The person's.
+            text: In Slack's markup.
+
+        Raises:
+            SlackRefused: Slack never takes this message.
+            SlackUnavailable: The person may have been told or not.
+        """
+        await self._write('chat.postEphemeral', user=user_id, text=text, parse='none', link_names=False)
+
+    async def open_view(self, trigger_id: str, view: View) -> None:
+        """Open a view for whoever has just pressed a button.
+
+        Raises:
+            SlackUnavailable: It did not open, such as when the press was more than three seconds ago.
+        """
+        await self._asked('views.open', json={'trigger_id': trigger_id, 'view': dict(view)})
+
+    async def update_view(self, view_id: str, view: View) -> None:
+        """Let a view that is open show something else.
+
+        Raises:
+            SlackUnavailable: It may have been changed or not.
+        """
+        await self._asked('views.update', json={'view_id': view_id, 'view': dict(view)})
+
+    async def members(self, group_id: str) -> frozenset[str]:
+        """Who is in a user group.
+
+        Raises:
+            SlackUnavailable: Slack does not say.
+        """
+        answer = await self._asked('usergroups.users.list', http_verb='GET', params={'usergroup': group_id})
+        return frozenset(map(str, _list(answer.get('users'))))
+
+    async def open_messages(self, since: datetime) -> AsyncGenerator[tuple[str, str]]:
+        """The messages of this bot that show a request as open: the request's id, and the message's timestamp.
+
+        Raises:
+            SlackUnavailable: Slack does not say.
+        """
+        if self._bot_id is None:
+            self._bot_id = str((await self._asked('auth.test')).get('bot_id'))
+        page: dict[str, Any] = {
+            'channel': self.id,
+            'oldest': f'{since.timestamp():.6f}',
+            'include_all_metadata': True,
+            'limit': _PER_LOOK,
+        }
+        while True:
+            answer = await self._asked('conversations.history', http_verb='GET', params=page)
+            for message in _list(answer.get('messages')):
+                found = self._open_message(message)
+                if found is not None:
+                    yield found.metadata.event_payload.request_id, found.ts
+            further: object = answer.get('response_metadata')
+            page['cursor'] = (
+                cast('Mapping[str, Any]', further).get('next_cursor') if isinstance(further, dict) else None
+            )
+            if not page['cursor']:
+                return
+
+    def _open_message(self, message: object) -> _Message | None:
+        try:
+            found = _Message.model_validate(message)
+        except ValidationError:
+            return None  # somebody else's, which may look like anything
+        # Attack: another app posts a message with our metadata, and has it filled with requests
+        # (test_board.py: test_messages_of_others_are_not_taken_for_its_own).
+        is_own = found.bot_id == self._bot_id
+        return found if is_own and found.metadata.event_type == 'tool_approval_open' else None
+
+    async def _write(self, method: str, **values: Any) -> Mapping[str, Any]:
+        return await self._asked(method, json={'channel': self.id, **values})
+
+    async def _asked(self, method: str, **arguments: Any) -> Mapping[str, Any]:
+        """What Slack has answered."""
+        try:
+            answer = (await self._client.api_call(method, **arguments)).data
+        except SlackApiError as error:
+            problem = _word(error)
+            raise (SlackRefused if problem in _NEVER else SlackUnavailable)(method, problem) from None
+        # What the library raises besides: connections that break, times that are up, answers that are no JSON, and
+        # `AttributeError` for JSON that is no object.
+        except (SlackClientError, ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
+            raise SlackUnavailable(method, type(error).__name__) from None
+        if not isinstance(answer, dict):
+            raise SlackUnavailable(method, 'the answer is no object')
+        return cast('Mapping[str, Any]', answer)
+
+
+def _shown(entry: InboxEntry) -> dict[str, Any]:
+    """A request as `chat.postMessage` and `chat.update` take it. Names and addresses in it stay plain text."""
+    message = message_of(entry)
+    kind = 'tool_approval_open' if entry.state == 'pending' else 'tool_approval_settled'
+    return {
+        'text': message.text,
+        'blocks': list(message.blocks),
+        'metadata': {'event_type': kind, 'event_payload': {'request_id': entry.id}},
+        'parse': 'none',
+        'link_names': False,
+    }
+
+
+def _list(value: object) -> list[object]:
+    return cast('list[object]', value) if isinstance(value, list) else []
+
+
+def _word(error: SlackApiError) -> str:
+    """Slack's word for what is wrong. What came instead may be a page of a proxy, which nobody wants in a log."""
+    # The library does not say its type: it is its own answer, or that of aiohttp.
+    data: object = getattr(cast('object', error.response), 'data', None)
+    word: object = cast('dict[str, object]', data).get('error') if isinstance(data, dict) else None
+    is_word = isinstance(word, str) and _WORD.fullmatch(word)
+    return str(word) if is_word else 'an answer that is none of its own'

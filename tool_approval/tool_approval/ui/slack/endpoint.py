@@ -1,0 +1,92 @@
+"""Takes what Slack sends by HTTP: an ASGI application."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any
+
+from .library import AsyncApp, AsyncBoltRequest, BoltResponse
+
+MAX_BYTES = 1024 * 1024
+"""Chosen: Slack sends a message with what was pressed, and no message may be so long."""
+
+_TIMESTAMP = re.compile(r'[0-9]{1,12}')
+_SIGNATURE = re.compile(r'v0=[0-9a-f]{64}')
+
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class SlackEndpoint:
+    """Give Slack its address as the request URL of "Interactivity". Its path is that where you mount it."""
+
+    def __init__(self, app: AsyncApp) -> None:
+        """Pass on to Slack's library, which checks the signature and the age of each request."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take one request; or the life of a server, in which nothing is to be done."""
+        if scope['type'] == 'lifespan':
+            await _live(receive, send)
+        elif scope['type'] == 'http':
+            status, headers, body = await self._response(scope, receive)
+            await send({'type': 'http.response.start', 'status': status, 'headers': headers})
+            await send({'type': 'http.response.body', 'body': body})
+        else:
+            raise RuntimeError(f'Slack sends HTTP requests, not {scope["type"]!r}')
+
+    async def _response(self, scope: Scope, receive: Receive) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        if scope['method'] != 'POST':
+            return _refused(405)
+        headers = [(name.lower(), value.decode('latin-1')) for name, value in scope['headers']]
+        if not _is_signed(headers):
+            return _refused(401)
+        body = await _body(receive)
+        if body is None:
+            return _refused(413)
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            return _refused(400)
+        named: dict[str, list[str]] = {}
+        for name, value in headers:
+            named.setdefault(name.decode('latin-1'), []).append(value)
+        response: BoltResponse = await self._app.async_dispatch(AsyncBoltRequest(body=text, headers=dict(named)))
+        sent = [(name.encode(), value.encode()) for name, values in response.headers.items() for value in values]
+        return response.status, sent, response.body.encode()
+
+
+def _is_signed(headers: Iterable[tuple[bytes, str]]) -> bool:
+    """Whether there is one timestamp and one signature, of the form that Slack's library can compare."""
+    headers = list(headers)
+    timestamps = [value for name, value in headers if name == b'x-slack-request-timestamp']
+    signatures = [value for name, value in headers if name == b'x-slack-signature']
+    return (
+        len(timestamps) == len(signatures) == 1
+        and _TIMESTAMP.fullmatch(timestamps[0]) is not None
+        and _SIGNATURE.fullmatch(signatures[0]) is not None
+    )
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """All of it; `None` if it is too long, or does not come to its end."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get('body', b'')
+        if message['type'] != 'http.request' or len(body) > MAX_BYTES:
+            return None
+        if not message.get('more_body', False):
+            return bytes(body)
+
+
+def _refused(status: int) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    return status, [(b'content-type', b'text/plain'), (b'content-length', b'0')], b''
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while (message := await receive())['type'] != 'lifespan.shutdown':
+        await send({'type': f'{message["type"]}.complete'})
+    await send({'type': 'lifespan.shutdown.complete'})

@@ -1,0 +1,108 @@
+"""Rows of a fixed width: a gutter that says whose words follow, and text that is broken where the row ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
+
+from .style import Glyphs, Paint, Style
+
+_SPAN_STYLES: dict[str, Style] = {'escape': 'odd', 'key': 'strong', 'keyword': 'strong', 'string': 'plain'}
+_LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', 'cut': 'strong', 'hunk': 'strong'}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Makes rows."""
+
+    width: int
+    """Columns of the terminal."""
+    glyphs: Glyphs
+    """What the frame and the gutter are drawn with."""
+    paint: Paint
+    """Colours, or none."""
+
+    def rule(self, corner: str, left: str, right: str = '') -> str:
+        """A horizontal edge of the box: `╭─ left ──── right ─`."""
+        line = self.glyphs.line
+        told = f' {left} ' if left else ''
+        end = f' {right} {line}' if right else ''
+        fill = self.width - 2 - cell_width(told) - cell_width(end)
+        paint = self.paint
+        edge = paint(f'{corner}{line}', 'frame') + paint(told, 'title') + paint(line * fill, 'frame')
+        return edge + (paint(f' {right} ', 'plain') + paint(line, 'frame') if right else '')
+
+    def empty(self) -> str:
+        """A row of the box with nothing in it."""
+        return self.paint(self.glyphs.side, 'frame')
+
+    def labelled(self, label: str, text: str, *, style: Style = 'plain', label_width: int = 9) -> list[str]:
+        """Rows of our own: a label and what it stands before, which never begins a row."""
+        return self._rows(label.ljust(label_width), ' ' * (label_width - 1), text, style, 'frame', ())
+
+    def quoted(self, lines: Sequence[DisplayLine]) -> list[str]:
+        """Rows of lines, each behind the mark of its kind."""
+        digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
+        rows: list[str] = []
+        for line in lines:
+            if line.kind == 'meta':
+                rows += self._rows('', ' ', line.text, 'plain', 'plain', ())
+                continue
+            number = '' if line.number is None else str(line.number)
+            column = f'{number:>{digits}} ' if digits else ''
+            sign, after = self._signs(line)
+            gutter, blank = f'{column}{sign} ', f'{" " * len(column)}{after}'
+            style = _LINE_STYLES.get(line.kind, 'plain')
+            rows += self._rows(gutter, blank, line.text, style, style if style != 'plain' else 'frame', line.spans)
+        return rows
+
+    def _signs(self, line: DisplayLine) -> tuple[str, str]:
+        match line.kind:
+            case 'command':
+                return ('$' if line.is_first else '>'), ' '
+            case 'added':
+                return '+', '+'
+            case 'removed':
+                return '-', '-'
+            case 'cut':
+                return self.glyphs.cut, self.glyphs.cut
+            case _:
+                return self.glyphs.quote, self.glyphs.quote
+
+    def _rows(
+        self, gutter: str, again: str, text: str, style: Style, gutter_style: Style, spans: Sequence[Span]
+    ) -> list[str]:
+        side = self.glyphs.side
+        room = self.width - len(gutter or again + ' ') - 2
+        if not gutter:
+            room = self.width - 2
+        first = room
+        rest = self.width - len(again) - 3
+        rows: list[str] = []
+        waiting = list(spans)[::-1]
+        for start, end in wrap(text, rest, first):
+            before = gutter if not rows else f'{again}{self.glyphs.again}'
+            edge = self.paint(side, 'frame')
+            row = f'{edge} {self.paint(before, gutter_style)}{self._spanned(text, start, end, style, waiting)}'
+            rows.append(row if start < end else f'{edge} {self.paint(before.rstrip(), gutter_style)}'.rstrip())
+        return rows
+
+    def _spanned(self, text: str, start: int, end: int, style: Style, waiting: list[Span]) -> str:
+        """The part of a text from `start` to `end`; spans that end with it are taken from the end of `waiting`."""
+        parts: list[str] = []
+        at = start
+        while waiting and waiting[-1].start < end:
+            span = waiting[-1]
+            begin, stop = max(span.start, at), min(span.end, end)
+            parts += [self.paint(text[at:begin], style), self.paint(text[begin:stop], self._style(span, style))]
+            at = stop
+            if span.end > end:
+                break
+            waiting.pop()
+        return ''.join([*parts, self.paint(text[at:end], style)])
+
+    def _style(self, span: Span, style: Style) -> Style:
+        chosen = _SPAN_STYLES[span.role]
+        return style if chosen == 'plain' else chosen

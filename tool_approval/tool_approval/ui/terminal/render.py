@@ -1,0 +1,170 @@
+"""The question as it is written to a terminal: a pure function of the request and the terminal's size.
+
+It puts strings together instead of using a library for it: what must hold is exact (no character that is not meant, no
+row that is too wide, the question last), and 1 MB of arguments has to be drawn at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tool_approval.display import (
+    KEYS,
+    Display,
+    cell_width,
+    changes,
+    display,
+    facts,
+    name_of,
+    offered_keys,
+    remember_choices,
+    request_digest,
+    warnings_of,
+)
+from tool_approval.request import ApprovalRequest
+
+from .layout import Layout
+from .style import ASCII, UNICODE, Paint
+
+NARROWEST = 30
+"""Chosen, in columns: an escape and a gutter fit. A terminal that is narrower breaks rows by itself."""
+
+
+def render_request(
+    request: ApprovalRequest,
+    *,
+    width: int = 80,
+    height: int = 24,
+    color: bool = True,
+    ascii_only: bool = False,
+    keys: Sequence[str] | None = None,
+    position: tuple[int, int] | None = None,
+    before: ApprovalRequest | None = None,
+) -> str:
+    """What is written before the answer is read: a box that shows the request, the keys, and the question.
+
+    Whatever is in the request, no character of it does anything but draw itself, every row of it stands behind the
+    frame, and the last row is the question, with the tool's name.
+
+    Args:
+        request: What is asked about.
+        width: Columns of the terminal; 30 at least are used.
+        height: Rows of the terminal. Where there are few, the keys are written in short.
+        color: Whether to use colours. Without them there is no escape sequence at all.
+        ascii_only: Whether to draw with ASCII alone, and to escape everything else.
+        keys: The keys that are offered, from `KEYS`; `offered_keys(request)` unless given. `s` and `a` are dropped
+            where that leaves them out.
+        position: This is request i of n, from 1; what the controller says in `request.metadata` unless given.
+        before: The request as it was made, where the person has changed its arguments: what differs is shown.
+
+    Returns:
+        Rows ended by newlines, and the question without one, so that the cursor stands after it.
+    """
+    layout = _layout(width, color=color, ascii_only=ascii_only)
+    shown = display(request, ascii_only=ascii_only)
+    allowed = offered_keys(request, is_whole=shown.is_whole)
+    offered = [key for key in KEYS if key in (allowed if keys is None else keys)]
+    offered = [key for key in offered if key in allowed or key not in 'sa']
+    rows = _box(request, shown, layout, position, offered, ascii_only=ascii_only, before=before)
+    paint = layout.paint
+    key_rows = _key_rows(offered, layout)
+    asked = _question(request, layout, ascii_only=ascii_only)
+    is_short = len(key_rows) > height // 3
+    total = len(rows) + 2 + (0 if is_short else len(key_rows))
+    if total > height:
+        rows += layout.labelled('!', f'{total + 1:,} rows: read from the top.', style='strong', label_width=2)
+    rows.append(layout.rule(layout.glyphs.bottom, request_digest(request)))
+    short = f'[{"/".join(offered)}] '
+    if not is_short:
+        rows += key_rows
+    elif cell_width(asked + short) < layout.width:
+        asked += short
+    else:
+        rows.append(short.rstrip())
+    return '\n'.join([*rows, paint(asked.rstrip(' '), 'title') + ' '])
+
+
+def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = True, ascii_only: bool = False) -> str:
+    """Everything in the request, nothing cut, for a pager: rows ended by newlines, no question."""
+    layout = _layout(width, color=color, ascii_only=ascii_only)
+    shown = display(request, whole=True, ascii_only=ascii_only)
+    rows = _box(request, shown, layout, None, (), ascii_only=ascii_only, is_all=True)
+    return '\n'.join([*rows, layout.rule(layout.glyphs.bottom, request_digest(request)), ''])
+
+
+def _layout(width: int, *, color: bool, ascii_only: bool) -> Layout:
+    return Layout(width=max(width, NARROWEST), glyphs=ASCII if ascii_only else UNICODE, paint=Paint(color))
+
+
+def _box(
+    request: ApprovalRequest,
+    shown: Display,
+    layout: Layout,
+    position: tuple[int, int] | None,
+    offered: Sequence[str],
+    *,
+    ascii_only: bool,
+    before: ApprovalRequest | None = None,
+    is_all: bool = False,
+) -> list[str]:
+    name = name_of(request.tool_name, ascii_only=ascii_only, whole=is_all)
+    place = _place(request, position)
+    fits = cell_width(name) + cell_width(place) + 8 <= layout.width
+    rows = [layout.rule(layout.glyphs.top, name if fits else '', place)]
+    told = facts(request, ascii_only=ascii_only, whole=is_all)
+    for label, text in told if fits else [('tool', name), *told]:
+        rows += layout.labelled(label, text)
+    rows += [layout.empty()] * bool(told or not fits)
+    rows += layout.quoted(shown.lines)
+    if before is not None:
+        rows += layout.quoted(changes(before, request, ascii_only=ascii_only))
+    below: list[str] = []
+    for warning in warnings_of(request, ascii_only=ascii_only):
+        below += layout.labelled('!', f'Warning: {warning}', style='odd', label_width=2)
+    if not shown.is_whole:
+        below += layout.labelled('!', 'Not all of it is shown here.', style='strong', label_width=2)
+    below += _covered(request, layout, offered, ascii_only=ascii_only)
+    if not _fits(name, layout):
+        below += layout.labelled('tool', name)
+    return [*rows, layout.empty(), *below] if below else rows
+
+
+def _covered(request: ApprovalRequest, layout: Layout, offered: Sequence[str], *, ascii_only: bool) -> list[str]:
+    """What a remembered approval would cover."""
+    label = ', '.join(key for key in offered if key in 'sa')
+    if not label:
+        return []
+    rows: list[str] = []
+    choices = remember_choices(request, ascii_only=ascii_only)
+    for digit, (_, covered) in enumerate(choices, 1):
+        rows += layout.labelled(label if digit == 1 else '', covered if len(choices) == 1 else f'{digit} {covered}')
+    return rows
+
+
+def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
+    index, count = position or (request.metadata.get('position'), request.metadata.get('batch_size'))
+    if type(index) is not int or type(count) is not int or not 0 < index <= count < 1_000_000 or count == 1:
+        return ''
+    return f'request {index} of {count}'
+
+
+def _fits(name: str, layout: Layout) -> bool:
+    return cell_width(f'Approve {name}? ') < layout.width
+
+
+def _question(request: ApprovalRequest, layout: Layout, *, ascii_only: bool) -> str:
+    name = name_of(request.tool_name, ascii_only=ascii_only)
+    return f'Approve {name}? ' if _fits(name, layout) else 'Approve this call? '
+
+
+def _key_rows(offered: Sequence[str], layout: Layout) -> list[str]:
+    rows: list[list[str]] = [[]]
+    width = 0
+    for key in offered:
+        told = f'[{key}] {KEYS[key]}'
+        if rows[-1] and width + 2 + len(told) > layout.width:
+            rows.append([])
+            width = 0
+        width += len(told) + (2 if rows[-1] else 0)
+        rows[-1].append(f'[{layout.paint(key, "strong")}] {KEYS[key]}')
+    return ['  '.join(row) for row in rows]

@@ -1,0 +1,197 @@
+"""One request on the page: who asks, what for, and what can be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tool_approval.decision import Remember
+from tool_approval.display import display, escape_line, facts, name_of, warnings_of
+from tool_approval.inbox import Approver, InboxEntry
+from tool_approval.request import ApprovalRequest
+
+from .content import content_of
+from .html import Html, element, joined
+from .offers import offer_of
+from .view import visible_changes, why_not
+from .wording import outcome_of, short, time_of
+
+_SPANS: dict[Remember, str] = {'none': '', 'session': 'Approve for this session', 'always': 'Approve always'}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a page is, and for whom."""
+
+    base: str
+    """The path below which the page is, without a slash at its end."""
+    visitor: Approver
+    """Who looks."""
+    token: str
+    """What their forms carry."""
+
+
+def card_of(entry: InboxEntry, place: Place, *, whole: bool = False, heading: str = 'h2') -> Html:
+    """A request with its forms.
+
+    Args:
+        entry: The request.
+        place: Where the card stands.
+        whole: Whether to show all of it, and not only the beginning and the end of what is long.
+        heading: The element of its title.
+    """
+    request = entry.request
+    shown = display(request)
+    lines = display(request, whole=True).lines if whole else shown.lines
+    name = name_of(request.tool_name)
+    cut = None
+    if not shown.is_whole:
+        link = element('a', 'Show all of it', href=f'{place.base}/requests/{entry.id}?whole=1')
+        cut = element('p', 'Not all of it is shown here. ', link, class_='notice') if not whole else None
+    return element(
+        'article',
+        _head(entry, name, heading),
+        _facts(request),
+        content_of(lines, f'What {name} is called with'),
+        *(element('p', f'Warning: {text}', class_='warning') for text in warnings_of(request)),
+        cut,
+        _foot(entry, place, name, is_whole=shown.is_whole),
+        class_=f'card {entry.state}',
+        id=f'request-{entry.id}',
+        data_key=entry.id,
+        data_name=name,
+        aria_labelledby=f'title-{entry.id}',
+    )
+
+
+def _head(entry: InboxEntry, name: str, heading: str) -> Html:
+    when = [_time('asked at ', entry.posted_at.isoformat(), time_of(entry.posted_at))]
+    expires = entry.content.expires_at
+    if expires is not None and entry.state == 'pending':
+        when.append(_time('waits until ', expires.isoformat(), time_of(expires)))
+    position = position_of(entry.request)
+    return element(
+        'header',
+        element(heading, name, id=f'title-{entry.id}', tabindex='-1'),
+        element('p', element('span', position) if position else None, *when, class_='when'),
+    )
+
+
+def position_of(request: ApprovalRequest) -> str:
+    """Which of the requests of one response it is; empty where that says nothing."""
+    index, count = request.metadata.get('position'), request.metadata.get('batch_size')
+    if type(index) is not int or type(count) is not int or not 0 < index <= count < 1_000_000 or count == 1:
+        return ''
+    return f'request {index} of {count}'
+
+
+def _time(before: str, machine: str, text: str) -> Html:
+    return element('span', before, element('time', text, datetime=machine))
+
+
+def _facts(request: ApprovalRequest) -> Html | None:
+    told = facts(request)
+    if request.run_id is not None:
+        told = [*told, ('run', short(request.run_id))]
+    if not told:
+        return None
+    return element('dl', *(part for label, text in told for part in (element('dt', label), element('dd', text))))
+
+
+def _foot(entry: InboxEntry, place: Place, name: str, *, is_whole: bool) -> Html:
+    if entry.state != 'pending':
+        return outcome_block(entry)
+    problem = why_not(entry, place.visitor)
+    if problem is not None:
+        told = f'{short(place.visitor.id)} may not answer this: {problem}.'
+        return element('div', element('p', told, class_='notice'), class_='actions')
+    request = f'{place.base}/requests/{entry.id}'
+    edit = None
+    if entry.request.args:
+        edit = element('a', 'Edit arguments', class_='button', href=f'{request}/edit', aria_label=f'Edit {name}')
+    return element(
+        'form',
+        *hidden(place, digest=entry.digest),
+        note_field(f'note-{entry.id}'),
+        element('div', *buttons(name), edit, class_='buttons'),
+        _remembering(entry, is_whole=is_whole),
+        method='post',
+        action=f'{request}/answer',
+        class_='actions answer',
+    )
+
+
+def hidden(place: Place, **values: str) -> Sequence[Html]:
+    """What a form carries unseen, and a button that takes Enter.
+
+    Attack: a person types into a field when a request arrives, and Enter presses a form's first button. A form whose
+    first button is disabled is not sent by Enter (test_stories.py: test_enter_in_a_field_answers_nothing).
+    """
+    fields = {'csrf': place.token, **values}
+    inputs = (element('input', type='hidden', name=key, value=value) for key, value in fields.items())
+    return [element('button', type='submit', disabled=True, hidden=True), *inputs]
+
+
+def note_field(identifier: str) -> Html:
+    """Where a note is written."""
+    return element(
+        'p',
+        element('label', 'Note for the model, if you deny', for_=identifier),
+        element('textarea', id=identifier, name='note', rows='1', maxlength='4000', autocomplete='off'),
+        class_='note',
+    )
+
+
+def buttons(name: str, *, approve: str = 'Approve', deny: str = 'Deny') -> Sequence[Html]:
+    """The two answers there always are."""
+    return [
+        _button(approve, 'approve', f'{approve} {name}', 'approve'),
+        _button(deny, 'deny', f'{deny} {name}', 'deny'),
+    ]
+
+
+def _button(text: str, value: str, label: str, look: str) -> Html:
+    return element('button', text, type='submit', name='answer', value=value, class_=look, aria_label=label)
+
+
+def _remembering(entry: InboxEntry, *, is_whole: bool) -> Html | None:
+    offer = offer_of(entry.request, is_whole=is_whole)
+    if not offer.spans:
+        return None
+    if len(offer.choices) == 1:
+        [(kind, label)] = offer.choices
+        covered = joined(
+            element('p', f'It will cover {label}.'),
+            element('input', type='hidden', name='remember_option', value=kind),
+        )
+    else:
+        rows = [
+            element(
+                'label',
+                element('input', type='radio', name='remember_option', value=kind, checked=number == 0),
+                f' {label}',
+            )
+            for number, (kind, label) in enumerate(offer.choices)
+        ]
+        covered = element('fieldset', element('legend', 'It will cover'), *rows)
+    name = name_of(entry.request.tool_name)
+    spans = [_button(_SPANS[span], span, f'{_SPANS[span]}: {name}', 'remember') for span in offer.spans]
+    return element(
+        'details', element('summary', 'Approve and remember'), covered, element('div', *spans, class_='buttons')
+    )
+
+
+def outcome_block(entry: InboxEntry) -> Html:
+    """What became of a request, with what was answered."""
+    outcome = element('p', outcome_of(entry), class_=f'outcome {entry.state}')
+    note = None if entry.answer is None else entry.answer.decision.note
+    parts: list[Html] = [outcome]
+    if note:
+        rows = [element('p', escape_line(line), class_='quote') for line in note.split('\n')[:50]]
+        parts.append(element('div', element('p', 'Note:'), *rows, class_='told'))
+    changes = visible_changes(entry)
+    if changes is not None:
+        asked = entry.request.model_copy(update={'args': changes, 'payload': changes, 'presentation': None})
+        changed = content_of(display(asked).lines, 'The changed arguments')
+        parts.append(element('div', element('p', 'Changed arguments:'), changed, class_='told'))
+    return element('div', *parts, class_='actions settled')

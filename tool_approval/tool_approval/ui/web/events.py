@@ -1,0 +1,77 @@
+"""Tells open pages that something has changed, as server-sent events.
+
+Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from tool_approval.inbox import Approver, Inbox
+
+from .limits import Limits
+from .refusals import Refusal
+from .visitors import Visitors
+
+BEAT_S = 15.0
+"""Chosen: proxies cut connections on which nothing is heard for a minute or so. Seconds."""
+
+
+class Streams:
+    """The pages that are kept up to date."""
+
+    def __init__(self, inbox: Inbox, visitors: Visitors, limits: Limits, *, beat_s: float = BEAT_S) -> None:
+        """None is yet."""
+        self._inbox = inbox
+        self._visitors = visitors
+        self._limits = limits
+        self._beat_s = beat_s
+        self._count = 0
+
+    async def respond(self, request: Request) -> StreamingResponse:
+        """A stream of `changed` events, each with the ids of requests that were posted or settled, or `null`.
+
+        Raises:
+            Refusal: Nobody is logged in, or there are too many streams.
+        """
+        visitor = await self._visitors.visitor(request)
+        if self._count >= self._limits.max_streams:
+            headers = {'Retry-After': '30'}
+            raise Refusal(503, 'too_many_streams', 'too many pages are open; load this one again', headers=headers)
+        headers = {'X-Accel-Buffering': 'no'}  # nginx would keep events back otherwise
+        return StreamingResponse(self._follow(request, visitor), media_type='text/event-stream', headers=headers)
+
+    async def _follow(self, request: Request, visitor: Approver) -> AsyncGenerator[str]:
+        changes = self._inbox.changes()
+        following = asyncio.ensure_future(anext(changes))
+        self._count += 1
+        try:
+            yield 'retry: 2000\n\n'
+            while True:
+                await asyncio.wait({following}, timeout=self._beat_s)
+                # Attack: a page stays open after its session has ended, and goes on being told
+                # (test_attacks.py: test_a_stream_ends_with_its_session).
+                if not await self._is_still(request, visitor):
+                    return
+                if not following.done():
+                    yield ': still here\n\n'
+                    continue
+                ids = following.result()
+                following = asyncio.ensure_future(anext(changes))
+                yield f'event: changed\ndata: {json.dumps(None if ids is None else sorted(ids))}\n\n'
+        finally:
+            self._count -= 1
+            following.cancel()
+            await asyncio.wait({following})
+            await changes.aclose()
+
+    async def _is_still(self, request: Request, visitor: Approver) -> bool:
+        try:
+            return await self._visitors.visitor(request) == visitor
+        except Refusal:
+            return False

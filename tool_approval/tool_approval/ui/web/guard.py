@@ -1,0 +1,119 @@
+"""Stands before everything else: names, amounts, headers, and what is answered when something goes wrong."""
+
+from __future__ import annotations
+
+import logging
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tool_approval.inbox import InboxError
+
+from .limits import Limits, RateLimit
+from .pages import message_page
+from .refusals import Refusal, refusal_of
+from .visitors import Hosts
+
+_log = logging.getLogger('tool_approval')
+
+HEADERS = {
+    # Attack: what a model wrote is shown on this page. Should a mistake ever let it through as markup, it can load
+    # nothing, run nothing, and send nothing anywhere (test_pages.py: test_no_field_of_a_request_becomes_markup).
+    'Content-Security-Policy': (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    ),
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'no-store',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Permissions-Policy': 'camera=(), microphone=(), geolocation=()',
+}
+
+
+class Guard:
+    """An ASGI application around another."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Hosts, limits: Limits, rate: RateLimit) -> None:
+        """Guard `app`."""
+        self._app = app
+        self._hosts = hosts
+        self._limits = limits
+        self._rate = rate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope['type'] != 'http':
+            return await self._app(scope, receive, send)
+        # Of the application that this one is mounted in: its error pages are not ours.
+        scope = {**scope, 'app': self, 'starlette.exception_handlers': ({}, {})}
+        has_begun = False
+        received = 0
+
+        async def limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get('body', b''))
+            if received > self._limits.max_body_bytes:
+                raise self._too_large()
+            return message
+
+        async def headed(message: Message) -> None:
+            nonlocal has_begun
+            if message['type'] == 'http.response.start':
+                has_begun = True
+                headers = MutableHeaders(raw=message.setdefault('headers', []))
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        request = Request(scope)
+        try:
+            self._check(request)
+            # A copy: a router writes into it where it has led to.
+            await self._app({**scope}, limited, headed)
+            return None
+        except Refusal as error:
+            refusal = error
+        except (HTTPException, InboxError) as error:
+            refusal = refusal_of(error)
+        except ClientDisconnect:
+            return None
+        except Exception as error:  # noqa: BLE001 - here the task ends; nobody at a browser is to see a traceback
+            # Not its text, which may quote arguments.
+            _log.error('The page failed with %s', type(error).__name__)
+            refusal = Refusal(500, 'failed', 'something went wrong here, so nothing was approved by this; try again')
+        if has_begun:
+            return None  # the server cuts the connection: half an answer does not look like a whole one
+        return await _answer(request, refusal)(scope, receive, headed)
+
+    def _check(self, request: Request) -> None:
+        self._hosts.check(request)
+        client = request.client.host if request.client is not None else ''
+        if not self._rate.takes(client):
+            raise Refusal(429, 'too_many_requests', 'too many requests; wait a moment', headers={'Retry-After': '1'})
+        length = request.headers.get('content-length', '0')
+        # More digits than any length has would take long to read.
+        if not length.isdecimal() or len(length) > 18 or int(length) > self._limits.max_body_bytes:
+            raise self._too_large()
+
+    def _too_large(self) -> Refusal:
+        return Refusal(413, 'too_large', f'the body is longer than {self._limits.max_body_bytes:,} bytes')
+
+
+def wants_json(request: Request) -> bool:
+    """Whether a program asks, and not a browser for a page."""
+    below = request.url.path.removeprefix(request.scope.get('root_path', ''))
+    return 'application/json' in request.headers.get('accept', '') or below.startswith('/api/')
+
+
+def _answer(request: Request, refusal: Refusal) -> Response:
+    if wants_json(request):
+        body = {'error': {'code': refusal.code, 'message': refusal.message}}
+        return JSONResponse(body, refusal.status, headers=refusal.headers)
+    return message_page(request, refusal.message, status=refusal.status, headers=refusal.headers)

@@ -1,0 +1,256 @@
+"""The pages' addresses."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from tool_approval.canonical import canonical_json
+from tool_approval.display import escape_line, name_of
+from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError
+
+from .answering import answer, check_group
+from .bodies import decision_of, read_form, single
+from .cards import Place, card_of
+from .editing import edit_form, preview_of
+from .guard import wants_json
+from .html import Html, element
+from .listing import Filter, list_of
+from .local_login import LocalLogin
+from .offers import UnreadableArguments, editable, read_arguments
+from .pages import base_of, page
+from .refusals import Refusal, refusal_of
+from .view import why_not
+from .visitors import Visitors
+from .wording import outcome_of
+
+HISTORY_AT_ONCE = 50
+"""Chosen: a page of history."""
+
+_MOST_TOGETHER = 100
+"""Chosen: nobody has read more before they answer them together."""
+
+_ANSWERS = ('approve', 'deny', 'session', 'always')
+
+
+class PageRoutes:
+    """What a browser loads and sends."""
+
+    def __init__(self, inbox: Inbox, visitors: Visitors, login: LocalLogin | None) -> None:
+        """Show an inbox.
+
+        Args:
+            inbox: Where the requests are.
+            visitors: Who asks.
+            login: Where there is a session to begin and to end.
+        """
+        self._inbox = inbox
+        self._visitors = visitors
+        self._login = login
+
+    def routes(self) -> list[BaseRoute]:
+        """All of them."""
+        routes: list[BaseRoute] = [
+            Route('/', self.open, methods=['GET']),
+            Route('/history', self.history, methods=['GET']),
+            Route('/answers', self.answer_group, methods=['POST']),
+            Route('/requests/{id}', self.one, methods=['GET']),
+            Route('/requests/{id}/answer', self.answer, methods=['POST']),
+            Route('/requests/{id}/edit', self.edit, methods=['GET']),
+            Route('/requests/{id}/edit', self.preview, methods=['POST']),
+        ]
+        if self._login is not None:
+            routes.append(Route('/logout', self.log_out, methods=['POST']))
+        return routes
+
+    async def open(self, request: Request) -> Response:
+        """What waits."""
+        token = request.query_params.get('token')
+        if self._login is not None and token is not None and request.method == 'GET':
+            return self._log_in(request, self._login, token)
+        place = await self._place(request)
+        chosen = Filter.of(request.query_params)
+        entries = await self._inbox.open()
+        found = [entry for entry in entries if chosen.passes(entry)]
+        body = (chosen.form(entries, place.base), list_of(found, place))
+        return self._page(request, 'Open requests', *body, place=place, is_live=True)
+
+    async def history(self, request: Request) -> Response:
+        """What was settled, the newest first."""
+        place = await self._place(request)
+        entries = await self._inbox.history(HISTORY_AT_ONCE, read_moment(request))
+        chosen = Filter.of(request.query_params)
+        cards = [card_of(entry, place) for entry in entries if chosen.passes(entry)]
+        older = None
+        if len(entries) == HISTORY_AT_ONCE and (last := entries[-1].settled_at) is not None:
+            # Not `isoformat`: a plus in an address is a blank.
+            link = f'{place.base}/history?before={last:%Y-%m-%dT%H:%M:%S.%f}Z'
+            older = element('p', element('a', 'Older', href=link, rel='next'))
+        empty = element('p', 'Nothing was settled yet.', class_='empty') if not cards else None
+        return self._page(request, 'History', empty, *cards, older, place=place)
+
+    async def one(self, request: Request) -> Response:
+        """One request, all of it if wanted."""
+        place = await self._place(request)
+        entry = await self._inbox.get(request.path_params['id'])
+        card = card_of(entry, place, whole=request.query_params.get('whole') == '1')
+        return self._page(request, 'One request', card, _lineage(entry), place=place)
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        fields = await read_form(request)
+        visitor = await self._visitors.changing(request, single(fields, 'csrf'))
+        values, override = _decision_fields(fields), single(fields, 'args')
+        if override is not None:
+            values['override_args'] = _arguments(override)
+        entry = await answer(self._inbox, request.path_params['id'], decision_of(values), visitor)
+        if wants_json(request):
+            return JSONResponse({'outcome': outcome_of(entry)})
+        return RedirectResponse(f'{base_of(request)}/', 303)
+
+    async def answer_group(self, request: Request) -> Response:
+        """Answer several requests; each of them for itself."""
+        fields = await read_form(request)
+        visitor = await self._visitors.changing(request, single(fields, 'csrf'))
+        items = [value.partition('.') for key, value in fields if key == 'item']
+        if not 0 < len(items) <= _MOST_TOGETHER:
+            raise Refusal(400, 'malformed', f'the form names no requests, or more than {_MOST_TOGETHER}')
+        values = _decision_fields([field for field in fields if field[0] != 'item'], digest='')
+        if values['approved']:
+            await check_group(self._inbox, [request_id for request_id, _, _ in items])
+        told: dict[str, str] = {}
+        for request_id, _, digest in items:
+            body = decision_of({**values, 'digest': digest})
+            try:
+                told[request_id] = outcome_of(await answer(self._inbox, request_id, body, visitor))
+            except InboxError as error:
+                told[request_id] = escape_line(f'Not answered: {refusal_of(error).message}')
+        if wants_json(request):
+            return JSONResponse({'outcomes': told})
+        rows = [element('li', text) for text in told.values()]
+        return self._page(request, 'Answered together', element('ul', *rows), place=self._place_of(request, visitor))
+
+    async def edit(self, request: Request) -> Response:
+        """The arguments, to be changed."""
+        place = await self._place(request)
+        entry = await self._editable(request, place.visitor)
+        return self._page(request, 'Edit arguments', edit_form(entry, place), place=place)
+
+    async def preview(self, request: Request) -> Response:
+        """The changed call, to be approved; or what is wrong with it."""
+        fields = await read_form(request)
+        visitor = await self._visitors.changing(request, single(fields, 'csrf'))
+        entry = await self._editable(request, visitor)
+        place = self._place_of(request, visitor)
+        text = single(fields, 'args') or ''
+        try:
+            edited = read_arguments(text)
+        except UnreadableArguments as error:
+            form = edit_form(entry, place, text=text, problem=f'That cannot be used: {escape_line(str(error))}.')
+            return self._page(request, 'Edit arguments', form, place=place, status=422)
+        if request.query_params.get('again') == '1':
+            form = edit_form(entry, place, text=json.dumps(edited, indent=2, ensure_ascii=True))
+            return self._page(request, 'Edit arguments', form, place=place)
+        if set(edited) & (set(entry.request.args) - set(editable(entry.request))):
+            problem = 'An argument that is not shown cannot be changed.'
+            form = edit_form(entry, place, text=text, problem=problem)
+            return self._page(request, 'Edit arguments', form, place=place, status=422)
+        if canonical_json(edited) == canonical_json(editable(entry.request)):
+            form = edit_form(entry, place, text=text, problem='The arguments are as they were.')
+            return self._page(request, 'Edit arguments', form, place=place)
+        return self._page(request, 'Approve the changed call', preview_of(entry, edited, place), place=place)
+
+    async def log_out(self, request: Request) -> Response:
+        """End the session."""
+        assert self._login is not None, 'there is no such route otherwise'
+        fields = await read_form(request)
+        await self._visitors.changing(request, single(fields, 'csrf'))
+        self._login.end(request)
+        response = page(request, 'Logged out', element('p', 'You are logged out. You can close this page.'))
+        self._login.set_cookie(request, response, None)
+        return response
+
+    def _log_in(self, request: Request, login: LocalLogin, token: str) -> Response:
+        # The link was used or was never one: the page itself then says whether there is a session nevertheless.
+        session = login.redeem(token)
+        response = RedirectResponse(f'{base_of(request)}/', 303)
+        if session is not None:
+            login.set_cookie(request, response, session)
+        return response
+
+    async def _editable(self, request: Request, visitor: Approver) -> InboxEntry:
+        entry = await self._inbox.get(request.path_params['id'])
+        if entry.state != 'pending':
+            raise Refusal(409, 'already_settled', f'the request is no longer open. {outcome_of(entry)}')
+        problem = why_not(entry, visitor)
+        if problem is not None:
+            raise Refusal(403, 'not_an_approver', f'you may not answer this: {problem}')
+        return entry
+
+    async def _place(self, request: Request) -> Place:
+        return self._place_of(request, await self._visitors.visitor(request))
+
+    def _place_of(self, request: Request, visitor: Approver) -> Place:
+        return Place(base=base_of(request), visitor=visitor, token=self._visitors.token(visitor))
+
+    def _page(
+        self, request: Request, title: str, *body: str | None, place: Place, status: int = 200, is_live: bool = False
+    ) -> HTMLResponse:
+        can_log_out = self._login is not None
+        return page(request, title, *body, place=place, status=status, can_log_out=can_log_out, is_live=is_live)
+
+
+def read_moment(request: Request) -> datetime | None:
+    """The moment that the query `before` names.
+
+    Raises:
+        Refusal: It names none, or one without a zone.
+    """
+    text = request.query_params.get('before')
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise Refusal(400, 'malformed', '`before` must be a time with a zone, such as 2026-03-04T12:00:00Z')
+    return moment
+
+
+def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -> dict[str, object]:
+    """A form's fields as those of a decision."""
+    said = single(fields, 'answer')
+    if said not in _ANSWERS:
+        raise Refusal(400, 'malformed', f'the form answers nothing; it must be one of {", ".join(_ANSWERS)}')
+    values: dict[str, object] = {
+        'approved': said != 'deny',
+        # A browser sends the ends of lines as it likes.
+        'note': (single(fields, 'note') or '').replace('\r\n', '\n').strip() or None,
+        'digest': single(fields, 'digest') or '' if digest is None else digest,
+    }
+    if said in ('session', 'always'):
+        values['remember'] = said
+        values['remember_option'] = single(fields, 'remember_option') or ''
+    return values
+
+
+def _arguments(text: str) -> dict[str, object]:
+    try:
+        return read_arguments(text)
+    except UnreadableArguments as error:
+        raise Refusal(422, 'invalid_answer', f'the changed arguments cannot be used: {error}') from None
+
+
+def _lineage(entry: InboxEntry) -> Html | None:
+    if not entry.request.lineage:
+        return None
+    rows = [
+        element('li', f'{name_of(level.agent_name)} called ', element('code', name_of(level.tool_name)))
+        for level in entry.request.lineage
+    ]
+    return element('section', element('h2', 'How it came to this'), element('ol', *rows), class_='lineage')

@@ -1,0 +1,63 @@
+"""What is answered when a request is refused: a status, a word for programs, and a sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
+
+from tool_approval.inbox import (
+    AlreadySettled,
+    InboxError,
+    InvalidAnswer,
+    NotAnApprover,
+    OtherContent,
+    UnknownRequest,
+)
+
+
+class Refusal(Exception):
+    """Ends the handling of an HTTP request. Nothing was changed by it."""
+
+    def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+        """Say why.
+
+        Args:
+            status: Of HTTP.
+            code: The same for programs, in one word.
+            message: A sentence for people, without a full stop. Hostile text may stand in it.
+            headers: More of them.
+        """
+        self.status = status
+        self.code = code
+        self.message = message
+        self.headers = dict(headers or {})
+        super().__init__(message)
+
+
+_HTTP: Mapping[int, tuple[str, str]] = {
+    404: ('not_found', 'there is no such page'),
+    405: ('method_not_allowed', 'this address does not take that method'),
+}
+
+
+def refusal_of(error: InboxError | HTTPException) -> Refusal:
+    """What to answer to an error of the inbox, or of the router."""
+    match error:
+        case HTTPException():
+            code, message = _HTTP.get(error.status_code, ('refused', 'this cannot be answered'))
+            return Refusal(error.status_code, code, message, headers=error.headers)
+        case UnknownRequest():
+            return Refusal(404, 'unknown_request', str(error))
+        case AlreadySettled():
+            return Refusal(409, 'already_settled', str(error))
+        case OtherContent():
+            return Refusal(409, 'other_content', str(error))
+        case NotAnApprover():
+            return Refusal(403, 'not_an_approver', str(error))
+        case InvalidAnswer():
+            return Refusal(422, 'invalid_answer', str(error))
+        case _:
+            # Its text names the store, which is nothing for a browser.
+            message = 'the inbox cannot be reached now, so nothing was approved; try again in a moment'
+            return Refusal(503, 'unavailable', message, headers={'Retry-After': '2'})

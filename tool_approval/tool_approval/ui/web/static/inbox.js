@@ -1,0 +1,207 @@
+// Keeps the list of open requests up to date and answers in place. Without it the page works by forms and reloading.
+'use strict';
+
+(() => {
+  // Chosen: a request that has just arrived cannot be answered by a click that was meant for something else.
+  const SETTLING_MS = 800;
+  const base = document.body.dataset.base;
+  const status = document.getElementById('status');
+  const title = document.title;
+  let announced = Promise.resolve();
+
+  function say(text) {
+    // One after the other, so that a screen reader hears each.
+    announced = announced.then(() => new Promise((done) => {
+      status.textContent = text;
+      setTimeout(done, 300);
+    }));
+  }
+
+  function localTimes(root) {
+    for (const time of root.querySelectorAll('time')) {
+      const moment = new Date(time.dateTime);
+      time.title = time.textContent;
+      const isToday = moment.toDateString() === new Date().toDateString();
+      time.textContent = isToday ? moment.toLocaleTimeString() : moment.toLocaleString();
+    }
+  }
+
+  function line(text, look) {
+    const made = document.createElement('p');
+    made.className = look;
+    made.textContent = text;
+    return made;
+  }
+
+  function settle(card, outcome, state) {
+    if (!card || card.classList.contains('settled')) return;
+    const actions = card.querySelector('.actions');
+    const hadFocus = card.contains(document.activeElement);
+    const block = document.createElement('div');
+    block.className = 'actions settled';
+    // What lies below stays where it is: a click is on its way to it, maybe.
+    block.style.minHeight = `${actions.offsetHeight}px`;
+    block.append(line(outcome, `outcome ${state}`));
+    actions.replaceWith(block);
+    card.classList.add('settled');
+    if (hadFocus) card.querySelector('h2').focus({ preventScroll: true });
+    say(`${card.dataset.name}: ${outcome}`);
+    count();
+  }
+
+  const stateOf = (outcome) => outcome.split(/[ :]/, 1)[0].toLowerCase();
+
+  function problem(form, text) {
+    form.querySelector('.problem')?.remove();
+    const told = line(text, 'problem');
+    told.setAttribute('role', 'alert');
+    form.append(told);
+  }
+
+  function count() {
+    const waiting = document.querySelectorAll('#open > .card:not(.settled)').length;
+    const all = document.querySelectorAll('#open > .card').length;
+    document.title = waiting ? `(${waiting}) ${title}` : title;
+    const empty = document.getElementById('empty');
+    if (empty) empty.hidden = all > 0;
+    const bar = document.getElementById('answered');
+    if (bar) {
+      bar.hidden = all === waiting;
+      bar.querySelector('p').textContent = `${all - waiting} answered`;
+    }
+  }
+
+  async function submit(event) {
+    const form = event.target;
+    if (!form.matches('form.answer, form.group')) return;
+    event.preventDefault();
+    if (form.dataset.sending) return;
+    form.dataset.sending = 'true';
+    const data = new URLSearchParams(new FormData(form, event.submitter));
+    try {
+      const answer = await fetch(form.action, {
+        method: 'POST', body: data, headers: { Accept: 'application/json' }, redirect: 'error',
+      });
+      const told = await answer.json();
+      if (answer.ok && told.outcomes) {
+        for (const [id, outcome] of Object.entries(told.outcomes)) {
+          if (outcome.startsWith('Not answered')) await look(id);
+          else settle(document.getElementById(`request-${id}`), outcome, stateOf(outcome));
+        }
+        put(form);
+      } else if (answer.ok) {
+        settle(form.closest('.card'), told.outcome, stateOf(told.outcome));
+      } else {
+        const text = told.error.message;
+        problem(form, `${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
+        const card = form.closest('.card');
+        if (card && told.error.code === 'already_settled') await look(card.dataset.key);
+      }
+    } catch {
+      problem(form, 'That did not arrive, so nothing was answered by it. Try again.');
+    } finally {
+      delete form.dataset.sending;
+    }
+  }
+
+  // Out of sight, and out of reach; what lies below stays where it is.
+  function put(element) {
+    element.classList.add('moved');
+    element.inert = true;
+    element.removeAttribute('data-key');
+  }
+
+  // What became of a request that is not open any more.
+  async function look(id) {
+    const answer = await fetch(`${base}/api/v1/requests/${encodeURIComponent(id)}`);
+    const card = document.getElementById(`request-${id}`);
+    if (answer.status === 404) return settle(card, 'This request is no longer known.', 'withdrawn');
+    if (!answer.ok) return;
+    const request = await answer.json();
+    if (request.state !== 'pending') settle(card, request.outcome, request.state);
+  }
+
+  const keysOf = (root) => new Map([...root.querySelectorAll('#open > [data-key]')].map((item) => [item.dataset.key, item]));
+
+  async function refresh() {
+    const answer = await fetch(location.href, { headers: { Accept: 'text/html' }, redirect: 'error' });
+    if (answer.status === 401) return location.reload();
+    if (!answer.ok) throw new Error('refused');
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const list = document.getElementById('open');
+    const [mine, theirs] = [keysOf(document), keysOf(page)];
+    for (const [key, item] of mine) {
+      if (theirs.has(key)) continue;
+      if (!item.classList.contains('card')) put(item);
+      else if (!item.classList.contains('settled')) await look(key);
+    }
+    for (const [key, item] of theirs) {
+      if (mine.has(key)) continue;
+      const made = document.importNode(item, true);
+      const buttons = [...made.querySelectorAll('button:not([hidden])')];
+      for (const button of buttons) button.disabled = true;
+      setTimeout(() => buttons.forEach((button) => { button.disabled = false; }), SETTLING_MS);
+      localTimes(made);
+      list.append(made);  // at the end: nothing that somebody reads moves
+      if (made.classList.contains('card')) say(`New request: ${made.dataset.name}`);
+    }
+    const filter = document.getElementById('filter');
+    if (!filter.contains(document.activeElement)) filter.replaceWith(document.importNode(page.getElementById('filter'), true));
+    count();
+  }
+
+  function live() {
+    const bar = document.createElement('div');
+    bar.id = 'answered';
+    bar.className = 'bar';
+    bar.hidden = true;
+    const clear = document.createElement('button');
+    clear.type = 'button';
+    clear.textContent = 'Clear answered';
+    clear.addEventListener('click', () => {
+      document.querySelectorAll('#open > .settled, #open > .moved').forEach((card) => card.remove());
+      document.getElementById('main').focus();
+      count();
+    });
+    bar.append(line('', ''), clear);
+    const lost = line('The connection is lost. What you see may be out of date.', 'notice');
+    lost.setAttribute('role', 'alert');
+    document.getElementById('list').before(bar);
+
+    let isAsking = false;
+    let isDue = false;
+    async function soon() {
+      isDue = true;
+      if (isAsking) return;
+      isAsking = true;
+      while (isDue) {
+        isDue = false;
+        try {
+          await refresh();
+          lost.remove();
+        } catch {
+          bar.before(lost);
+        }
+      }
+      isAsking = false;
+    }
+
+    function connect() {
+      const events = new EventSource(`${base}/events`);
+      events.addEventListener('changed', soon);
+      events.addEventListener('error', () => {
+        bar.before(lost);
+        // After a refusal a browser does not try again by itself.
+        if (events.readyState === EventSource.CLOSED) setTimeout(() => { soon(); connect(); }, 3000);
+      });
+    }
+    connect();
+  }
+
+  localTimes(document);
+  if (document.body.dataset.live === 'true') {
+    document.addEventListener('submit', submit);
+    count();
+    live();
+  }
+})();

@@ -1,0 +1,292 @@
+"""A request as the JSON API gives it; the same facts and lines as the page and the terminal show."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tool_approval.canonical import EXACT
+from tool_approval.decision import Remember
+from tool_approval.display import LineKind, display, facts, warnings_of
+from tool_approval.display.digest import left_out_keys
+from tool_approval.inbox import Approver, InboxEntry, NotAnApprover, State
+from tool_approval.request import ApprovalRequest, LineageEntry
+
+from .offers import editable, offer_of
+from .wording import outcome_of
+
+
+class FactView(BaseModel):
+    """Who asks, where or why."""
+
+    label: str
+    """`agent`, `toolset`, `about`, `why`, `file` or `in`."""
+    text: str
+    """Escaped, on one line."""
+
+
+class SpanView(BaseModel):
+    """A part of a line that is drawn differently."""
+
+    start: int
+    """Index of its first character; of Unicode code points, not of UTF-16 units."""
+    end: int
+    """Index after its last character."""
+    role: Literal['escape', 'key', 'string', 'keyword']
+    """What it is."""
+
+
+class LineView(BaseModel):
+    """One line to draw."""
+
+    kind: LineKind
+    """`meta` and `cut` are words of this program; all others quote a model or a tool, and must look so."""
+    text: str
+    """No character in it does anything but draw itself."""
+    number: int | None
+    """Its number in the text it is of, from 1."""
+    is_first: bool
+    """Of a `command`: whether the command begins here."""
+    spans: tuple[SpanView, ...]
+    """In order, apart from each other."""
+
+
+class ChoiceView(BaseModel):
+    """What a remembered approval covers."""
+
+    option: str
+    """For `remember_option`."""
+    label: str
+    """For people, escaped."""
+
+
+class AnswerView(BaseModel):
+    """What somebody decided."""
+
+    approved: bool
+    """Whether the call may run."""
+    by: str
+    """The person's id."""
+    by_name: str | None
+    """What the person is called."""
+    note: str | None
+    """What the model is told of a denial. Hostile text."""
+    override_args: dict[str, Any] | None
+    """All arguments to run with instead, but those that the tool keeps from being shown."""
+    remember: Remember
+    """For how long."""
+    remember_option: str
+    """For what."""
+    at: datetime
+    """When, in UTC."""
+
+
+class RequestView(BaseModel):
+    """A request. What is escaped is said to be; all other texts are as the model wrote them."""
+
+    id: str
+    """Its id, unguessable."""
+    state: State
+    """`pending` while it is open."""
+    digest: str
+    """Of all that is shown. A decision has to carry it."""
+    tool_name: str
+    """The name the model calls the tool by."""
+    description: str
+    """One line about the call."""
+    args: dict[str, Any]
+    """Argument values by name, without those that the tool keeps from being shown."""
+    hidden_args: tuple[str, ...]
+    """The names of those."""
+    agent: str | None
+    """The agent that calls the tool."""
+    run_id: str | None
+    """Its run."""
+    lineage: tuple[LineageEntry, ...]
+    """The agents and tool calls above, from the outermost run inwards."""
+    group: str | None
+    """Requests with the same one belong together."""
+    facts: tuple[FactView, ...]
+    """What stands above the content."""
+    warnings: tuple[str, ...]
+    """Sentences about characters that are not what they seem; escaped."""
+    lines: tuple[LineView, ...]
+    """The content, in order."""
+    is_whole: bool
+    """Whether nothing was left out of `lines`, and nothing by the tool. If not, no approval may be remembered."""
+    remember: tuple[Remember, ...]
+    """For how long an approval may be remembered, beside `none`."""
+    choices: tuple[ChoiceView, ...]
+    """For what."""
+    can_answer: bool
+    """Whether it is open, and this visitor may answer it."""
+    why_not: str | None
+    """Why the visitor may not."""
+    posted_at: datetime
+    """When it was posted, in UTC."""
+    expires_at: datetime | None
+    """When the wait is to end, in UTC."""
+    settled_at: datetime | None
+    """When it ceased to be open, in UTC."""
+    outcome: str
+    """What became of it, as a sentence, escaped; empty while it is open."""
+    answer: AnswerView | None
+    """What was answered, where somebody has."""
+
+
+class RequestList(BaseModel):
+    """Several requests."""
+
+    requests: tuple[RequestView, ...]
+    """Open ones the oldest first, settled ones the newest first."""
+    more: int | None = None
+    """Of open ones: how many there are beyond these."""
+
+
+class SessionView(BaseModel):
+    """Who is logged in."""
+
+    id: str
+    """The person's id."""
+    name: str | None
+    """What the person is called."""
+    csrf_token: str
+    """To be sent with each change, as the header `X-CSRF-Token`."""
+
+
+class ErrorBody(BaseModel):
+    """Why something was refused."""
+
+    code: str
+    """For programs."""
+    message: str
+    """For people."""
+
+
+class ErrorView(BaseModel):
+    """Something was refused, and nothing was changed."""
+
+    error: ErrorBody
+    """Why."""
+
+
+class DecisionBody(BaseModel):
+    """An answer. Anything that is not named here is refused."""
+
+    model_config = ConfigDict(extra='forbid', strict=True)
+
+    digest: str = Field(max_length=200)
+    """The request's, as this person was shown it."""
+    approved: bool
+    """`true` or `false`, and nothing that is only like it."""
+    note: str | None = Field(default=None, max_length=10_000)
+    """What the model is told of a denial, and the log of both."""
+    override_args: dict[str, Any] | None = None
+    """All arguments to run with instead, but those that the tool keeps from being shown."""
+    remember: Remember = 'none'
+    """How long an approval is to hold for the same payload."""
+    remember_option: str = Field(default=EXACT, max_length=200)
+    """For what then: one of `choices`."""
+
+
+def group_of(request: ApprovalRequest) -> str | None:
+    """What requests that belong together have in common: a group that their tool names, or one response of a model."""
+    if request.group_id is not None:
+        return f'group {request.run_id} {request.group_id}'
+    batch = request.metadata.get('batch_id')
+    return f'batch {request.run_id} {batch}' if isinstance(batch, str) else None
+
+
+def agent_of(request: ApprovalRequest) -> str | None:
+    """The agent that calls the tool, where it has a name."""
+    caller = request.metadata.get('caller')
+    return caller if isinstance(caller, str) else None
+
+
+def why_not(entry: InboxEntry, visitor: Approver) -> str | None:
+    """Why a visitor may not answer an open request; `None` where they may."""
+    try:
+        entry.check_approver(visitor)
+    except NotAnApprover as error:
+        return error.problem
+    return None
+
+
+def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> RequestView:
+    """A request as a visitor is shown it.
+
+    Args:
+        entry: The request.
+        visitor: Who looks.
+        whole: Whether to give all lines, and not only the beginning and the end of what is long.
+    """
+    request = entry.request
+    # What may be remembered is decided by what is shown first, as in the terminal.
+    is_whole = display(request).is_whole
+    offer = offer_of(request, is_whole=is_whole)
+    problem = why_not(entry, visitor) if entry.state == 'pending' else 'it is no longer open'
+    return RequestView(
+        id=entry.id,
+        state=entry.state,
+        digest=entry.digest,
+        tool_name=request.tool_name,
+        description=request.description,
+        args=editable(request),
+        hidden_args=tuple(sorted(left_out_keys(request))),
+        agent=agent_of(request),
+        run_id=request.run_id,
+        lineage=request.lineage,
+        group=group_of(request),
+        facts=tuple(FactView(label=label, text=text) for label, text in facts(request)),
+        warnings=tuple(warnings_of(request)),
+        lines=_lines(request, whole=whole),
+        is_whole=is_whole,
+        remember=offer.spans,
+        choices=tuple(ChoiceView(option=option, label=label) for option, label in offer.choices),
+        can_answer=problem is None,
+        why_not=problem,
+        posted_at=entry.posted_at,
+        expires_at=entry.content.expires_at,
+        settled_at=entry.settled_at,
+        outcome=outcome_of(entry),
+        answer=_answer(entry),
+    )
+
+
+def _lines(request: ApprovalRequest, *, whole: bool) -> tuple[LineView, ...]:
+    return tuple(
+        LineView(
+            kind=line.kind,
+            text=line.text,
+            number=line.number,
+            is_first=line.is_first,
+            spans=tuple(SpanView(start=each.start, end=each.end, role=each.role) for each in line.spans),
+        )
+        for line in display(request, whole=whole).lines
+    )
+
+
+def _answer(entry: InboxEntry) -> AnswerView | None:
+    if entry.answer is None or entry.settled_at is None:
+        return None
+    decision = entry.answer.decision
+    return AnswerView(
+        approved=decision.approved,
+        by=entry.answer.by.id,
+        by_name=entry.answer.by.name,
+        note=decision.note,
+        override_args=visible_changes(entry),
+        remember=decision.remember,
+        remember_option=decision.remember_option,
+        at=entry.settled_at,
+    )
+
+
+def visible_changes(entry: InboxEntry) -> dict[str, Any] | None:
+    """The arguments that were answered, without those that the tool keeps from being shown; `None` if unchanged."""
+    if entry.answer is None or entry.answer.decision.override_args is None:
+        return None
+    hidden = left_out_keys(entry.request)
+    return {key: value for key, value in entry.answer.decision.override_args.items() if key not in hidden}

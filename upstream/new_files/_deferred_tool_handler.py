@@ -1,0 +1,97 @@
+"""The `deferred_tool_handler`: what it may be, how it is asked, and what is made of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TypeAlias
+
+from . import _utils
+from ._deferred import DeferredToolRequests, DeferredToolResults
+from ._deferred_results import check_results, name_calls
+from ._deferred_snapshot import ValidatedArgs, take_snapshot
+from ._run_context import AgentDepsT, RunContext
+from .exceptions import UserError
+
+DeferredToolHandler: TypeAlias = Callable[
+    [RunContext[AgentDepsT], DeferredToolRequests], DeferredToolResults | Awaitable[DeferredToolResults]
+]
+"""Resolves all deferred tool calls of one model response, inside the run.
+
+It is called once per response that has deferred calls which no capability has resolved, before any of them executes,
+with the run's context and a copy of the calls in the order of the response. It must answer every one of them: each
+`tool_call_id` of `requests.approvals` in `results.approvals`, each of `requests.calls` in `results.calls`. Otherwise
+the run fails with a `UserError` before any of them executes. An exception it raises ends the run as it is.
+
+A function that isn't async is called in a thread, so it may block.
+"""
+
+
+def check_deferred_tool_handler(handler: object) -> None:
+    """Refuse what cannot be called, where it is given and not in the middle of a run.
+
+    Raises:
+        UserError: `handler` is neither `None` nor callable.
+    """
+    if handler is not None and not callable(handler):
+        raise UserError(
+            f'`deferred_tool_handler` must be callable as `handler(ctx, requests)`, not {type(handler).__name__}. '
+            'Leave it out, or pass `None`, to use the default.'
+        )
+
+
+async def ask_deferred_tool_handler(
+    handler: DeferredToolHandler[AgentDepsT] | None,
+    ctx: RunContext[AgentDepsT],
+    requests: DeferredToolRequests,
+    *,
+    answered: DeferredToolResults | None,
+    validated: Mapping[str, ValidatedArgs],
+) -> DeferredToolResults | None:
+    """Have the run's handler resolve what the capabilities left.
+
+    Args:
+        handler: The handler, or `None` to leave the calls as they are.
+        ctx: The context of the run.
+        requests: All deferred calls of the response.
+        answered: The capabilities' results for some or all of them.
+        validated: The validated arguments by `tool_call_id`.
+
+    Returns:
+        The results of the capabilities and the handler together; with a handler, there is one for every call.
+
+    Raises:
+        UserError: The handler did not resolve exactly what it was asked.
+    """
+    remaining = requests if answered is None else requests.remaining(answered)
+    if handler is None or remaining is None:
+        return answered
+    snapshot = take_snapshot(remaining, messages=ctx.messages, validated=validated)
+    results = check_results(remaining, await _call(handler, ctx, snapshot))
+    if answered is None:
+        return results
+    answered.update(results)
+    return answered
+
+
+async def _call(
+    handler: DeferredToolHandler[AgentDepsT], ctx: RunContext[AgentDepsT], requests: DeferredToolRequests
+) -> object:
+    ask: Callable[[], object] = partial(handler, ctx, requests)
+    if _utils.is_async_callable(handler):
+        answer = ask()
+    else:
+        # People take minutes: a run that is cancelled meanwhile doesn't wait for the thread.
+        with _utils.abandon_threads_on_cancel():
+            answer = await _utils.run_in_executor(ask)
+    return await _utils.await_maybe(answer)
+
+
+def deferred_again_error(requests: DeferredToolRequests) -> UserError:
+    """What to raise when calls that were approved would leave a run whose output type doesn't allow it."""
+    return UserError(
+        'A tool call deferred again after the deferred tool handler, or a capability, had approved it: '
+        f'{name_calls([*requests.approvals, *requests.calls])}. The handler is not asked twice, and what the approved '
+        'calls of this response did is not undone. Let the tool look at `ctx.tool_call_approved`, or add '
+        '`DeferredToolRequests` to the output types so that the run can end with these calls.'
+    )
