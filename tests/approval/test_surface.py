@@ -200,3 +200,9 @@ def test_e24_e47_the_core_runs_without_any_framework_ui_or_database():
     )
 
     assert (done.stdout.splitlines(), done.stderr) == (['deleted a', 'delete', '[]'], '')
+
+
+def test_names_that_are_imported_late_are_listed_and_others_are_none():
+    assert set(tool_approval.__all__) <= set(dir(tool_approval))
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        _ = tool_approval.no_such_name

@@ -27,10 +27,10 @@ CHROMIUM = shutil.which('chromium')
 SLOWEST_MS = 10_000
 
 
-@pytest.fixture(scope='session')
+@pytest.fixture(scope='module')
 def browser() -> Generator[Browser]:
     if CHROMIUM is None:
-        pytest.skip('Debian’s Chromium is not installed : make install-system')
+        pytest.skip('Debian’s Chromium is not installed: make install-system')
     root = ['--no-sandbox'] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=root)

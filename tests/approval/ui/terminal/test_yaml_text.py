@@ -94,3 +94,20 @@ def test_what_an_editor_would_obey_or_hide_is_an_escape() -> None:
 
     assert text.isascii()
     assert load(text) == {'path': 'a\u200bb'}
+
+
+def test_what_pyyaml_cannot_nest_is_no_yaml(monkeypatch):
+    def too_deep(*args, **options):
+        raise RecursionError
+
+    monkeypatch.setattr('tool_approval.ui.terminal.yaml_text._dumped', too_deep)
+
+    with pytest.raises(NotYaml, match='nested too deeply'):
+        dump({'a': 1})
+
+
+def test_what_would_be_hidden_is_an_escape_of_yamls():
+    text = dump({'a': 'b\u200bc'})
+
+    assert '\u200b' not in text
+    assert load(text) == {'a': 'b\u200bc'}
