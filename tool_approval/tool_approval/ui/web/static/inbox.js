@@ -204,4 +204,9 @@
     count();
     live();
   }
+
+  // Enter in a field of an answer presses no button, whichever the browser would choose.
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && event.target.matches('form.answer input')) event.preventDefault();
+  });
 })();
