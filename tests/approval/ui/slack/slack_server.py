@@ -68,7 +68,11 @@ class SlackServer:
         finally:
             for socket in self._sockets:
                 await socket.close()
+            assert runner.server is not None
+            serving = runner.server
+            await _are_closed(serving)
             await runner.cleanup()
+            await _are_closed(serving)
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info['method']
@@ -275,3 +279,14 @@ def signed(payload: dict[str, Any], *, secret: str = SECRET, age_s: float = 0) -
         'X-Slack-Request-Timestamp': timestamp,
         'X-Slack-Signature': f'v0={signature}',
     }
+
+
+async def _are_closed(server: web.Server) -> None:
+    """Wait until clients have read their answers and left: what the end of a loop meets open stays open.
+
+    A connection that was on its way when the server was closed is one of them.
+    """
+    async with asyncio.timeout(20):
+        await asyncio.sleep(0.01)
+        while server.connections:
+            await asyncio.sleep(0.01)

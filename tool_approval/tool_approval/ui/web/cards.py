@@ -124,12 +124,13 @@ def _foot(entry: InboxEntry, place: Place, name: str, *, is_whole: bool) -> Html
 def hidden(place: Place, **values: str) -> Sequence[Html]:
     """What a form carries unseen, and a button that takes Enter.
 
-    Attack: a person types into a field when a request arrives, and Enter presses a form's first button. A form whose
-    first button is disabled is not sent by Enter (test_stories.py: test_enter_in_a_field_answers_nothing).
+    Attack: Enter in a field of a form presses its first button, and a person has answered who never meant to. This
+    one is first and sends nothing: outside a dialog the method has no effect. It is not disabled, because on a choice
+    Chromium takes the first button that is not (test_stories.py: test_enter_in_a_field_answers_nothing).
     """
     fields = {'csrf': place.token, **values}
     inputs = (element('input', type='hidden', name=key, value=value) for key, value in fields.items())
-    return [element('button', type='submit', disabled=True, hidden=True), *inputs]
+    return [element('button', type='submit', formmethod='dialog', hidden=True), *inputs]
 
 
 def note_field(identifier: str) -> Html:

@@ -75,7 +75,8 @@
     const form = event.target;
     if (!form.matches('form.answer, form.group')) return;
     event.preventDefault();
-    if (form.dataset.sending) return;
+    // The first button of every form is there for Enter, and sends nothing.
+    if (event.submitter?.formMethod === 'dialog' || form.dataset.sending) return;
     form.dataset.sending = 'true';
     const data = new URLSearchParams(new FormData(form, event.submitter));
     try {
@@ -204,9 +205,4 @@
     count();
     live();
   }
-
-  // Enter in a field of an answer presses no button, whichever the browser would choose.
-  document.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter' && event.target.matches('form.answer input')) event.preventDefault();
-  });
 })();
