@@ -637,6 +637,18 @@ def test_what_is_too_long_to_be_compared_is_said_to_be() -> None:
     assert line.text == 'you have changed arguments that are too long to be compared'
 
 
+def test_the_digest_of_long_lists_is_that_of_their_values() -> None:
+    def digest_with(middle: object) -> str:
+        half = [{'name': f'{number} apples', 'is': [number, None]} for number in range(1000)]
+        return request_digest(request(x=[*half, middle, *half]))
+
+    again = list('word')
+    middles = (1, True, 1.0, '1', [1], (1,), {'a': 1}, {'a': 1, 'b': 2}, {'b': 2, 'a': 1}, 0.0, -0.0, '\ud800', object)
+
+    assert len({digest_with(middle) for middle in middles}) == len(middles)
+    assert digest_with([again, again]) == digest_with([list('word'), list('word')])
+
+
 def test_what_cannot_be_told_has_a_digest_and_differs_where_it_can() -> None:
     deep: list = []
     for _ in range(2000):

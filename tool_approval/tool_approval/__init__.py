@@ -1,7 +1,8 @@
 """Human approval for the tool calls of AI agents: who is asked, who decides, what is remembered, what is written."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .lazy import lazy_exports
 
 if TYPE_CHECKING:
     from .canonical import canonical_json, digest, fingerprint
@@ -30,47 +31,6 @@ if TYPE_CHECKING:
     from .verdict import ApprovalResult, make_request
 
 __version__ = '0.1.0'
-
-_HOMES = {
-    'ApprovalAware': 'protocols',
-    'ApprovalBlocked': 'errors',
-    'ApprovalConfigError': 'errors',
-    'ApprovalContext': 'request',
-    'ApprovalController': 'controller',
-    'ApprovalDecision': 'decision',
-    'ApprovalDenied': 'errors',
-    'ApprovalError': 'errors',
-    'ApprovalMemory': 'memory',
-    'ApprovalMode': 'decision',
-    'ApprovalPolicy': 'policy',
-    'ApprovalPresentation': 'presentation',
-    'ApprovalRefused': 'errors',
-    'ApprovalRequest': 'request',
-    'ApprovalResult': 'verdict',
-    'ApprovalStore': 'protocols',
-    'ApprovalUI': 'protocols',
-    'AuditError': 'errors',
-    'AuditSink': 'protocols',
-    'LineageEntry': 'request',
-    'MissingExtraError': 'errors',
-    'NotCanonicalError': 'errors',
-    'PolicyConfig': 'config',
-    'Presenter': 'protocols',
-    'Redactor': 'redact',
-    'RememberOption': 'request',
-    'RememberedApproval': 'protocols',
-    'StoreError': 'errors',
-    'ToolRule': 'config',
-    'canonical_json': 'canonical',
-    'digest': 'canonical',
-    'execute_tool': 'execute',
-    'fingerprint': 'canonical',
-    'make_request': 'verdict',
-    'requires_approval': 'decorators',
-    'simple_approval_request': 'request',
-    'truncate_for_display': 'presentation',
-}
-"""Where each name is: imported when it is asked for, so that a program waits for no more than it uses."""
 
 __all__ = (
     'ApprovalAware',
@@ -113,13 +73,32 @@ __all__ = (
     'truncate_for_display',
 )
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    value = globals()[name] = getattr(import_module(f'.{_HOMES[name]}', __name__), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        'canonical': ('canonical_json', 'digest', 'fingerprint'),
+        'config': ('PolicyConfig', 'ToolRule'),
+        'controller': ('ApprovalController',),
+        'decision': ('ApprovalDecision', 'ApprovalMode'),
+        'decorators': ('requires_approval',),
+        'errors': (
+            'ApprovalBlocked',
+            'ApprovalConfigError',
+            'ApprovalDenied',
+            'ApprovalError',
+            'ApprovalRefused',
+            'AuditError',
+            'MissingExtraError',
+            'NotCanonicalError',
+            'StoreError',
+        ),
+        'execute': ('execute_tool',),
+        'memory': ('ApprovalMemory',),
+        'policy': ('ApprovalPolicy',),
+        'presentation': ('ApprovalPresentation', 'truncate_for_display'),
+        'protocols': ('ApprovalAware', 'ApprovalStore', 'ApprovalUI', 'AuditSink', 'Presenter', 'RememberedApproval'),
+        'redact': ('Redactor',),
+        'request': ('ApprovalContext', 'ApprovalRequest', 'LineageEntry', 'RememberOption', 'simple_approval_request'),
+        'verdict': ('ApprovalResult', 'make_request'),
+    },
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
@@ -205,5 +204,7 @@ def _unknown_value(given: object, allowed: tuple[str, ...]) -> str:
 
 
 def _suggestion(word: str, known: tuple[str, ...]) -> str:
+    import difflib  # only for what is wrong
+
     close = difflib.get_close_matches(word[:LONGEST_SHOWN], known, n=1)
     return f'; did you mean `{close[0]}`?' if close else ''

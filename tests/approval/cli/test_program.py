@@ -50,14 +50,23 @@ def test_a_wrong_call_is_one_line(tool_approval, words):
     assert (finished.status, finished.out, finished.err.count('\n')) == (2, '', 1)
 
 
-@pytest.mark.parametrize('words', [['--help'], ['explain', 'shell', 'git status'], ['explain', 'read_file', 'x']])
-def test_no_agent_framework_is_imported(place, words):
+EXPLAIN = [['explain', 'shell', 'git status'], ['explain', 'read_file', 'x'], ['explain', 'send', '{}']]
+
+
+@pytest.mark.parametrize(
+    ('words', 'unwanted'),
+    [
+        (['--help'], (*FRAMEWORKS, 'pydantic', 'asyncio', 'yaml')),
+        *((words, (*FRAMEWORKS, 'asyncio', 'difflib', 'tool_approval.settings.confinement')) for words in EXPLAIN),
+    ],
+)
+def test_what_takes_long_to_import_and_is_not_needed_is_not_imported(place, words, unwanted):
     code = textwrap.dedent(
         f"""
         import sys
         from tool_approval.cli import main
         main({words!r})
-        print([name for name in {FRAMEWORKS!r} if name in sys.modules])
+        print([name for name in {unwanted!r} if name in sys.modules])
         """
     )
 

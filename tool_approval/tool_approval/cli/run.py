@@ -74,7 +74,7 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output) -> int
     from tool_approval.assistant.saving import SavedConversations
     from tool_approval.assistant.screen import Screen
     from tool_approval.assistant.session import hold_session
-    from tool_approval.storage.file_store import default_path
+    from tool_approval.storage.location import default_path
     from tool_approval.ui.terminal import TerminalUI
 
     directory = Path.cwd()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
 from hashlib import blake2b
 from secrets import token_bytes
@@ -33,7 +34,7 @@ def request_digest(request: ApprovalRequest) -> str:
     """
     key = _KEY if left_out_keys(request) else b''
     facts: dict[str, object] = {name: getattr(request, name) for name in type(request).model_fields}
-    facts['args'] = {name: _short(value) if isinstance(value, str) else value for name, value in request.args.items()}
+    facts['args'] = {name: _short(value) for name, value in request.args.items()}
     if request.payload == request.args:
         facts['payload'] = ...  # no argument is this; it saves the time to write all of them twice
     try:
@@ -43,11 +44,22 @@ def request_digest(request: ApprovalRequest) -> str:
     return blake2b(told.encode(errors='backslashreplace'), digest_size=8, key=key).hexdigest()
 
 
-def _short(value: str) -> object:
-    """A long text as its hash, which is made faster than its `repr`."""
-    if len(value) < _LONG:
+def _short(value: object) -> object:
+    """What is long as its hash, which is made faster than its `repr`."""
+    if isinstance(value, str):
+        told = value.encode(errors='surrogatepass') if len(value) >= _LONG else b''
+    elif isinstance(value, dict | list | tuple):
+        try:
+            told = marshal.dumps(
+                cast('object', value), 0
+            )  # version 0: equal values are written alike, whoever else refers to them
+        except ValueError:  # an object of another type somewhere within, or nested too deeply
+            return cast('object', value)
+    else:
         return value
-    return (_LONG, blake2b(value.encode(errors='surrogatepass'), digest_size=32).digest())
+    if len(told) < _LONG:
+        return cast('object', value)
+    return (type(cast('object', value)).__name__, len(told), blake2b(told, digest_size=32).digest())
 
 
 def _same(one: object, other: object) -> bool:

@@ -69,7 +69,7 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
         chars = frozenset(text)
         if len(chars) > _MOST_CHARACTERS:
             # The lowest are those that steer, hide, turn, and pass for Latin ones.
-            chars = frozenset(sorted(chars)[:_MOST_CHARACTERS])
+            chars = frozenset(map(chr, sorted(map(ord, chars))[:_MOST_CHARACTERS]))  # numbers are sorted faster
             is_cut = True
         for char in sorted(chars):
             kind = _kind(char, text)

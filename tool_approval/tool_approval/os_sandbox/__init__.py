@@ -1,21 +1,27 @@
 """What a command may touch, enforced by the kernel: profiles, and the backends that confine under one."""
 
-from .backend import Availability, OSSandboxBackend
-from .bubblewrap import BubblewrapBackend
-from .choose import OSSandboxFallback, choose_backend, platform_backends
-from .derive import (
-    GIT_CONTROL_NAMES,
-    PathSettings,
-    SandboxSettings,
-    ShellSettings,
-    derive_os_sandbox_profile,
-)
-from .environment import passed_on
-from .errors import OSSandboxError, OSSandboxUnavailable
-from .profile import DEFAULT_ENVIRONMENT, Access, OSProfile, Root
-from .seatbelt import SeatbeltBackend, seatbelt_rules
-from .system import system_profile
-from .unconfined import RefusingBackend, UnconfinedBackend
+from typing import TYPE_CHECKING
+
+from tool_approval.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from .backend import Availability, OSSandboxBackend
+    from .bubblewrap import BubblewrapBackend
+    from .choose import choose_backend, platform_backends
+    from .derive import (
+        GIT_CONTROL_NAMES,
+        PathSettings,
+        SandboxSettings,
+        ShellSettings,
+        derive_os_sandbox_profile,
+    )
+    from .environment import passed_on
+    from .errors import OSSandboxError, OSSandboxUnavailable
+    from .fallback import OSSandboxFallback
+    from .profile import DEFAULT_ENVIRONMENT, Access, OSProfile, Root
+    from .seatbelt import SeatbeltBackend, seatbelt_rules
+    from .system import system_profile
+    from .unconfined import RefusingBackend, UnconfinedBackend
 
 __all__ = (
     'DEFAULT_ENVIRONMENT',
@@ -41,4 +47,27 @@ __all__ = (
     'platform_backends',
     'seatbelt_rules',
     'system_profile',
+)
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        'backend': ('Availability', 'OSSandboxBackend'),
+        'bubblewrap': ('BubblewrapBackend',),
+        'choose': ('choose_backend', 'platform_backends'),
+        'fallback': ('OSSandboxFallback',),
+        'derive': (
+            'GIT_CONTROL_NAMES',
+            'PathSettings',
+            'SandboxSettings',
+            'ShellSettings',
+            'derive_os_sandbox_profile',
+        ),
+        'environment': ('passed_on',),
+        'errors': ('OSSandboxError', 'OSSandboxUnavailable'),
+        'profile': ('Access', 'DEFAULT_ENVIRONMENT', 'OSProfile', 'Root'),
+        'seatbelt': ('SeatbeltBackend', 'seatbelt_rules'),
+        'system': ('system_profile',),
+        'unconfined': ('RefusingBackend', 'UnconfinedBackend'),
+    },
 )

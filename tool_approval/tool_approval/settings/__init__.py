@@ -1,13 +1,18 @@
 """One file for everything that is configured: what it may say, whether it is trusted, and the tools that follow."""
 
-from .confinement import ConfinedShell
-from .effective import effective
-from .files import LoadedSettings, find_settings, load_settings, trust_settings
-from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings
-from .reading import parse_settings, read_settings
-from .recording import SettingsAudit
-from .trust import TrustedFile, TrustError, TrustStore
-from .workspace import RUN_SHELL, Workspace, open_workspace
+from typing import TYPE_CHECKING
+
+from tool_approval.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from .confinement import ConfinedShell
+    from .files import LoadedSettings, find_settings, load_settings, trust_settings
+    from .in_effect import effective
+    from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings
+    from .reading import parse_settings, read_settings
+    from .recording import SettingsAudit
+    from .trust import TrustedFile, TrustError, TrustStore
+    from .workspace import RUN_SHELL, Workspace, open_workspace
 
 __all__ = (
     'DEFAULT_SANDBOX',
@@ -29,4 +34,18 @@ __all__ = (
     'parse_settings',
     'read_settings',
     'trust_settings',
+)
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        'confinement': ('ConfinedShell',),
+        'in_effect': ('effective',),
+        'files': ('LoadedSettings', 'find_settings', 'load_settings', 'trust_settings'),
+        'model': ('DEFAULT_SANDBOX', 'PathSettings', 'SandboxSettings', 'Settings'),
+        'reading': ('parse_settings', 'read_settings'),
+        'recording': ('SettingsAudit',),
+        'trust': ('TrustError', 'TrustStore', 'TrustedFile'),
+        'workspace': ('RUN_SHELL', 'Workspace', 'open_workspace'),
+    },
 )

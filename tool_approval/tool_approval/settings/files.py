@@ -9,12 +9,15 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tool_approval.errors import ApprovalConfigError
 
 from .model import Settings
 from .reading import Format, parse_text, read_settings
-from .trust import TrustError, TrustStore
+
+if TYPE_CHECKING:
+    from .trust import TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
 """What the file may be called."""
@@ -127,6 +130,8 @@ def _is_there(path: Path) -> bool:
 
 
 def _why_untrusted(loaded: LoadedSettings, trust: TrustStore | None) -> str | None:
+    from .trust import TrustError, TrustStore
+
     assert loaded.source is not None, 'it was read'
     try:
         return (trust if trust is not None else TrustStore()).why_untrusted(loaded.source, loaded.digest)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tool_approval.storage.file_store import default_path
+from tool_approval.storage.location import default_path
 from tool_approval.tools.file_sandbox.names import is_control
 
 from .files import NAMES

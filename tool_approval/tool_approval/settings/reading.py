@@ -9,7 +9,6 @@ from tool_approval.config import LineOf, parse_document, plain_rules, read_model
 from tool_approval.errors import ApprovalConfigError
 
 from .model import Settings
-from .toml_lines import parse_toml
 
 Format = Literal['yaml', 'toml']
 """How a document is written; JSON is YAML."""
@@ -76,7 +75,11 @@ def parse_text(text: str, *, source: str | None, format: Format) -> tuple[dict[s
         ApprovalConfigError: It is neither YAML nor TOML, as it should be.
         MissingExtraError: As for `parse_settings`.
     """
-    return parse_toml(text, source=source) if format == 'toml' else parse_document(text, source=source)
+    if format != 'toml':
+        return parse_document(text, source=source)
+    from .toml_lines import parse_toml
+
+    return parse_toml(text, source=source)
 
 
 def _in_both(plain: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from tool_approval.errors import ApprovalError
-from tool_approval.storage.file_store import default_path
+from tool_approval.storage.location import default_path
 from tool_approval.storage.private_file import (
     locked,
     make_private_folder,

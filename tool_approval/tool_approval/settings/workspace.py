@@ -24,8 +24,8 @@ from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.shell import ShellConfig, ShellTool
 
 from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShell
-from .effective import effective
 from .files import LoadedSettings
+from .in_effect import effective
 from .model import DEFAULT_SANDBOX, Settings
 from .protection import protected_paths, state_folder
 

@@ -1,5 +1,19 @@
 """Where approvals are kept that hold `always`."""
 
-from .file_store import FileApprovalStore, default_path
+from typing import TYPE_CHECKING
+
+from tool_approval.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from .file_store import FileApprovalStore
+    from .location import default_path
 
 __all__ = ('FileApprovalStore', 'default_path')
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        'file_store': ('FileApprovalStore',),
+        'location': ('default_path',),
+    },
+)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tool_approval.errors import StoreError
 from tool_approval.protocols import RememberedApproval
 
+from .location import default_path
 from .private_file import check_private, locked, make_private_folder, open_private, replace_private
 
 T = TypeVar('T')
@@ -24,14 +25,6 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 _UNCHANGED = 'nothing was changed'
-
-
-def default_path() -> Path:
-    """`tool-approval/approvals.json` in `XDG_STATE_HOME`, or in `~/.local/state`."""
-    given = os.environ.get('XDG_STATE_HOME', '')
-    # The XDG base directory specification: a relative path is invalid and to be ignored.
-    state = Path(given) if os.path.isabs(given) else Path.home() / '.local' / 'state'
-    return state / 'tool-approval' / 'approvals.json'
 
 
 class _Contents(BaseModel):

@@ -227,6 +227,12 @@ def test_a_low_terminal_gets_the_keys_in_short() -> None:
     assert rows[-2].startswith('╰─')
 
 
+def test_in_a_low_and_narrow_terminal_the_short_keys_have_a_row_of_their_own() -> None:
+    rows = render_request(command('ls'), width=34, height=5, color=False).split('\n')
+
+    assert rows[-2:] == ['[y/n/d/s/e/l/q/?]', 'Approve run_shell? ']
+
+
 def test_a_box_that_is_higher_than_the_screen_says_so() -> None:
     written = render_request(command('ls\n' * 30), color=False)
 

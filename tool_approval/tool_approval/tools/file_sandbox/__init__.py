@@ -1,11 +1,16 @@
 """Rules for paths in Python: which files an agent may use, and that no other is meant by the time it does."""
 
-from .config import PathApproval, PathConfig, SandboxConfig
-from .operations import perform
-from .problems import FileToolError
-from .rules import Operation
-from .sandbox import Access, Decision, FileSandbox
-from .tools import FileTool, FileTools
+from typing import TYPE_CHECKING
+
+from tool_approval.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from .config import PathApproval, PathConfig, SandboxConfig
+    from .operations import perform
+    from .problems import FileToolError
+    from .rules import Operation
+    from .sandbox import Access, Decision, FileSandbox
+    from .tools import FileTool, FileTools
 
 __all__ = (
     'Access',
@@ -19,4 +24,16 @@ __all__ = (
     'PathConfig',
     'SandboxConfig',
     'perform',
+)
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        'config': ('PathApproval', 'PathConfig', 'SandboxConfig'),
+        'operations': ('perform',),
+        'problems': ('FileToolError',),
+        'rules': ('Operation',),
+        'sandbox': ('Access', 'Decision', 'FileSandbox'),
+        'tools': ('FileTool', 'FileTools'),
+    },
 )

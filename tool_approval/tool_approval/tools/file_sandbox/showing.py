@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -110,6 +109,8 @@ def _diff(
         after = '' if is_deleted else f' to {_size(new)}. It begins now:\n{truncate_for_display(new)}'
         summary = f'{what} {target.shown}, too long for a diff: from {_size(old)}{after}'
         return _text(target, '\n'.join(filter(None, (heading, summary))), full=new, is_summary=True)
+    import difflib  # only to show: who judges without asking does not wait for it
+
     to = '/dev/null' if is_deleted else target.shown
     text = ''.join(
         line if line.endswith('\n') else f'{line}\n\\ No newline at end of file\n'

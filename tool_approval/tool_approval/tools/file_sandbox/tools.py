@@ -7,13 +7,12 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tool_approval.canonical import canonical_json
 from tool_approval.errors import NotCanonicalError
 from tool_approval.places import printable
 from tool_approval.presentation import ApprovalPresentation
-from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalContext, ApprovalRequest, RememberOption
 
 from .commit import CHANGED
@@ -22,6 +21,9 @@ from .problems import FileToolError
 from .rules import Target, has_more_names
 from .sandbox import Access, FileSandbox, operations
 from .showing import present
+
+if TYPE_CHECKING:
+    from tool_approval.protocols import Presenter
 
 _PARAMETERS: dict[str, dict[str, type]] = {
     'read_file': {'path': str},

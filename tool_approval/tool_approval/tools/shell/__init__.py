@@ -1,8 +1,23 @@
 """The shell tool: commands are parsed, judged part by part, shown whole, and run in a group of their own."""
 
-from .config import ShellConfig, ShellDefault, ShellRule
-from .explanation import Explanation, Part
-from .running import ShellResult
-from .tool import ShellTool
+from typing import TYPE_CHECKING
+
+from tool_approval.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from .config import ShellConfig, ShellDefault, ShellRule
+    from .explanation import Explanation, Part
+    from .running import ShellResult
+    from .tool import ShellTool
 
 __all__ = ('Explanation', 'Part', 'ShellConfig', 'ShellDefault', 'ShellResult', 'ShellRule', 'ShellTool')
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        'config': ('ShellConfig', 'ShellDefault', 'ShellRule'),
+        'explanation': ('Explanation', 'Part'),
+        'running': ('ShellResult',),
+        'tool': ('ShellTool',),
+    },
+)

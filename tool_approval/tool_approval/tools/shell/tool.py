@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tool_approval.errors import ApprovalBlocked
 from tool_approval.presentation import ApprovalPresentation
@@ -17,7 +17,9 @@ from .examples import check_rules
 from .explanation import Explanation
 from .judge import Judge
 from .paths import Root
-from .running import ShellResult, run_command
+
+if TYPE_CHECKING:
+    from .running import ShellResult
 
 _SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash')
 """Where bash is looked for; never in a search path that somebody may have changed."""
@@ -126,6 +128,9 @@ class ShellTool:
             MissingExtraError: tree-sitter is not installed.
             asyncio.CancelledError: The wait was cancelled, and the command ended.
         """
+        # Here: who only judges commands does not wait for the import of asyncio.
+        from .running import ShellResult, run_command
+
         explanation = self.explain(command)
         if explanation.decision == 'block':
             raise ApprovalBlocked('shell', _refusal(explanation))
