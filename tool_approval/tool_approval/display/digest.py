@@ -6,7 +6,7 @@ import marshal
 from collections.abc import Mapping
 from hashlib import blake2b
 from secrets import token_bytes
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from tool_approval.request import ApprovalRequest
 
@@ -50,9 +50,8 @@ def _short(value: object) -> object:
         told = value.encode(errors='surrogatepass') if len(value) >= _LONG else b''
     elif isinstance(value, dict | list | tuple):
         try:
-            told = marshal.dumps(
-                cast('object', value), 0
-            )  # version 0: equal values are written alike, whoever else refers to them
+            # Version 0: equal values are written alike, whoever else refers to them.
+            told = marshal.dumps(cast('Any', value), 0)
         except ValueError:  # an object of another type somewhere within, or nested too deeply
             return cast('object', value)
     else:
