@@ -4,11 +4,13 @@ import asyncio
 import http.client
 import json
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from urllib.parse import urlsplit
 
 import pytest
@@ -85,6 +87,59 @@ def test_a_link_opens_the_inbox_of_this_user_and_answers_reach_the_run(serve, tm
     assert (answered[0], state) == (200, 'approved')
     assert (status, out) == (0, '')
     assert err.endswith('tool-approval: the page is closed\n')
+
+
+class Visit:
+    """A person who is logged in, as a program of theirs."""
+
+    def __init__(self, url):
+        self._url = url
+        _, headers, _ = ask(url, f'{url.path}?{url.query}')
+        self._headers = {'cookie': headers['set-cookie'].partition(';')[0], 'content-type': 'application/json'}
+        self._headers['x-csrf-token'] = json.loads(self._ask('session')[1])['csrf_token']
+
+    def _ask(self, path, method='GET', body=None):
+        status, _, text = ask(self._url, f'{self._url.path}api/v1/{path}', method, body, **self._headers)
+        return status, text
+
+    def approve(self, entry):
+        body = json.dumps({'digest': entry.digest, 'approved': True})
+        return self._ask(f'requests/{entry.id}/decision', 'POST', body)[0]
+
+
+def test_killed_in_mid_answer_it_has_answered_or_not_and_another_goes_on(serve, tmp_path):
+    killed = serve()
+    visit = Visit(killed.link()[1])
+    with Inbox(SQLiteStore(tmp_path / 'tool-approval' / 'inbox.sqlite')) as inbox:
+
+        async def post():
+            return [await inbox.get(await inbox.post(request_for(str(number)))) for number in range(50)]
+
+        async def states():
+            return {entry.id: (await inbox.get(entry.id)).state for entry in entries}
+
+        entries = asyncio.run(post())
+        confirmed, lost = set(), None
+        for number, entry in enumerate(entries):
+            if number == 10:
+                # At a random moment of one of the next answers.
+                threading.Timer(random.uniform(0, 0.05), killed.process.kill).start()
+            try:
+                assert visit.approve(entry) == 200
+            except (OSError, http.client.HTTPException):
+                lost = entry
+                break
+            confirmed.add(entry.id)
+        then = asyncio.run(states())
+        another = Visit(serve().link()[1])
+        again = {entry.id: another.approve(entry) for entry in entries}
+        at_the_end = asyncio.run(states())
+
+    assert lost is not None
+    assert confirmed <= {each for each, state in then.items() if state == 'approved'} <= confirmed | {lost.id}
+    assert set(then.values()) == {'approved', 'pending'}
+    assert again == {each: 200 if state == 'pending' else 409 for each, state in then.items()}
+    assert set(at_the_end.values()) == {'approved'}
 
 
 def test_the_cookie_is_not_sent_to_other_servers_of_this_machine(serve):

@@ -289,9 +289,29 @@ def test_open_requests_come_oldest_first_and_history_newest_first(make_inbox):
         assert [entry.id for entry in history] == opened[::-1]
         assert await inbox.history(limit=1) == history[:1]
         assert await inbox.history(before=history[0].settled_at) == history[1:]
+        assert await inbox.history(after=history[0].id) == history[1:]
+        assert await inbox.history(after=history[2].id) == await inbox.history(after="'; --") == []
         return await inbox.open()
 
     assert asyncio.run(main()) == []
+
+
+def test_history_is_read_on_where_many_were_settled_at_one_moment(make_inbox):
+    inbox = make_inbox(now=lambda: NOON)
+
+    async def main():
+        entries = [await inbox.get(await inbox.post(request_for(name))) for name in 'abcdefg']
+        for entry in entries:
+            await answer(inbox, entry)
+        page, found = await inbox.history(limit=3), []
+        while page:
+            found += [entry.id for entry in page]
+            page = await inbox.history(limit=3, after=page[-1].id)
+        return found, [entry.id for entry in entries]
+
+    found, answered = asyncio.run(main())
+
+    assert found == answered[::-1]
 
 
 def test_history_is_forgotten_in_time_and_open_requests_are_not(make_inbox):

@@ -238,17 +238,23 @@ class Inbox:
         self._keeper.start()
         return _readable(await self._worker.run(lambda: self.store.open(limit)))
 
-    async def history(self, limit: int = 100, before: datetime | None = None) -> list[InboxEntry]:
+    async def history(
+        self, limit: int = 100, before: datetime | None = None, *, after: str | None = None
+    ) -> list[InboxEntry]:
         """Settled requests, the newest first.
 
         Args:
             limit: How many at most.
-            before: Only those settled before this moment: the `settled_at` of the last one, to go on from it.
+            before: Only those settled before this moment.
+            after: Only those that follow the request of this id in the history: that of the last one, to go on from it.
+                Many may have been settled at one moment. Nothing follows one that is open or no longer known.
 
         Raises:
             InboxUnavailable: The store cannot be reached.
         """
-        return _readable(await self._worker.run(lambda: self.store.history(limit, before)))
+        if after is not None and _ID.fullmatch(after) is None:
+            return []  # before any store meets what it cannot take
+        return _readable(await self._worker.run(lambda: self.store.history(limit, before, after)))
 
     def changes(self) -> AsyncGenerator[frozenset[str] | None]:
         """Follow the inbox: the ids of requests that were posted or settled, by whatever process, as it happens.

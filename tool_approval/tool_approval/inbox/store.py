@@ -81,8 +81,14 @@ class InboxStore(Protocol):
         """Open requests, the oldest first."""
         ...  # pragma: no cover - a protocol has no body
 
-    def history(self, limit: int, before: datetime | None = None) -> Sequence[Row]:
-        """Settled requests, the newest first; only those settled before a moment, if one is given."""
+    def history(self, limit: int, before: datetime | None = None, after: str | None = None) -> Sequence[Row]:
+        """Settled requests, the newest first.
+
+        Args:
+            limit: How many at most.
+            before: Only those settled before this moment.
+            after: Only those that follow the settled request of this id in the same order; none if there is no such.
+        """
         ...  # pragma: no cover - a protocol has no body
 
     def beat(self, owner: str, number: int) -> None:

@@ -49,25 +49,26 @@ __all__ = (
     'system_profile',
 )
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        'backend': ('Availability', 'OSSandboxBackend'),
-        'bubblewrap': ('BubblewrapBackend',),
-        'choose': ('choose_backend', 'platform_backends'),
-        'fallback': ('OSSandboxFallback',),
-        'derive': (
-            'GIT_CONTROL_NAMES',
-            'PathSettings',
-            'SandboxSettings',
-            'ShellSettings',
-            'derive_os_sandbox_profile',
-        ),
-        'environment': ('passed_on',),
-        'errors': ('OSSandboxError', 'OSSandboxUnavailable'),
-        'profile': ('Access', 'DEFAULT_ENVIRONMENT', 'OSProfile', 'Root'),
-        'seatbelt': ('SeatbeltBackend', 'seatbelt_rules'),
-        'system': ('system_profile',),
-        'unconfined': ('RefusingBackend', 'UnconfinedBackend'),
-    },
-)
+if not TYPE_CHECKING:  # for a type checker, a name that is not above is a mistake
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            'backend': ('Availability', 'OSSandboxBackend'),
+            'bubblewrap': ('BubblewrapBackend',),
+            'choose': ('choose_backend', 'platform_backends'),
+            'fallback': ('OSSandboxFallback',),
+            'derive': (
+                'GIT_CONTROL_NAMES',
+                'PathSettings',
+                'SandboxSettings',
+                'ShellSettings',
+                'derive_os_sandbox_profile',
+            ),
+            'environment': ('passed_on',),
+            'errors': ('OSSandboxError', 'OSSandboxUnavailable'),
+            'profile': ('Access', 'DEFAULT_ENVIRONMENT', 'OSProfile', 'Root'),
+            'seatbelt': ('SeatbeltBackend', 'seatbelt_rules'),
+            'system': ('system_profile',),
+            'unconfined': ('RefusingBackend', 'UnconfinedBackend'),
+        },
+    )

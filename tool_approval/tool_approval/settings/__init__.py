@@ -36,16 +36,17 @@ __all__ = (
     'trust_settings',
 )
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        'confinement': ('ConfinedShell',),
-        'in_effect': ('effective',),
-        'files': ('LoadedSettings', 'find_settings', 'load_settings', 'trust_settings'),
-        'model': ('DEFAULT_SANDBOX', 'PathSettings', 'SandboxSettings', 'Settings'),
-        'reading': ('parse_settings', 'read_settings'),
-        'recording': ('SettingsAudit',),
-        'trust': ('TrustError', 'TrustStore', 'TrustedFile'),
-        'workspace': ('RUN_SHELL', 'Workspace', 'open_workspace'),
-    },
-)
+if not TYPE_CHECKING:  # for a type checker, a name that is not above is a mistake
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            'confinement': ('ConfinedShell',),
+            'in_effect': ('effective',),
+            'files': ('LoadedSettings', 'find_settings', 'load_settings', 'trust_settings'),
+            'model': ('DEFAULT_SANDBOX', 'PathSettings', 'SandboxSettings', 'Settings'),
+            'reading': ('parse_settings', 'read_settings'),
+            'recording': ('SettingsAudit',),
+            'trust': ('TrustError', 'TrustStore', 'TrustedFile'),
+            'workspace': ('RUN_SHELL', 'Workspace', 'open_workspace'),
+        },
+    )

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
 
 __all__ = ('FileApprovalStore', 'default_path')
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        'file_store': ('FileApprovalStore',),
-        'location': ('default_path',),
-    },
-)
+if not TYPE_CHECKING:  # for a type checker, a name that is not above is a mistake
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            'file_store': ('FileApprovalStore',),
+            'location': ('default_path',),
+        },
+    )

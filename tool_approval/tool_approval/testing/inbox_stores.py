@@ -67,6 +67,9 @@ def _check_keeping(store: InboxStore, other: InboxStore) -> None:
     assert list(other.history(10)) == settled, 'history comes newest first'
     assert list(other.history(1)) == settled[:1]
     assert list(other.history(10, before=_LATER)) == settled[1:]
+    assert list(other.history(10, after=second.id)) == settled[1:]
+    assert list(other.history(10, _LATER, second.id)) == settled[1:]
+    assert list(other.history(10, after=first.id)) == list(other.history(10, after='nobody')) == []
     assert set(other.pending_of('owner')) == set()
 
 

@@ -159,6 +159,8 @@ def test_history_is_given_back_to_a_moment(desk):
 
     assert {view['id'] for view in everything['requests']} == {entry.id for entry in entries}
     assert entries[0].id in [view['id'] for view in older['requests']]
+    newest = everything['requests'][0]['id']
+    assert desk.client.get(f'/api/v1/history?after={newest}').json()['requests'] == everything['requests'][1:]
     assert desk.client.get('/api/v1/history?tool=none').json() == {'requests': [], 'more': None}
 
 

@@ -367,7 +367,7 @@ def test_history_goes_on_page_by_page(desk):
         desk.settle(desk.post(request_for(f'n{number}.')))
 
     page = desk.client.get('/history').text
-    older = re.search(r'<a href="(/history\?before=[^"]+)"', page)[1]
+    older = re.search(r'<a href="(/history\?after=[^"]+)"', page)[1]
 
     assert 'n0.' not in page
     assert 'n0.' in desk.client.get(older).text

@@ -106,13 +106,14 @@ class PostgresStore:
         """See `InboxStore`."""
         return self._rows(sql.SQL("WHERE state = 'pending' ORDER BY posted_at, number LIMIT %s"), (limit,))
 
-    def history(self, limit: int, before: datetime | None = None) -> Sequence[Row]:
+    def history(self, limit: int, before: datetime | None = None, after: str | None = None) -> Sequence[Row]:
         """See `InboxStore`."""
         which = sql.SQL(
             "WHERE state <> 'pending' AND settled_at < coalesce(%s, 'infinity'::timestamptz) "
+            'AND (%s::text IS NULL OR (settled_at, number) < (SELECT settled_at, number FROM requests WHERE id = %s)) '
             'ORDER BY settled_at DESC, number DESC LIMIT %s'
         )
-        return self._rows(which, (before, limit))
+        return self._rows(which, (before, after, after, limit))
 
     def beat(self, owner: str, number: int) -> None:
         """See `InboxStore`."""

@@ -124,14 +124,15 @@ class SQLiteStore:
             select = f"SELECT {_COLUMNS} FROM requests WHERE state = 'pending' ORDER BY posted_at, rowid LIMIT ?"
             return [_row(found) for found in database.execute(select, (limit,))]
 
-    def history(self, limit: int, before: datetime | None = None) -> Sequence[Row]:
+    def history(self, limit: int, before: datetime | None = None, after: str | None = None) -> Sequence[Row]:
         """See `InboxStore`."""
         with self._database.reading() as database:
             select = (
                 f"SELECT {_COLUMNS} FROM requests WHERE state <> 'pending' AND (?1 IS NULL OR settled_at < ?1) "
-                'ORDER BY settled_at DESC, change DESC LIMIT ?2'
+                'AND (?2 IS NULL OR (settled_at, change) < (SELECT settled_at, change FROM requests WHERE id = ?2)) '
+                'ORDER BY settled_at DESC, change DESC LIMIT ?3'
             )
-            limits = (None if before is None else _number(before), limit)
+            limits = (None if before is None else _number(before), after, limit)
             return [_row(found) for found in database.execute(select, limits)]
 
     def beat(self, owner: str, number: int) -> None:

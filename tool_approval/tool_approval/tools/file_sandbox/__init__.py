@@ -26,14 +26,15 @@ __all__ = (
     'perform',
 )
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        'config': ('PathApproval', 'PathConfig', 'SandboxConfig'),
-        'operations': ('perform',),
-        'problems': ('FileToolError',),
-        'rules': ('Operation',),
-        'sandbox': ('Access', 'Decision', 'FileSandbox'),
-        'tools': ('FileTool', 'FileTools'),
-    },
-)
+if not TYPE_CHECKING:  # for a type checker, a name that is not above is a mistake
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            'config': ('PathApproval', 'PathConfig', 'SandboxConfig'),
+            'operations': ('perform',),
+            'problems': ('FileToolError',),
+            'rules': ('Operation',),
+            'sandbox': ('Access', 'Decision', 'FileSandbox'),
+            'tools': ('FileTool', 'FileTools'),
+        },
+    )

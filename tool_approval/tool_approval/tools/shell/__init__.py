@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 __all__ = ('Explanation', 'Part', 'ShellConfig', 'ShellDefault', 'ShellResult', 'ShellRule', 'ShellTool')
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        'config': ('ShellConfig', 'ShellDefault', 'ShellRule'),
-        'explanation': ('Explanation', 'Part'),
-        'running': ('ShellResult',),
-        'tool': ('ShellTool',),
-    },
-)
+if not TYPE_CHECKING:  # for a type checker, a name that is not above is a mistake
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            'config': ('ShellConfig', 'ShellDefault', 'ShellRule'),
+            'explanation': ('Explanation', 'Part'),
+            'running': ('ShellResult',),
+            'tool': ('ShellTool',),
+        },
+    )

@@ -73,7 +73,8 @@ class ApiRoutes:
         """What was settled."""
         visitor = await self._visitors.visitor(request)
         chosen = Filter.of(request.query_params)
-        entries = await self._inbox.history(_limit(request), read_moment(request))
+        after = request.query_params.get('after')
+        entries = await self._inbox.history(_limit(request), read_moment(request), after=after)
         return _json(RequestList(requests=tuple(view_of(entry, visitor) for entry in entries if chosen.passes(entry))))
 
     async def document(self, request: Request) -> Response:

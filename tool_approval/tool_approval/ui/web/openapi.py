@@ -45,6 +45,7 @@ def openapi_document(server: str) -> dict[str, Any]:
     whole = _parameter('whole', '`1` gives all lines, also of what is long.', {'type': 'string', 'enum': ['0', '1']})
     limit = _parameter('limit', 'How many at most.', {'type': 'integer', 'minimum': 1, 'maximum': 200, 'default': 50})
     before = _parameter('before', 'Only those settled before this moment.', {'type': 'string', 'format': 'date-time'})
+    after = _parameter('after', 'Only those that follow the request of this id: the last one, to go on from it.')
     token = _parameter('X-CSRF-Token', 'The `csrf_token` of `/session`.', place='header', required=True)
     chosen = [_parameter(name, f'Only those of this {name}.') for name in ('tool', 'agent', 'run')]
     operations: dict[str, dict[str, Any]] = {
@@ -69,7 +70,11 @@ def openapi_document(server: str) -> dict[str, Any]:
         },
         '/history': {
             'get': _operation(
-                'history', 'Settled requests, the newest first.', RequestList, [*chosen, limit, before], (400, 503)
+                'history',
+                'Settled requests, the newest first.',
+                RequestList,
+                [*chosen, limit, before, after],
+                (400, 503),
             ),
         },
     }

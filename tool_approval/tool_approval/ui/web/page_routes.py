@@ -82,14 +82,13 @@ class PageRoutes:
     async def history(self, request: Request) -> Response:
         """What was settled, the newest first."""
         place = await self._place(request)
-        entries = await self._inbox.history(HISTORY_AT_ONCE, read_moment(request))
+        after = request.query_params.get('after')
+        entries = await self._inbox.history(HISTORY_AT_ONCE, read_moment(request), after=after)
         chosen = Filter.of(request.query_params)
         cards = [card_of(entry, place) for entry in entries if chosen.passes(entry)]
         older = None
-        if len(entries) == HISTORY_AT_ONCE and (last := entries[-1].settled_at) is not None:
-            # Not `isoformat`: a plus in an address is a blank.
-            link = f'{place.base}/history?before={last:%Y-%m-%dT%H:%M:%S.%f}Z'
-            older = element('p', element('a', 'Older', href=link, rel='next'))
+        if len(entries) == HISTORY_AT_ONCE:
+            older = element('p', element('a', 'Older', href=f'{place.base}/history?after={entries[-1].id}', rel='next'))
         empty = element('p', 'Nothing was settled yet.', class_='empty') if not cards else None
         return self._page(request, 'History', empty, *cards, older, place=place)
 
