@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tool_approval.canonical import EXACT, canonical_json, decode_arguments
+from tool_approval.canonical import canonical_json, decode_arguments
 from tool_approval.decision import Remember
-from tool_approval.display import escape_line, is_shown_whole, name_of
+from tool_approval.display import offered_keys, remember_choices
 from tool_approval.display.digest import left_out_keys
 from tool_approval.errors import NotCanonicalError
 from tool_approval.request import ApprovalRequest, describe
 
-LONGEST_LABEL = 300
-"""Chosen, in characters: of what is longer nobody sees what it covers."""
-
-MOST_OPTIONS = 8
-"""Chosen: as many as the terminal offers beside `exact`."""
+_SPANS: Mapping[str, Remember] = {'s': 'session', 'a': 'always'}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +27,7 @@ class Offer:
 
 
 def offer_of(request: ApprovalRequest, *, is_whole: bool | None = None) -> Offer:
-    """What may be remembered of an approval.
+    """What may be remembered of an approval: the same as at the terminal.
 
     Nothing may where something of the request was not shown, or what is covered cannot be.
 
@@ -39,30 +35,9 @@ def offer_of(request: ApprovalRequest, *, is_whole: bool | None = None) -> Offer
         request: What is asked about.
         is_whole: Whether nothing of it is cut, where that is already known.
     """
-    labels = [option.label for option in request.remember_options]
-    exact = _what_counts(request)
-    can_be_told = (
-        len(labels) <= MOST_OPTIONS
-        and all(label.strip() and len(label) <= LONGEST_LABEL for label in labels)
-        and exact is not None
-    )
-    if not can_be_told or not (is_shown_whole(request) if is_whole is None else is_whole):
-        return Offer()
-    told = f'every {name_of(request.tool_name)} with {exact}' if exact else 'exactly this call'
-    wider = ((option.kind, escape_line(option.label)) for option in request.remember_options)
-    spans: tuple[Remember, ...] = ('session',)
-    if request.metadata.get('can_remember_always') is True:
-        spans = ('session', 'always')
-    return Offer(spans=spans, choices=((EXACT, told), *wider))
-
-
-def _what_counts(request: ApprovalRequest) -> str | None:
-    """What is the same in all calls that `exact` covers, escaped; empty for all arguments, `None` if it is too long."""
-    payload = request.payload
-    if all(key in payload and payload[key] == value for key, value in request.args.items()):
-        return ''
-    told = ', '.join(f'{key}: {value!r}' for key, value in payload.items()) or 'any arguments'
-    return escape_line(told) if len(told) <= LONGEST_LABEL else None
+    keys = offered_keys(request, is_whole=is_whole)
+    spans: tuple[Remember, ...] = tuple(span for key, span in _SPANS.items() if key in keys)
+    return Offer(spans=spans, choices=tuple(remember_choices(request)) if spans else ())
 
 
 def editable(request: ApprovalRequest) -> dict[str, Any]:
