@@ -152,8 +152,8 @@ def shell_of(settings, sandbox):
     # Roots by their text: whether they exist says nothing here.
     return ShellTool(
         settings.shell,
-        cwd='/work',
-        roots={name: f'/work/{name}' if name == 'in' else '/out' for name in sandbox},
+        cwd='/desk',
+        roots={name: f'/desk/{name}' if name == 'in' else '/out' for name in sandbox},
     )
 
 
@@ -162,7 +162,7 @@ def shell_of(settings, sandbox):
 def test_no_command_is_decided_more_freely_than_without_the_file_or_with_trust(rules, default):
     paths = {'in': {'root': 'in'}, 'out': {'root': '/out'}}
     document = {'sandbox': {'paths': paths}, 'shell': {'rules': rules, 'default': default}}
-    loaded = untrusted(document, '/work')
+    loaded = untrusted(document, '/desk')
     held = effective(loaded)
     trusted, tightened = shell_of(loaded.settings, paths), shell_of(held, held.sandbox.paths)
 

@@ -294,7 +294,7 @@ def test_without_settings_everything_in_the_working_directory_is_asked_about(tmp
 
 def test_untrusted_roots_are_judged_by_the_directory_that_is_opened(tmp_path):
     (tmp_path / 'other').mkdir()
-    text = f'{{sandbox: {{paths: {{a: {{root: {tmp_path}/work/priv}}, b: {{root: .}}}}}}}}'
+    text = f'{{sandbox: {{paths: {{a: {{root: {tmp_path / "work" / "priv"}}}, b: {{root: .}}}}}}}}'
     desk = desk_in(tmp_path, text, named=False, backend=Backend())
     assert set(desk.workspace.settings.sandbox.paths) == {'a', 'b'}
 
