@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,15 @@ pytest.importorskip('playwright', reason='Playwright is not installed; CI instal
 import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 from tool_approval.inbox import Approver, Inbox, InboxUI
+from tool_approval.inbox.store import InboxStore
 from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.ui.web import LocalLogin, inbox_app
 from tool_approval.ui.web.serving import listen
 
+from tests.postgres_server import PostgresServer, postgres
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest
+
+__all__ = ('postgres',)
 
 CHROMIUM = shutil.which('chromium')
 SLOWEST_MS = 10_000
@@ -41,9 +46,8 @@ def browser() -> Generator[Browser]:
 class Site:
     """The page, served by a thread, and the inbox behind it."""
 
-    def __init__(self, place: Path) -> None:
-        self.store = place / 'state' / 'inbox.sqlite'
-        self.inbox = Inbox(SQLiteStore(self.store))
+    def __init__(self, make_store: Callable[[], InboxStore]) -> None:
+        self.inbox = Inbox(make_store())
         self.login = LocalLogin()
         self._listening = listen('127.0.0.1', 0)
         self.host = f'127.0.0.1:{self._listening.getsockname()[1]}'
@@ -57,8 +61,8 @@ class Site:
         self._runs = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         self._runs.start()
-        # The agent's side: an inbox of its own on the same file, as in another process.
-        self.agents = Inbox(SQLiteStore(self.store))
+        # The agent's side: an inbox of its own on the same store, as in another process.
+        self.agents = Inbox(make_store())
         self.controller = ApprovalController(policy={'*': {'approval': 'required'}}, ui=InboxUI(self.agents))
 
     def link(self, approver: str = 'ada') -> str:
@@ -87,7 +91,17 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Generator[Site]:
-    made = Site(tmp_path)
+    made = Site(lambda: SQLiteStore(tmp_path / 'state' / 'inbox.sqlite'))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def site_on_postgres(postgres: PostgresServer) -> Generator[Site]:
+    from tool_approval.inbox.stores.postgres import PostgresStore
+
+    database = postgres.new_database()
+    made = Site(lambda: PostgresStore(database))
     yield made
     made.close()
 
@@ -96,13 +110,20 @@ def site(tmp_path: Path) -> Generator[Site]:
 def visit(browser: Browser, site: Site) -> Generator[Callable[..., Page]]:
     """Opens the page in a browser of its own; no error may appear in its console."""
     with _visits(browser) as opened:
+        yield partial(_visit, opened, site)
 
-        def visit(approver: str = 'ada', **settings: Any) -> Page:
-            page = opened(**settings)
-            page.goto(site.link(approver))
-            return page
 
-        yield visit
+@pytest.fixture
+def visit_on_postgres(browser: Browser, site_on_postgres: Site) -> Generator[Callable[..., Page]]:
+    """The same at the other site."""
+    with _visits(browser) as opened:
+        yield partial(_visit, opened, site_on_postgres)
+
+
+def _visit(opened: Callable[..., Page], site: Site, approver: str = 'ada', **settings: Any) -> Page:
+    page = opened(**settings)
+    page.goto(site.link(approver))
+    return page
 
 
 @contextmanager

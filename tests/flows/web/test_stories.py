@@ -256,6 +256,37 @@ def test_enter_in_a_field_answers_nothing(site, visit, has_script, field):
     buttons_are_ready(page, 'run_shell')
 
 
+def test_on_postgresql_it_is_the_same_and_the_database_may_go_away_and_come_back(
+    site_on_postgres, visit_on_postgres, postgres
+):
+    page = visit_on_postgres()
+    first = site_on_postgres.ask(requests.request())
+    card(page, 'delete_file').get_by_role('button', name='Approve delete_file').click()
+    [decision] = site_on_postgres.decisions(first)
+    assert (decision.approved, decision.decided_by) == (True, 'ada')
+    settled(page, 'delete_file', 'Approved by ada')
+    second = site_on_postgres.ask(requests.command())
+    buttons_are_ready(page, 'run_shell')
+
+    postgres.stop()
+    try:
+        card(page, 'run_shell').get_by_role('button', name='Deny run_shell').click()
+        expect(card(page, 'run_shell').locator('.problem')).to_be_visible()
+        assert not second.done()
+    finally:
+        postgres.start()
+    for _ in range(40):
+        page.wait_for_timeout(250)  # it says: in a moment
+        if second.done():
+            break
+        if (deny := card(page, 'run_shell').get_by_role('button', name='Deny run_shell')).count():
+            deny.click()
+
+    [decision] = site_on_postgres.decisions(second)
+    assert (decision.approved, decision.decided_by) == (False, 'ada')
+    settled(page, 'run_shell', 'Denied by ada')
+
+
 def test_without_script_forms_do_it(site, visit):
     asked = site.ask(requests.request())
     page = visit(java_script_enabled=False)
