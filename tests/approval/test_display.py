@@ -5,6 +5,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from itertools import chain
+from pathlib import Path
 
 import pytest
 import wcwidth
@@ -175,6 +176,12 @@ def test_texts_are_broken_before_blanks_but_never_within_an_escape() -> None:
     assert wrap('a' * 8 + '<U+200B>', 10) == [(0, 8), (8, 16)]
 
 
+def test_a_mark_counts_as_a_column_and_stays_with_its_letter() -> None:
+    assert cell_width('x\u0301') == 2
+    assert wrap('a' * 9 + 'x\u0301b', 10) == [(0, 9), (9, 12)]
+    assert wrap('\u0301' * 12, 10) == [(0, 10), (10, 12)]
+
+
 def test_arguments_are_drawn_so_that_types_differ() -> None:
     drawn_args = drawn(request(a='1', b=1, c=1.0, d=True, e=None, f='', g=[], h={}, i=[1, 'x'], j={'k': {'l': 'm'}}))
 
@@ -300,6 +307,63 @@ def test_what_a_diff_shows_is_not_shown_again() -> None:
     assert len(drawn(call)) == 8
 
 
+def test_an_argument_that_only_occurs_in_the_content_is_shown() -> None:
+    screens: list[list[tuple[str, str]]] = []
+    for src, dst in (('/etc/passwd', '/tmp/target'), ('/tmp/target', '/etc/passwd')):
+        args = {'src': src, 'dst': dst, 'stdin': 'a\n', 'path': '/w'}
+        content = presented('text', 'copies /etc/passwd, /tmp/target\na\n', path='/etc/passwd', cwd='/w')
+        screens.append(drawn(ApprovalRequest(tool_name='t', args=args, presentation=content)))
+
+    assert screens[0] != screens[1]
+    told = [text for _, text in screens[0]]
+    assert told[2:5] == ['arguments:', 'src: "/etc/passwd"', 'dst: "/tmp/target"']
+    assert told[-1] == 'path: "/w"'
+
+
+@pytest.mark.parametrize(
+    ('key', 'value', 'is_left_out'),
+    [
+        ('content', 'a whole line', True),
+        ('new_text', 'a whole line\n', True),
+        ('target', 'a whole line', False),
+        ('content', 'whole line', False),
+        ('content', 'short', False),
+        ('target', 'short\na whole line', True),
+        ('target', 'hort\na whole line', False),
+        ('target', 'a whole line\nnext hunk', False),
+        ('target', '@@ -1,2 +1,2 @@\n-gone', False),
+    ],
+)
+def test_only_whole_lines_of_one_side_of_a_diff_are_not_shown_again(key: str, value: str, is_left_out: bool) -> None:
+    diff = '--- a\n+++ a\n@@ -1,2 +1,2 @@\n-gone\n short\n+a whole line\n@@ -9 +9 @@\n-x\n+next hunk\n'
+    call = ApprovalRequest(tool_name='t', args={key: value}, presentation=presented('diff', diff))
+
+    assert (('meta', 'arguments:') not in drawn(call)) is is_left_out
+
+
+def test_the_path_that_a_presentation_names_is_not_shown_again_under_its_own_name() -> None:
+    for key, fact, is_left_out in (
+        ('path', 'path', True),
+        ('dest', 'path', True),
+        ('cwd', 'cwd', True),
+        ('path', 'cwd', False),
+        ('target', 'path', False),
+    ):
+        for value in ('/w/a', Path('/w/a')):
+            call = ApprovalRequest(
+                tool_name='t', args={key: '/w/a'}, presentation=presented('text', 'x', **{fact: value})
+            )
+            assert (len(drawn(call)) == 1) is is_left_out, key
+
+
+def test_a_path_that_is_no_text_is_a_fact_and_other_values_are_none() -> None:
+    call = ApprovalRequest(tool_name='t', presentation=presented('text', 'x', path=Path('/w/a\u200b'), cwd=7))
+
+    assert ('file', '/w/a<U+200B>') in facts(call)
+    assert 'in' not in dict(facts(call))
+    assert any('U+200B' in told for told in warnings_of(call))
+
+
 def test_what_a_tool_keeps_from_being_shown_is_named_alone() -> None:
     call = ApprovalRequest(tool_name='t', args={'to': 'me', 'token': 'secret'}, payload={'to': 'me'})
 
@@ -403,6 +467,9 @@ def test_names_that_are_no_words_are_quoted(name: str, shown: str) -> None:
         ('\u05d0', 'right-to-left letters'),
         ('a' + ' ' * 60 + 'b', 'a long gap'),
         ('привет сache', 'U+0441 CYRILLIC SMALL LETTER ES'),
+        ('curl https://аррӏе.com # ж', 'U+0430 CYRILLIC SMALL LETTER A'),
+        ('curl example.com/аррӏе # ж', 'U+0430 CYRILLIC SMALL LETTER A'),
+        ('curl https://аррӏе # ж', 'U+0430 CYRILLIC SMALL LETTER A'),
         ('\x01\x02\x03\x04\x05\x06', 'and 2 more'),
     ],
 )
@@ -411,13 +478,20 @@ def test_odd_characters_are_named(text: str, told: str) -> None:
         assert any(told in warning for warning in warnings_of(call))
 
 
-@pytest.mark.parametrize('text', ['ls -la\n\ttab', 'x\u0301', '日本語.txt', 'привет мир', 'x²', 'naïve café'])
+@pytest.mark.parametrize(
+    'text',
+    ['ls -la\n\ttab', 'x\u0301', '日本語.txt', 'привет мир', 'x²', 'naïve café', 'echo рост, сор. жук', 'a/жук.txt'],
+)
 def test_ordinary_texts_raise_no_warning(text: str) -> None:
     assert warnings_of(request(x=text)) == []
 
 
 def test_typography_in_a_long_text_raises_no_warning() -> None:
     assert warnings_of(request(x='it\u2019s\na text \u2013 with dashes')) == []
+
+
+def test_words_of_a_foreign_text_raise_no_warning_for_what_they_touch() -> None:
+    assert warnings_of(request(x='рост a.сор.b\nжук')) == []
 
 
 def test_values_that_are_no_json_are_drawn_too() -> None:

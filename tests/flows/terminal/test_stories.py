@@ -276,6 +276,8 @@ I go on.
 │ 3 ┊     serve(port)
 │ arguments:
 │   ┊ path: "app.py"
+│   ┊ old_text: "port = 80"
+│   ┊ new_text: "port = 8080"
 │   ┊ replace_all: false
 │
 │ s        1 every edit_file with root: 'project', path: 'app.py'
@@ -313,6 +315,8 @@ I go on.
 │ 1 ┊ one
 │ 2 - zwei
 │ 2 + two
+│ arguments:
+│   ┊ path: "notes.txt"
 │
 │ s        1 every write_file with root: 'project', path: 'notes.txt'
 │          2 write_file for everything directly in project:/

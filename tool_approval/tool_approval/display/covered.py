@@ -8,32 +8,56 @@ from typing import Any
 from tool_approval.presentation import ApprovalPresentation
 
 from .diffs import MOST_LINES, read_diff
+from .facts import fact_text
 
 _SHORTEST = 8
-"""Chosen: a shorter text stands somewhere in most contents by chance."""
+"""Chosen: a shorter line stands somewhere in most diffs by chance."""
+
+_EDITED = frozenset({'content', 'old_text', 'new_text', 'text'})
+"""Arguments of editing tools, of which one line may be all that is changed."""
+
+_FACTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
+"""By argument: the fact that says the same."""
 
 _SIDES = (('removed', 'context'), ('added', 'context'))
 
 
 def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments whose values do not stand in a presentation."""
+    """The arguments that a presentation does not show.
+
+    Shown are those that are its content, or the fact of the same meaning. One that only occurs somewhere in the content
+    is none of them. Attack: a model writes the target of a call into its content, and the target is left out
+    (test_display.py).
+    """
     whole: object = presentation.metadata.get('full_content')
     texts = [presentation.content, whole] if isinstance(whole, str) else [presentation.content]
-    facts = [value for value in (presentation.metadata.get('path'), presentation.metadata.get('cwd')) if value]
+    bodies = {text.removesuffix('\n') for text in texts}
+    facts = {key: fact_text(presentation.metadata.get(fact)) for key, fact in _FACTS.items()}
     sides = _sides(texts[-1]) if presentation.type == 'diff' else []
-    return {key: value for key, value in args.items() if not _stands_in(value, texts, facts, sides)}
+
+    def is_shown(key: str, value: object) -> bool:
+        if not isinstance(value, str) or not value.strip():
+            return False
+        return value.removesuffix('\n') in bodies or value == facts.get(key) or _is_in_diff(key, value, sides)
+
+    return {key: value for key, value in args.items() if not is_shown(key, value)}
 
 
-def _stands_in(value: object, texts: list[str], facts: list[object], sides: list[str]) -> bool:
-    if not isinstance(value, str) or not value.strip():
-        return False
+def _is_in_diff(key: str, value: str, sides: list[str]) -> bool:
     body = value.removesuffix('\n')
-    if value in facts or value in texts or any(body in side for side in sides):
-        return True
-    return len(value.strip()) >= _SHORTEST and any(body in text for text in texts)
+    if '\n' not in body and (key not in _EDITED or len(body.strip()) < _SHORTEST):
+        return False
+    return any(f'\n{body}\n' in side for side in sides)
 
 
 def _sides(diff: str) -> list[str]:
-    """The text before and the text after, as far as a diff shows them."""
+    """The lines before and the lines after of each hunk, a newline before and after each."""
+    found: list[str] = []
+    hunk: list[tuple[str, str]] = []
     rows = list(read_diff(diff.split('\n') if diff.count('\n') < MOST_LINES else []))
-    return ['\n'.join(text for kind, text, _ in rows if kind in kinds) for kinds in _SIDES]
+    for kind, text, _ in [*rows, ('hunk', '', None)]:
+        if kind == 'hunk':
+            found += [''.join([f'\n{line}' for of, line in hunk if of in kinds]) + '\n' for kinds in _SIDES]
+            hunk = []
+        hunk.append((kind, text))
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
@@ -31,9 +32,8 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
     """
 
     def text(value: object) -> str:
-        if not isinstance(value, str):
-            return ''
-        return escape_line(value if whole else _cut(value, _LONGEST), ascii_only=ascii_only, mark_end=True)
+        told = fact_text(value)
+        return escape_line(told if whole else _cut(told, _LONGEST), ascii_only=ascii_only, mark_end=True)
 
     presentation = request.presentation
     shown: Mapping[str, Any] = presentation.metadata if presentation is not None else {}
@@ -57,13 +57,20 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
         names += [level.agent_name, level.tool_name]
     texts = [metadata.get('toolset_id'), request.reason]
     if request.presentation is not None:
-        texts += [request.presentation.metadata.get('path'), request.presentation.metadata.get('cwd')]
+        texts += [fact_text(request.presentation.metadata.get(key)) for key in ('path', 'cwd')]
     return (
         len(request.lineage) <= _MOST_LEVELS
         and not any(isinstance(name, str) and len(name) > LONGEST_NAME for name in names)
         and not any(isinstance(text, str) and len(text) > _LONGEST for text in texts)
         and (len(request.description) <= _LONGEST or is_automatic(request))
     )
+
+
+def fact_text(value: object) -> str:
+    """A text, or a path as one; empty for all else."""
+    if isinstance(value, os.PathLike):
+        return str(cast('os.PathLike[Any]', value))
+    return value if isinstance(value, str) else ''
 
 
 def name_of(name: str | None, *, ascii_only: bool = False, whole: bool = False) -> str:

@@ -45,12 +45,17 @@ _UNUSUAL_LATIN: Final = re.compile(
     '[\u0131\u017f\u0180-\u0183\u01bf-\u01c3\u0237\u0250-\u02af\u1d00-\u1dbf\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f]'
 )
 
+_WORD: Final = re.compile(r'[^\W\d_A-Za-z]{2,}')
+_TOUCHES_BEFORE: Final = re.compile(r'(?:[A-Za-z0-9]|[A-Za-z0-9_][-._/:]{1,3})\Z')
+_TOUCHES_AFTER: Final = re.compile(r'[A-Za-z0-9]|[-._/:]{1,3}[A-Za-z0-9_]')
+
 
 def look_alikes(text: str, chars: frozenset[str], *, is_strict: bool) -> list[str]:
     """Characters of a text that pass for others there, by code point.
 
     Letters count where they stand in one word with Latin letters, or where all letters of such scripts that there are
-    look like Latin ones: text that is simply written in another script is none of it.
+    look like Latin ones: text that is simply written in another script is none of it. In commands, names and paths,
+    so do words of only such letters that are part of something Latin, as of an address.
 
     Args:
         text: Anything.
@@ -70,7 +75,21 @@ def look_alikes(text: str, chars: frozenset[str], *, is_strict: bool) -> list[st
             found |= letters.intersection(match[0])
             if words == 100:  # chosen: enough to name a few
                 break
+        if is_strict:
+            found |= _disguised(text)
     return sorted(found)
+
+
+def _disguised(text: str) -> set[str]:
+    """Letters of the words that look Latin and are joined to something Latin, whatever else the text has."""
+    # Attack: an unrelated letter elsewhere, as in a comment, makes the text look foreign (test_display.py).
+    found: set[str] = set()
+    for word in _WORD.finditer(text):
+        before = text[max(0, word.start() - 4) : word.start()]
+        is_joined = _TOUCHES_BEFORE.search(before) or _TOUCHES_AFTER.match(text, word.end())
+        if is_joined and LATIN_SHAPES.issuperset(word[0]):
+            found.update(word[0])
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -48,8 +48,8 @@ def display(
 ) -> Display:
     """The lines of a request or a presentation, everything in them escaped, and whether they are all there is.
 
-    A request without a presentation shows its arguments; one with a presentation shows it, and the arguments that do
-    not appear in it. Arguments that a tool keeps from being shown are named without their values.
+    A request without a presentation shows its arguments; one with a presentation shows it, and the arguments that
+    are neither its content nor its facts. Arguments that a tool keeps from being shown are named without their values.
 
     Args:
         subject: What to show.

@@ -11,7 +11,7 @@ from tool_approval.request import ApprovalRequest
 
 from .digest import left_out_keys
 from .escape import HIDDEN, escape, escape_line
-from .facts import is_automatic
+from .facts import fact_text, is_automatic
 from .lookalikes import look_alikes
 
 _T = TypeVar('_T')
@@ -163,7 +163,7 @@ def _all_texts(request: ApprovalRequest) -> Iterator[tuple[str, bool]]:
         whole: object = presentation.metadata.get('full_content')
         text = whole if isinstance(whole, str) else presentation.content
         yield text, presentation.type == 'command' or '\n' not in text
-        yield from ((value, True) for key, value in presentation.metadata.items() if key in ('path', 'cwd'))
+        yield from ((fact_text(presentation.metadata.get(key)), True) for key in ('path', 'cwd'))
     hidden = left_out_keys(request)
     shown = {key: value for key, value in request.args.items() if key not in hidden} if hidden else request.args
     yield from _within(shown, 0)

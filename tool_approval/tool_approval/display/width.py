@@ -28,7 +28,7 @@ def _width(char: str) -> int:
     # Unicode 16 made some of the older symbols wide; terminals follow one by one.
     if category in ('So', 'No') and char >= '\u2600':
         return 2
-    return 0 if category in ('Mn', 'Me') else 1
+    return 1  # marks too: some terminals draw them in a column of their own
 
 
 def wrap(text: str, width: int, first_width: int | None = None) -> list[tuple[int, int]]:
@@ -65,9 +65,17 @@ def _fitting(text: str, start: int, room: int) -> int:
     for unit in _UNIT.finditer(text, start):
         columns += cell_width(unit[0])
         if columns > room:
-            return _break(text, start, end)
+            return _break(text, start, _before_marks(text, start, end))
         end = unit.end()
     return end
+
+
+def _before_marks(text: str, start: int, end: int) -> int:
+    """Before the letter whose marks would be broken off; `end` where there is none."""
+    at = end
+    while at > start and unicodedata.category(text[at]).startswith('M'):
+        at -= 1
+    return at if at > start else end
 
 
 def _may_cut_an_escape(text: str, at: int) -> bool:

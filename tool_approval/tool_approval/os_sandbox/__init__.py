@@ -49,7 +49,7 @@ __all__ = (
     'system_profile',
 )
 
-if not TYPE_CHECKING:  # for a type checker, a name that is not above is a mistake
+if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {

@@ -78,6 +78,28 @@ def test_what_is_protected_is_never_changed_nor_moved_with_a_parent(world, is_th
     assert sandbox.decide('write_file', 'conf/deep/other').outcome == 'allow'
 
 
+def test_nothing_comes_to_stand_where_the_directory_of_something_protected_would(world):
+    (world.ws / 'cache/tmp').mkdir(parents=True)
+    (world.ws / 'cache/tmp/memory.json').write_text('x')
+    (world.ws / 'cache/file.dat').write_text('x')
+    sandbox = world.sandbox(OVERLAPPING, protected=['cache/state/memory.json'])
+
+    for call in (
+        ('move', 'cache/tmp', 'cache/state'),
+        ('move', 'cache/tmp', 'cache/STATE'),
+        ('move', 'cache/file.dat', 'cache/state'),
+        ('copy', 'cache/file.dat', 'cache/state'),
+        ('write_file', 'cache/state'),
+        ('edit_file', 'cache/state'),
+    ):
+        decision = sandbox.decide(*call)
+        assert (decision.outcome, 'is protected' in decision.reason) == ('block', True), call
+    assert sandbox.decide('make_directory', 'cache/state').outcome != 'block'
+    for path in ('cache/state2', 'cache/stat', 'cache/other/memory.json'):
+        assert 'is protected' not in sandbox.decide('write_file', path).reason
+    assert 'is protected' not in sandbox.decide('move', 'cache/tmp', 'cache/other').reason
+
+
 def test_a_protected_directory_is_protected_with_all_it_contains(world):
     assert outcomes(world, 'state/a/b', protected=[world.ws / 'state']) == {'block'}
 

@@ -4,7 +4,11 @@ from tool_approval.tools.file_sandbox.names import check_text, fold, has_suffix,
 
 @pytest.mark.parametrize(
     'character',
-    ['\0', '\n', '\r', '\t', '\x1b', '\x7f', '\x85', '\u200b', '\u202e', '\u2066', '\ufeff', '\u2028', '\ud800'],
+    [
+        *('\0', '\n', '\r', '\t', '\x1b', '\x7f', '\x85', '\u200b', '\u202e', '\u2066', '\ufeff', '\u2028', '\ud800'),
+        *('\u3164', '\u2800', '\u115f', '\u1160', '\u034f', '\u17b4', '\u17b5', '\U000e0100'),
+        *('\ufe00', '\ufe0f', '\ue000', '\u0378'),
+    ],
 )
 def test_characters_that_nobody_sees_are_refused_and_named(character):
     with pytest.raises(PermissionError, match=f'U\\+{ord(character):04X}'):
@@ -18,7 +22,7 @@ def test_a_path_that_no_system_call_takes_is_refused(path):
 
 
 @pytest.mark.parametrize(
-    'path', ['a', 'ä' * 2048, 'a b.txt', '日本語', 'e\u0301', "a'b", '~x', '$HOME', '%2e', 'a:b', '😀']
+    'path', ['a', 'ä' * 2048, 'a b.txt', '日本語', 'e\u0301', "a'b", '~x', '$HOME', '%2e', 'a:b', '😀', '❤\ufe0f.txt']
 )
 def test_other_paths_are_taken_as_they_are(path):
     check_text(path)

@@ -29,7 +29,8 @@ def test_an_option_of_command_that_is_not_stepped_over_hides_nothing(command):
 
 def test_to_ask_where_a_program_is_runs_nothing():
     assert decision('command -v node', *unasked('command -v')) == 'allow'
-    assert decision('command -v node') == 'ask'
+    assert decision('command -v node') == decision('command -V node') == 'allow'
+    assert decision('command -v $x') == 'ask'
     assert decision('command -v rm', *blocked('rm'), default=OPEN) == 'ask'
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
 MAX_PATH_BYTES = 4096
 """Linux's PATH_MAX."""
 
-_HIDDEN = frozenset({'Cc', 'Cf', 'Cs', 'Zl', 'Zp'})
-"""Unicode's general categories of what a person does not see: controls, formats (direction, zero width), half
-characters, separators of lines and paragraphs."""
+_HIDDEN = frozenset({'Cc', 'Cf', 'Cn', 'Co', 'Cs', 'Zl', 'Zp'})
+"""Unicode's general categories of what a person does not see, or not as it is: controls, formats (direction, zero width),
+unassigned and private ones, half characters, separators of lines and paragraphs. Blanks of other widths are seen, and
+systems write them into names."""
+
+_SHAPELESS = re.compile(
+    '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufffc\U00016fe4\U0001d159\U000e0100-\U000e01ef]'
+)
+"""Joiners, fillers, the empty Braille pattern and variation selectors, which are in other categories."""
 
 _CONTROL_NAMES = frozenset(
     {'.git', 'git~1', '.approvals', '.tool-approval', '.tool_approval'}
@@ -30,9 +37,16 @@ def check_text(path: str) -> None:
     if len(path) > MAX_PATH_BYTES or len(path.encode(errors='replace')) > MAX_PATH_BYTES:
         raise PermissionError(f'The path is longer than {MAX_PATH_BYTES} bytes.')
     # Attack: a name that forges a second line in a prompt or log, or reads backwards (test_names.py).
-    hidden = next((character for character in path if unicodedata.category(character) in _HIDDEN), None)
+    before = f' {path}'
+    hidden = next((char for char, last in zip(path, before, strict=False) if _is_hidden(char, last)), None)
     if hidden is not None:
         raise PermissionError(f'The path contains the invisible character U+{ord(hidden):04X}.')
+
+
+def _is_hidden(character: str, last: str) -> bool:
+    if '\ufe00' <= character <= '\ufe0f':
+        return unicodedata.category(last) != 'So'  # after an emoji it chooses how that is drawn
+    return unicodedata.category(character) in _HIDDEN or _SHAPELESS.match(character) is not None
 
 
 def components(path: str) -> list[str]:

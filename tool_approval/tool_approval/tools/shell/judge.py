@@ -31,8 +31,20 @@ _LOOKED_AT: Final = 1_000
 """Chosen: so many characters of what is not parsed are looked at for a blocked program."""
 _SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
 _MOVES: Final = frozenset({'cd', 'pushd', 'popd'})
-_NEUTRAL: Final = frozenset({':', 'true', 'false', 'test', '[', '[[', 'cd'})
+_NEUTRAL: Final = frozenset(
+    {':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command'}
+)
 """What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
+
+
+_MOVING: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
+_FED: Final = frozenset(
+    {
+        'sqlite', 'psql', 'mysql', 'mariadb', 'duckdb', 'gdb', 'lldb', 'sftp', 'gnuplot', 'octave', 'maxima', 'irb',
+        'ghci', 'mongosh',
+    }
+)  # fmt: skip
+"""Programs that read commands, some of which run others, from standard input."""
 
 
 @dataclass
@@ -93,7 +105,7 @@ class Judge:
             self._look_for_blocked(text, state)
         for problem in reader.problems:
             state.parts.append(_asks(text, 'syntax', f'not understood: {problem}'))
-        if len(reader.commands) > 1 and any(_program(command) in _MOVES for command in reader.commands):
+        if len(reader.commands) > 1 and any(_moves(command.words) for command in reader.commands):
             state.moved = True
         for command in reader.commands:
             self._command(command, state)
@@ -177,6 +189,7 @@ class Judge:
     def _inside(self, command: Command, inside: Inside, state: _State) -> None:
         for name in inside.assignments:
             self._assignment(name, is_exported=True, state=state)
+        state.moved = state.moved or inside.moves
         for words in inside.words:
             if words:
                 self._command(command.of(words), state)
@@ -208,8 +221,8 @@ class Judge:
     def _program(self, command: Command, state: _State) -> None:
         decided = self._by_rules(command, state)
         module = _module(command)
-        if module is not None:
-            other = self._book.find(module, lambda rule: True).decided
+        for inner in (module, _git_command(command)):
+            other = self._book.find(inner, lambda rule: True).decided if inner is not None else None
             if other is not None and other.is_guard:
                 state.parts.append(_by_rule(command.raw, other))
         part = _by_rule(command.raw, decided) if decided is not None else self._default(command)
@@ -242,6 +255,8 @@ class Judge:
             hit = find_hit(module)
         if hit is not None:
             return f'{hit.why} (`{hit.word}`)'
+        if command.is_fed and guarded_name(words[0].value) in _FED:
+            return 'it runs what it is fed'
         if _program(command) == 'tee' and not (decided is not None and decided.rule.sandbox_paths):
             for word in operands([words[0], *words[named:]]):
                 if not self._may_write(word, state):
@@ -263,6 +278,25 @@ class Judge:
 
 def _program(command: Command) -> str:
     return program_name(command.words[0].value) if command.words else ''
+
+
+def _moves(words: Sequence[Word], depth: int = 0) -> bool:
+    """Whether a command changes the directory: `cd x`, `command cd x`, `eval 'cd x'`."""
+    if not words or not words[0].is_fixed or not words[0].value or depth > _MAX_SCRIPTS:
+        return False
+    if program_name(words[0].value) in _MOVES:
+        return True
+    inside = unwrap(words)
+    if inside is None:
+        return False
+    scripts = inside.scripts if program_name(words[0].value) == 'eval' else ()
+    return any(_moves(inner, depth + 1) for inner in inside.words) or any(map(_MOVING.search, scripts))
+
+
+def _git_command(command: Command) -> Sequence[Word] | None:
+    """`git push x` of `/usr/lib/git-core/git-push x`."""
+    found = re.fullmatch(r'git-([a-z-]+)', guarded_name(command.words[0].value))
+    return None if found is None else [fixed('git'), fixed(found[1]), *command.words[1:]]
 
 
 def _module(command: Command) -> Sequence[Word] | None:

@@ -155,31 +155,32 @@ _PIP: Final = _entry('rcteif', '', 'requirement constraint target editable index
 
 TABLE: Final[Mapping[str, Entry]] = {
     'find': _entry(words='-delete -fprint -fprint0 -fprintf -fls -ok -okdir -files0-from'),
-    'fd': _entry('xX', 'eEtdSsoc', 'exec exec-batch'), 'fdfind': _entry('xX', 'eEtdSsoc', 'exec exec-batch'),
+    'fd': _entry('xX', 'eEtdSocj', 'exec exec-batch'), 'fdfind': _entry('xX', 'eEtdSocj', 'exec exec-batch'),
     'rg': _entry('z', 'egtTABCmrjMEdf', 'pre hostname-bin search-zip', safe='pretty'),
     'ag': _entry('z', 'GABCm', 'pager'), 'ack': _entry('', 'ABCm', 'pager ackrc output'),
-    'bat': _entry('', 'lHr', 'pager config-file diff'), 'batcat': _entry('', 'lHr', 'pager config-file diff'),
+    'bat': _entry('', 'lHr', 'pager config-file diff generate-config-file'),
+    'batcat': _entry('', 'lHr', 'pager config-file diff generate-config-file'),
     'git': _entry('', '', 'output ext-diff textconv upload-pack receive-pack exec extcmd tool open-files-in-pager '
                   'output-directory template config upload-archive separate-git-dir edit-description strategy '
                   'show-signature hook gpg-sign editor edit interactive trailer-command tree-filter msg-filter '
                   'index-filter env-filter directory reference pager filter-command',
-                  safe='output-indicator-new', grep='O', rebase='xi', difftool='xt', mergetool='t', clone='ucb',
+                  safe='output-indicator-new text', grep='O', hash_object='w', rebase='xi', difftool='xt', mergetool='t', clone='ucb',
                   archive='o', format_patch='o', fast_export='', add='ipe', help='w', log='', config='ef',
                   ls_remote='', fetch='', merge='s', checkout='fB', commit='SF', tag='sudfFv',
                   branch='dDmMcCfu', push='fd', switch='fC'),
     'sort': _entry('oTS', 'kt', 'output compress-program temporary-directory files0-from'),
-    'shuf': _entry('o', 'ein', 'output'), 'sdiff': _entry('o', 'IwW', 'output diff-program'),
+    'shuf': _entry('o', 'in', 'output'), 'sdiff': _entry('o', 'Iw', 'output diff-program'),
     'diff3': _entry('', 'L', 'diff-program'), 'file': _entry('Cmzf', 'FPe', 'compile magic-file uncompress'),
     'tree': _entry('oR', '', 'output'), 'iconv': _entry('o', 'ft', 'output'), 'ss': _entry('DKF', 'fN', 'diag kill'),
-    'date': _entry('sf', 'drI', 'set file'), 'man': _entry('PHTXZCM', 'LmSse', 'pager html troff-device gxditview ditroff '
+    'date': _entry('sf', 'drI', 'set file'), 'man': _entry('PHTXZCMl', 'LmSse', 'pager html troff-device gxditview ditroff '
                                                       'config-file manpath local-file'),
     'less': _LESS, 'more': _entry('', '', '', '+'), 'most': _entry('', '', '', '+'),
-    'sed': _entry('ifs', 'eEl', 'in-place file'),
+    'sed': _entry('ifs', 'el', 'in-place file'),
     'awk': _AWK, 'gawk': _AWK, 'mawk': _AWK, 'nawk': _AWK,
-    'tar': _entry('IFxPruUg', 'fCTbX', 'to-command use-compress-program checkpoint-action info-script '
+    'tar': _entry('IFxPruUgA', 'fCTbX', 'to-command use-compress-program checkpoint-action info-script '
                   'new-volume-script rsh-command rmt-command extract get append update delete remove-files '
                   'index-file listed-incremental volno-file absolute-names to-stdout transform sparse-version '
-                  'overwrite unlink-first recursive-unlink one-top-level'),
+                  'overwrite unlink-first recursive-unlink one-top-level concatenate catenate files-from'),
     'bsdtar': _entry('xrus', 'fCTbX', 'use-compress-program'),
     'zip': _entry('TmOBbd', 'x', 'test unzip-command move output-file temp-path log-file-path out delete', '-TT'),
     'unzip': _entry('dofn', '', ''), 'gzip': _entry('dkfrS', '', ''), '7z': _entry('o', '', ''),
@@ -188,11 +189,11 @@ TABLE: Final[Mapping[str, Entry]] = {
                     'outbuf', safe='delay-updates'),
     'ssh': _entry('oFEDLRSWwIiJQM', 'pbBcelmO'), 'scp': _entry('SoFDiJ', 'PcXl'), 'sftp': _entry('SoFDbRisJ', 'PcXlB'),
     'ssh-keygen': _entry('fDNwY', '', ''), 'ssh-add': _entry('sSe', '', ''),
-    'curl': _entry('oOKTDcQJUEF', 'AbeHdmrtuwxXyYz', 'output remote-name remote-name-all config upload-file '
+    'curl': _entry('oOKTDcQJUEFdxw', 'AbeHmrtuXyYz', 'output remote-name remote-name-all config upload-file '
                    'dump-header cookie-jar output-dir trace trace-ascii stderr libcurl etag-save hsts alt-svc '
                    'quote create-dirs remote-header-name netrc-file cert key engine egd-file random-file form '
                    'unix-socket abstract-unix-socket proxy preproxy doh-url resolve connect-to variable write-out '
-                   'data data-binary data-ascii data-raw data-urlencode json url-query'),
+                   'data data-binary data-ascii data-raw data-urlencode json url-query expand- ssl-sessions'),
     'wget': _entry('OoaPieUNrmkKcxB', 'ATtQwRDX', 'output-document output-file append-output directory-prefix '
                    'input-file execute use-askpass config post-file body-file save-cookies load-cookies '
                    'warc-file mirror recursive hsts-file rejected-log method', safe=''),
@@ -209,9 +210,11 @@ TABLE: Final[Mapping[str, Entry]] = {
     'pip': _PIP, 'uv': _entry('', '', 'with project directory config-file python index with-requirements default-index'),
     'pytest': _entry('pcoW', 'knmr', 'rootdir confcutdir basetemp junit-xml junitxml resultlog log-file debug cov-report '
                      'cov-config pdbcls override-ini config-file pastebin report-log html pdb trace cov-append '
-                     'inifile pythonwarnings doctest-glob doctest-modules trace-config', safe='tb cov',
+                     'inifile pythonwarnings doctest-glob doctest-modules trace-config cache-clear snapshot-update '
+                     'json-report-file benchmark-json alluredir durations-path ds',
+                     safe='tb cov co collect-only durations durations-min',
                      harmless=r'-p ?no:\w+|--cov-report[= ]term(?:-missing)?(?::skip-covered)?'),
-    'mypy': _entry('c', 'mpv', 'config-file python-executable install-types junit-xml cache-dir any-exprs-report html-report '
+    'mypy': _entry('c', 'mp', 'config-file python-executable install-types junit-xml cache-dir any-exprs-report html-report '
                    'cobertura-xml-report linecount-report linecoverage-report lineprecision-report txt-report '
                    'xml-report xslt-html-report xslt-txt-report custom-typeshed-dir shadow-file custom-typing-module '
                    'command plugin', safe='cache-fine-grained python-version'),
@@ -225,11 +228,11 @@ TABLE: Final[Mapping[str, Entry]] = {
                                                                               'declarationDir tsBuildInfoFile generateTrace init'),
     'jest': _entry('cu', '', 'config rootDir setupFiles globalSetup outputFile updateSnapshot testRunner runner '
                    'transform resolver reporters coverageDirectory cacheDirectory'),
-    'cargo': _entry('CZ', '', 'config manifest-path target-dir out-dir artifact-dir fix'),
+    'cargo': _entry('CZ', '', 'config manifest-path target-dir out-dir artifact-dir fix', safe='target'),
     'rustc': _entry('oC', 'lL', 'out-dir emit codegen sysroot'),
     'go': _entry(words='-exec -toolexec -vettool -C -o -overlay -modfile -pkgdir -asmflags -gcflags -ldflags -cpuprofile '
                  '-memprofile -blockprofile -mutexprofile -coverprofile -trace -outputdir -w -fix -u -compiler '
-                 '--exec --toolexec --vettool'),
+                 '-c'),
     'gofmt': _entry('w', '', '', '-w -cpuprofile'), 'gcc': _entry('oBT', 'DILlOWf', '', '-wrapper -specs -fplugin -save-temps -dumpbase'),
     'cc': _entry('oB', 'DILlOWf', '', '-wrapper -specs -fplugin'), 'clang': _entry('oB', 'DILlOWf', '', '-fplugin -load'),
     'docker': _entry('vH', '', 'volume mount privileged config context host entrypoint pid device cap-add output '
@@ -260,9 +263,16 @@ TABLE: Final[Mapping[str, Entry]] = {
     'tclsh': _entry(), 'julia': _entry('eELpJ', '', 'eval print load'), 'rscript': _entry('e'), 'r': _entry('ef', '', 'file'),
     'expect': _entry('cf'), 'guile': _entry('cels'), 'osascript': _entry('e'), 'ghc': _entry('eo'),
     'java': _entry('', '', '', '-agentlib -agentpath -javaagent -jar -cp -classpath'),
-    'ctags': _entry('fo', 'R', 'options output filter'), 'fzf': _entry('', '', 'preview bind execute become listen'),
+    'ctags': _entry('fo', '', 'options output filter'), 'fzf': _entry('', '', 'preview bind execute become listen'),
     'dmesg': _entry('cCDEn', '', 'clear read-clear console-off console-on'), 'crontab': _entry('er'),
     'script': _entry('c', '', 'command'), 'apt': _entry('oc', '', 'option config-file'), 'apt-get': _entry('oc', '', 'option config-file'),
     'dpkg': _entry('', '', 'root instdir admindir path-include'), 'objdump': _entry('', '', 'plugin'), 'nm': _entry('', '', 'plugin'),
+    'split': _entry('', 'abCln', 'filter'), 'install': _entry('', '', 'strip-program'),
+    'mocha': _entry('r', '', 'require config package spec file'), 'mvn': _entry('f', '', 'file settings global-settings'),
+    'gradle': _entry('Ibp', '', 'init-script build-file project-dir include-build settings-file'),
+    'clang-format': _entry('i'), 'shfmt': _entry('w', '', 'write'), 'autopep': _entry('i', '', 'in-place'),
+    'yapf': _entry('i', '', 'in-place'), 'goimports': _entry('w', '', '', '-w'), 'rspec': _entry('rIo', '', 'require options out'),
+    'vitest': _entry('cu', '', 'config update'), 'tox': _entry('c', '', 'conf root workdir'), 'ctest': _entry('S', '', 'script'),
+    'stylelint': _entry('', '', 'fix config config-basedir custom-syntax output-file'),
     'strace': _entry('o', 'e', 'output'), 'mail': _entry('AaSE'), 'sendmail': _entry('CX'), 'cpio': _entry('oipFO', '', 'rsh-command'),
 }  # fmt: skip

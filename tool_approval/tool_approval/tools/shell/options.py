@@ -40,9 +40,15 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
         return None
     name = _known_name(words[0].value)
     check = _CHECKS.get(name)
+    own = _without_named(name, words, named)
     hit = check(words) if check is not None else None
-    if hit is not None and hit.word not in [word.raw for word in words[1:named]]:
+    if check is not None and hit is not None and hit.word in [word.raw for word in words[1:named]]:
+        hit = check(own)  # the rule names the first one, and nothing behind it
+    hit = hit or _taken_back(words, named)
+    if hit is not None:
         return hit
+    if name in ('printf', 'test', '[', '[['):
+        return None  # what else stands there is no option
     if name in _INTERPRETERS and (hit := _unseen_code(words)) is not None:
         return hit
     for at, word in enumerate(words[1:], start=1):
@@ -53,8 +59,33 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
         # Behind an option, `--` may be its value: `sort --random-source -- -o x` writes `x` (test_options.py).
         if word.value == '--' and name not in _NO_END and not words[at - 1].value.startswith('-'):
             break
-        if word.value.startswith(('-', '+')) and (why := _why(name, words, at)) is not None:
+        if word.value.startswith(('-', '+')) and (why := _why(name, words, at, own)) is not None:
             return Hit(word.raw, why)
+    return None
+
+
+def _without_named(name: str, words: Sequence[Word], named: int) -> Sequence[Word]:
+    """The command without the options in front of its sub-command that the rule names, and with nothing else it names
+    where the program has no sub-commands.
+    """
+    known = GLOBAL_OPTIONS.get(name)
+    if known is None:
+        return [words[0], *words[named:]]
+    at = 1
+    while at < named and words[at].value.startswith('-'):
+        at += 2 if words[at].value in known.valued else 1
+    return [words[0], *words[at:]]
+
+
+def _taken_back(words: Sequence[Word], named: int) -> Hit | None:
+    """Attack: `git clean -n --no-dry-run -f`, where a rule approves `git clean -n`."""
+    options = [word.value for word in words[1:named] if word.value.startswith('-')]
+    for word in words[named:] if options else ():
+        text = word.value
+        for option in options:
+            name = option.lstrip('-') if option.startswith('--') else ''
+            if text == f'{option}=false' or (text.startswith('--no-') and name.startswith(text[5:] if name else '')):
+                return Hit(word.raw, 'it may take back what the rule names')
     return None
 
 
@@ -68,12 +99,16 @@ _NO_END: Final = frozenset({'find', 'git', 'npm', 'npx', 'vim', 'vi', 'nvim', 'e
 """Programs in which `--` does not end what may run something, or not for sure."""
 
 
-def _why(name: str, words: Sequence[Word], at: int) -> str | None:
+def _why(name: str, words: Sequence[Word], at: int, own: Sequence[Word]) -> str | None:
     text = words[at].value
     entry = TABLE.get(name)
     if entry is None or _is_harmless(entry, words, at):
         return None
-    sub = next((word.value for word in words[1:] if not word.value.startswith('-')), '')
+    sub = next((word.value for word in own[1:] if not word.value.startswith('-')), '')
+    # Some take their long options with one dash or two.
+    one_dash = f'-{text.lstrip("-").partition("=")[0]}'
+    if text.startswith('--') and len(one_dash) > 1 and one_dash in entry.words:
+        return f'`{text.partition("=")[0]}` may run or write something'
     if text.startswith('--') and len(text) > 2:
         given = text[2:].partition('=')[0]
         if given in entry.safe:
@@ -122,13 +157,16 @@ def _is_harmless(entry: Entry, words: Sequence[Word], at: int) -> bool:
     return any(entry.harmless.fullmatch(' '.join(given[:count])) for count in (1, 2))
 
 
-def _operands(most: int, why: str, *, numbered: str = '') -> Callable[[Sequence[Word]], Hit | None]:
+def _operands(
+    most: int, why: str, *, numbered: str = '', first_ends: bool = False
+) -> Callable[[Sequence[Word]], Hit | None]:
     """A check for programs that write to one operand more.
 
     Args:
         most: How many they read.
         why: What the next one means.
         numbered: Letters of options that take the next word, if they stand alone.
+        first_ends: Whether there are no options behind the first operand.
     """
 
     def is_number_of(before: str, text: str) -> bool:
@@ -140,6 +178,8 @@ def _operands(most: int, why: str, *, numbered: str = '') -> Callable[[Sequence[
         numbers = [word for before, word in itertools.pairwise(words[:end]) if is_number_of(before.value, word.value)]
         # By identity: two words may be written alike.
         files = [word for word in operands(words) if not any(word is number for number in numbers)]
+        if first_ends and files:
+            files = list(words[next(at for at, word in enumerate(words) if word is files[0]) :])
         if any(not word.is_fixed for word in files):
             return Hit(files[-1].raw, 'it may become several arguments')
         return Hit(files[most].raw, why) if len(files) > most else None
@@ -184,6 +224,10 @@ _GIT_LONG: Final = {
     'reset': 'hard',
     'checkout': 'force',
     'switch': 'force discard-changes force-create',
+    'apply': 'apply',
+    'fsck': 'lost-found',
+    'interpret-trailers': 'in-place',
+    'archive': 'remote exec',
 }
 """Long options, by sub-command; `option_table` has their letters."""
 
@@ -206,6 +250,10 @@ _GIT_SUBS: Final = {
 
 
 def _git_config(rest: Sequence[Word]) -> Hit | None:
+    while rest and rest[0].value in ('--global', '--local', '--system', '--worktree'):
+        rest = rest[1:]
+    if len(rest) == 1 and rest[0].is_fixed and re.fullmatch(r'[a-z][\w-]*(?:\.[\w-]+)+', rest[0].value):
+        return None  # one key alone is read
     reads = ('--get', '--get-all', '--get-regexp', '--get-urlmatch', '--list', '-l', 'list', 'get')
     writes = re.compile(r'-(?:e|-(?:add|unset|replace|rename|remove|edit|fi|b))')
     if not rest or rest[0].value not in reads:
@@ -237,7 +285,7 @@ def _dots(words: Sequence[Word]) -> Hit | None:
         if (
             not word.is_fixed
             or re.match(r'\s*[.\\]', word.value)
-            or re.search(r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|edit\(', word.value, re.IGNORECASE)
+            or re.search(r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|\bedit\b', word.value, re.IGNORECASE)
         ):
             return Hit(word.raw, 'it may be a command to the shell, or write a file')
     return None
@@ -285,16 +333,39 @@ _INTERPRETERS: Final = frozenset(
 
 def _test(words: Sequence[Word]) -> Hit | None:
     arithmetic = ('-eq', '-ne', '-lt', '-le', '-gt', '-ge')
+    may_expand = words[0].value == '[[' or _is_one_test(words)
     for at, word in enumerate(words[1:], start=1):
-        if not word.is_fixed:
+        if not word.is_fixed and not may_expand:
             return Hit(word.raw, 'it is not known before it runs, and may be an operator')
-        if word.value in ('-v', '-R'):
+        if word.is_fixed and word.value in ('-v', '-R'):
             return Hit(word.raw, 'it evaluates a subscript, which may run a command')
-        if word.value in arithmetic:
-            sides = [side.value for side in (*words[at - 1 : at], *words[at + 1 : at + 2])]
-            if not all(re.fullmatch(r'[+-]?\d{1,18}', side) for side in sides):
+        if word.is_fixed and word.value in arithmetic:
+            sides = [*words[at - 1 : at], *words[at + 1 : at + 2]]
+            if not all(side.is_fixed and re.fullmatch(r'[+-]?\d{1,18}', side.value) for side in sides):
                 return Hit(word.raw, 'it evaluates arithmetic, which may run a command')
     return None
+
+
+_UNARY: Final = frozenset(f'-{letter}' for letter in 'abcdefghknprstuwxzGLNOS')
+
+
+def _is_one_test(words: Sequence[Word]) -> bool:
+    """Whether there is one test whose operator is fixed: with two or three words POSIX says which one that is."""
+    inner = list(words[1:])
+    if words[0].value == '[' and inner and inner[-1].value == ']' and inner[-1].is_fixed:
+        inner.pop()
+    if any(word.growth != 'none' for word in inner):
+        return False
+    if inner and inner[0].is_fixed and inner[0].value == '!':
+        inner = inner[1:]
+    fixed_ones = [word.value if word.is_fixed else None for word in inner]
+    match fixed_ones:
+        case [str() as operator, _]:
+            return operator in _UNARY
+        case [_, '=' | '==' | '!=', _]:
+            return True
+        case _:
+            return False
 
 
 def _set(words: Sequence[Word]) -> Hit | None:
@@ -309,6 +380,9 @@ def _printf(words: Sequence[Word]) -> Hit | None:
     first = words[1] if len(words) > 1 else None
     if first is not None and first.can_be_option and first.value != '--':
         return Hit(first.raw, '`-v` sets a variable, and evaluates its subscript')
+    template = next((word for word in words[1:] if word.value != '--'), None)
+    if template is not None and (not template.is_fixed or re.search(r'%[^a-zA-Z%]*n', template.value)):
+        return Hit(template.raw, '`%n` sets a variable')
     return None
 
 
@@ -340,7 +414,7 @@ def _tar(words: Sequence[Word]) -> Hit | None:
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
         return Hit(words[1].raw, 'it is not known before it runs, and may be an option')
-    if re.fullmatch(r'[A-Za-z]+', letters) and (bad := re.search(r'[IFxru]', letters)):
+    if re.fullmatch(r'[A-Za-z]+', letters) and (bad := re.search(r'[IFxruA]', letters)):
         return Hit(letters, f'`{bad[0]}` unpacks, changes or runs something')
     return None
 
@@ -348,8 +422,10 @@ def _tar(words: Sequence[Word]) -> Hit | None:
 _CHECKS: Final[dict[str, Callable[[Sequence[Word]], Hit | None]]] = {
     'sed': _sed, 'gsed': _sed, 'awk': _awk, 'gawk': _awk, 'mawk': _awk, 'nawk': _awk, 'original-awk': _awk,
     'uniq': _operands(1, 'the second file is written', numbered='fsw'),
-    'xxd': _operands(1, 'the second file is written', numbered='cgls'),
-    'ptx': _operands(1, 'the second file is written'), 'pytest': _pytest, 'py.test': _pytest,
+    'xxd': _operands(1, 'the second file is written', numbered='cgls', first_ends=True),
+    'ptx': _operands(1, 'the second file is written'), 'cpp': _operands(1, 'the second file is written'),
+    'json.tool': _operands(1, 'the second file is written'), 'ldd': _always('it may run the file'),
+    'pytest': _pytest, 'py.test': _pytest,
     'sqlite': _dots, 'psql': _dots, 'mysql': _dots, 'mariadb': _dots, 'duckdb': _dots,
     'git': _git, 'make': _make, 'gmake': _make, 'dd': _assigning, 'test': _test, '[': _test, '[[': _test,
     'set': _set, 'printf': _printf, 'date': _date, 'tar': _tar, 'bsdtar': _tar,

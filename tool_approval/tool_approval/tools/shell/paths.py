@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from .programs import guarded_name
 from .words import Command, Word
 
 Root = Callable[[str], bool] | str | Path
@@ -17,6 +18,12 @@ _FLAGS: Final = re.compile(r'-[A-Za-z]{1,4}|--[a-z][a-z-]*')
 """Options without an attached value; what follows is looked at as a path of its own."""
 _PLAIN_VALUES: Final = re.compile(r'--(?:tb|maxfail|durations|color|verbosity|timeout|numprocesses|log-level)=\w+')
 """Values that are never a path."""
+_LISTS: Final = re.compile(r'--(?:files0?-from|from-file|exclude-from|include-from|file=|files0)|-T')
+"""Options whose file names further files."""
+_READ_PATTERNS: Final = frozenset({'grep', 'egrep', 'fgrep', 'zgrep', 'rg', 'awk', 'gawk', 'mawk', 'sed'})
+_ELSEWHERE: Final = ('/', '.', '~')
+"""How a path begins that may lead out of a root."""
+_LETTERS: Final = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
 
 class Roots:
@@ -47,7 +54,8 @@ class Roots:
             names: Roots.
             after: How many words are the rule's own.
         """
-        paths = list(_paths(command.words[after:]))
+        patterns = guarded_name(command.words[0].value) in _READ_PATTERNS
+        paths = list(_paths(command.words[after:], patterns=patterns))
         files = [redirect.target for redirect in command.redirects]
         if any(path is None for path in paths) or not all(word.is_fixed for word in files):
             return False
@@ -67,18 +75,34 @@ def _inside(root: str) -> Callable[[str], bool]:
     return check
 
 
-def _paths(words: Sequence[Word]) -> Iterable[str | None]:
-    """What may be a path, with `None` for what cannot be said."""
+def _paths(words: Sequence[Word], *, patterns: bool) -> Iterable[str | None]:
+    """What may be a path, with `None` for what cannot be said.
+
+    Args:
+        words: Without the program.
+        patterns: Whether its option `-f` reads a file of patterns or of code, whose name may be attached.
+    """
     for word in words:
         text = word.value
         if not word.is_fixed or text.startswith(('@', '~')) or '\0' in text:
             yield None
         elif not text.startswith('-') or text == '-':
+            yield text
             # A test's name behind a file's, as pytest writes it.
             yield text.partition('::')[0]
-        elif _PLAIN_VALUES.fullmatch(text) or _FLAGS.fullmatch(text):
+        elif _PLAIN_VALUES.fullmatch(text):
             continue
+        elif _LISTS.match(text):
+            yield None
+        elif _FLAGS.fullmatch(text):
+            if patterns and (attached := re.fullmatch(r'-[a-zA-Z]*?f(\w+)', text)):
+                yield attached[1]
         elif text.startswith('--'):
-            yield text.partition('=')[2]
+            value = text.partition('=')[2]
+            yield value
+            yield from (part for part in re.split('[:,]', value)[1:] if part.startswith(_ELSEWHERE))
         else:
             yield text[2:].removeprefix('=')
+            behind = text.lstrip('-').lstrip(_LETTERS)
+            if behind.startswith(_ELSEWHERE):
+                yield behind

@@ -26,6 +26,8 @@ class Inside:
     """Commands as text for a shell."""
     is_transparent: bool = False
     """Whether what is inside decides alone: the wrapper adds nothing to it."""
+    moves: bool = False
+    """Whether it runs in other directories."""
     is_program: bool = False
     """Whether the wrapper does more than run others, and is judged as any program is."""
     assignments: tuple[str, ...] = ()
@@ -78,8 +80,8 @@ _WRAPPERS: Final = {
     'command': _options('p'),
     'builtin': _options(),
     'exec': _options('cl'),
-    'xargs': _options('0rtx', 'EILnPsda', 'eil', long='null no-run-if-empty verbose exit',
-                      long_valued='arg-file delimiter max-args max-procs max-chars max-lines replace eof',
+    'xargs': _options('0rtx', 'EILnPsda', 'eil', long='null no-run-if-empty verbose exit max-lines replace eof',
+                      long_valued='arg-file delimiter max-args max-procs max-chars',
                       appends=True),
     'setsid': _options('cfw', long='ctty fork wait', is_transparent=False),
     'sudo': _options('AbEHknPSBi', 'ugpCDhrtTU', long='preserve-env non-interactive stdin login set-home background',
@@ -233,7 +235,7 @@ def _env(words: Sequence[Word]) -> Inside:
         # `-S` splits its value by rules of its own.
         if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
             return Inside(words=(_split(words),), problem='`env -S` splits a text into a command')
-        if word.value.startswith('-C') or word.value.startswith('--chdir'):
+        if re.match(r'-[i0v]*C|--chdir', word.value):
             return Inside(words=(tuple(words[2:]),), problem='`env -C` runs it in another directory')
     at, problem = _skip(_ENV, words)
     if at < len(words) and words[at].value == '-':
@@ -284,7 +286,16 @@ def _shell(name: str, words: Sequence[Word]) -> Inside:
         return Inside(problem='a shell is given code that is not known')
     if name not in _INLINE_SHELLS:
         problem = 'the shell has another grammar'
+    elif 'bash' not in name and _BASH_ONLY.search(words[at].value):
+        problem = 'a shell that is not bash reads it in another way'
     return Inside(scripts=(words[at].value,), is_transparent=True, problem=problem)
+
+
+# Attack: dash takes `echo &>/dev/null touch x` for two commands, and `[[ a > x ]]` for a redirection.
+_BASH_ONLY: Final = re.compile(
+    r"""\$['"]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
+)
+"""What bash reads in one way and other shells in another; also where it is quoted, as only bash's quotes are known."""
 
 
 def _eval(words: Sequence[Word]) -> Inside:
@@ -338,8 +349,9 @@ def _parallel(words: Sequence[Word]) -> Inside:
 
 def _find(words: Sequence[Word]) -> Inside | None:
     inner: list[tuple[Word, ...]] = []
-    at = 1
+    at, moves = 1, False
     while at < len(words):
+        moves = moves or words[at].value in ('-execdir', '-okdir')
         if words[at].value in ('-exec', '-execdir', '-ok', '-okdir'):
             end = at + 1
             while end < len(words) and words[end].value != ';' and not _ends_batch(words, end):
@@ -350,7 +362,7 @@ def _find(words: Sequence[Word]) -> Inside | None:
     if not inner:
         return None
     found = tuple(each for each in inner if each)
-    return Inside(words=found, is_program=True, problem=None if all(inner) else 'nothing to execute')
+    return Inside(words=found, is_program=True, moves=moves, problem=None if all(inner) else 'nothing to execute')
 
 
 _file_name: Final = Word('{}', '', is_fixed=False)
