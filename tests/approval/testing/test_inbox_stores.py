@@ -57,10 +57,13 @@ class DictStore:
         rows = [row for row in list(self.memory.rows.values()) if row.state == 'pending']
         return sorted(rows, key=lambda row: row.posted_at)[:limit]
 
-    def history(self, limit, before=None):
+    def history(self, limit, before=None, after=None):
         rows = [row for row in self.memory.rows.values() if row.state != 'pending']
-        rows = [row for row in rows if row.settled_at < (before or EVER)]
-        return sorted(rows, key=lambda row: row.settled_at, reverse=True)[:limit]
+        rows.sort(key=lambda row: row.settled_at, reverse=True)
+        if after is not None:
+            ids = [row.id for row in rows]
+            rows = rows[ids.index(after) + 1 :] if after in ids else []
+        return [row for row in rows if row.settled_at < (before or EVER)][:limit]
 
     def beat(self, owner, number):
         self.memory.beats[owner] = number
