@@ -1,9 +1,13 @@
 import asyncio
 import os
+import signal
 import warnings
 from collections.abc import Generator
 
 import pytest
+
+# Under `nohup` the end of a terminal is ignored, by what tests start as well: they could wait for it for ever.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 NEEDS_SYSTEM = 'make install-system'
 """Stands in the reason of every test that is skipped because a system package is absent."""

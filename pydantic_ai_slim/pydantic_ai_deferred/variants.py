@@ -17,6 +17,7 @@ from typing_extensions import Unpack
 from .capability import DeferredHandlerCapability
 from .chat import chatting
 from .handler import AnyHandler, DeferredToolHandler, check_handler
+from .interrupts import leaving_nothing
 from .keywords import IterKeywords, OverrideKeywords, RunKeywords, StreamSyncKeywords
 from .precedence import overriding
 from .starting import open_run
@@ -113,7 +114,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AgentRunResult[Any]:
         """Run the agent without an event loop of one's own; sync and async handlers both work. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        return super().run_sync(user_prompt, output_type=output_type, **keywords)
+        with leaving_nothing():
+            return super().run_sync(user_prompt, output_type=output_type, **keywords)
 
     @overload
     def run_stream(
