@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 	sbom bench-terminal all checks clean
 
 help: ## Show this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 $(BOOT)/bin/hatch:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -40,7 +40,7 @@ install-system: ## Install what needs the system's package manager (Debian), as 
 	apt-get update
 	apt-get install --yes --no-install-recommends bubblewrap chromium iproute2 postgresql
 
-demo: install ## Play a demo, STORY=port, edit, nested or batch; ANSWERS=yn answers for you, MODEL=openai:... takes a real model
+demo: install ## Play a demo, STORY=port, edit, nested or batch; ANSWERS=yn answers for you, MODEL=openai-chat:... takes a real model
 	@$(RUN) python -m tool_approval.cli demo $(STORY) $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
 
 test: install ## Run the tests, with complete branch coverage

@@ -31,12 +31,20 @@ START_LIMIT_MS = 300
 """For the median of a whole process."""
 
 BARE = 'a pydantic model'
+CONFIGURED = 'named.yaml'
+"""Not a name that is found: the other programs have no configuration."""
+_CONFIGURATION = """\
+tools: {send: {approval: none}}
+sandbox: {paths: {work: {root: ., mode: rw}}}
+shell: {rules: [{pattern: git status, approval: false}]}
+"""
 _COMMAND = ('-m', 'tool_approval.cli')
 PROGRAMS: Mapping[str, Sequence[str]] = {
     BARE: ('-c', 'from pydantic import BaseModel\nclass Model(BaseModel):\n    field: int'),
     '`tool-approval --help`': (*_COMMAND, '--help'),
     '`tool-approval explain send {}`': (*_COMMAND, 'explain', 'send', '{}'),
     "`tool-approval explain shell 'git status'`": (*_COMMAND, 'explain', 'shell', 'git status'),
+    'the same with a configuration in YAML': (*_COMMAND, 'explain', '--config', CONFIGURED, 'shell', 'git status'),
 }
 """What is started, by what it is called."""
 
@@ -56,12 +64,66 @@ def requests() -> dict[str, ApprovalRequest]:
         '150,000 integers': list(range(150_000)),
         'nested lists': [[[number, [str(number)]]] for number in range(SIZE // 12)],
         '80,000 names': {f'name_{number}': number for number in range(80_000)},
+        **hostile(),
     }
     made = {name: ApprovalRequest(tool_name='write', args={'content': value}) for name, value in shapes.items()}
     for kind in ('file_content', 'diff', 'command'):
         shown = ApprovalPresentation(type=kind, content=source)
         made[f'lines, as {kind}'] = ApprovalRequest(tool_name='write', args={'content': source}, presentation=shown)
+    hunks = '\n'.join(f'@@ -1 +1 @@\n-{"x" * 100}\n+{"y" * 100}' for _ in range(SIZE // 216))
+    shown = ApprovalPresentation(type='diff', content=hunks)
+    parts = {f'part_{number}': hunks[: SIZE // 200] + str(number) for number in range(200)}
+    made['200 arguments beside a diff of many hunks'] = ApprovalRequest(
+        tool_name='edit', args=parts, presentation=shown
+    )
+    russian = 'привет, мир\n' * (SIZE // 12)
+    for kind in ('file_content', 'diff', 'command'):
+        shown = ApprovalPresentation(type=kind, content=russian)
+        made[f'Russian lines, as {kind}'] = ApprovalRequest(
+            tool_name='write', args={'content': russian}, presentation=shown
+        )
     return made
+
+
+def hostile() -> dict[str, Any]:
+    """Values of that size that are made to be slow to look through, by what they are."""
+    random = Random(6)
+
+    def texts(first: int, last: int, count: int) -> list[str]:
+        """Different texts of the characters between two code points."""
+        characters = [chr(number) for number in range(first, last)]
+        return [''.join(random.choices(characters, k=SIZE // count)) for _ in range(count)]
+
+    deep: list[Any] = []
+    for _ in range(900):
+        deep = [deep]
+    return {
+        '10,000 Cyrillic texts': texts(0x400, 0x500, 10_000),
+        '5,000 Arabic texts': texts(0x600, 0x700, 5_000),
+        '5,000 texts of many scripts': texts(0x100, 0x3000, 5_000),
+        '25 texts of many scripts': texts(0x100, 0x3000, 25),
+        '5,000 texts of ideographs': texts(0x4E00, 0x9000, 5_000),
+        '5,000 random texts': [text.encode('utf-8', 'replace').decode() for text in texts(0, 0x30000, 5_000)],
+        '1,000 long Cyrillic names': dict.fromkeys(texts(0x400, 0x500, 1_000), 1),
+        '200,000 names in quotation marks': {f'name {number}': number for number in range(200_000)},
+        '1,000,000 empty lists': [[] for _ in range(SIZE)],
+        '1,000,000 empty mappings': [{} for _ in range(SIZE)],
+        '1,000,000 empty texts': [''] * SIZE,
+        '900 levels of lists': deep,
+        'many short texts': [str(number) for number in range(150_000)],
+        'marks alone': '\u0301' * SIZE,
+        'different marks': ''.join(random.choices([chr(number) for number in range(0x300, 0x370)], k=SIZE)),
+        'letters with marks': 'a\u0301\u0302' * (SIZE // 3),
+        'tabs': '\t' * SIZE,
+        'carriage returns': 'a\r\n' * (SIZE // 3),
+        'direction characters': ''.join(random.choices('\u202e\u202d\u2066\u2069\u200fabc \u05d0', k=SIZE)),
+        'emoji': '\U0001f600' * SIZE,
+        'joined emoji': '\U0001f468\u200d\U0001f469\u200d\U0001f467' * (SIZE // 5),
+        'mathematical letters': ''.join(random.choices([chr(n) for n in range(0x1D400, 0x1D7FF)], k=SIZE)),
+        'integers of 4,000 digits': [10**3999] * (SIZE // 4000),
+        'one name': {'x' * SIZE: 1},
+        'what begins like an escape': '<U+' * (SIZE // 3),
+    }
 
 
 def drawing(rounds: int) -> list[str]:
@@ -78,13 +140,16 @@ def drawing(rounds: int) -> list[str]:
 
 
 def starting(rounds: int) -> list[str]:
-    """Rows of the table of programs: each is run right after the bare one, in a directory without a configuration."""
+    """Rows of the table of programs: each is run right after the bare one, with its byte code written."""
     took: dict[str, list[float]] = {name: [] for name in PROGRAMS}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as byte_code:
+        # The round that is not counted writes it, as an installation does; the developer's may be old or forbidden.
+        env = {**os.environ, 'PYTHONPYCACHEPREFIX': byte_code, 'PYTHONDONTWRITEBYTECODE': ''}
+        Path(folder, CONFIGURED).write_text(_CONFIGURATION, encoding='utf-8')
         for _ in range(rounds + 1):
             for name, words in PROGRAMS.items():
                 started = time.perf_counter()
-                subprocess.run([sys.executable, *words], cwd=folder, stdout=subprocess.DEVNULL, check=False)
+                subprocess.run([sys.executable, *words], cwd=folder, env=env, stdout=subprocess.DEVNULL, check=False)
                 took[name].append((time.perf_counter() - started) * 1000)
     bare = took[BARE][1:]
     rows: list[str] = []

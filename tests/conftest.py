@@ -6,8 +6,10 @@ from collections.abc import Generator
 
 import pytest
 
-# Under `nohup` the end of a terminal is ignored, by what tests start as well: they could wait for it for ever.
+# Under `nohup`, and in the background of a script, these are ignored, by what tests start as well: it would not end.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NEEDS_SYSTEM = 'make install-system'
 """Stands in the reason of every test that is skipped because a system package is absent."""

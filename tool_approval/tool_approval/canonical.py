@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, NoReturn, cast
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
-
 from .errors import NotCanonicalError
 
 EXACT = 'exact'
@@ -90,6 +88,9 @@ def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         NotCanonicalError: A value has no JSON form, or no single one.
     """
+    # Here: who only compares values, as `explain` does, does not wait for its import.
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
     try:
         made = cast('dict[str, Any]', to_jsonable_python(dict(values), inf_nan_mode='constants'))
     except (PydanticSerializationError, UnicodeDecodeError):

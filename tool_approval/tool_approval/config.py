@@ -10,14 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import ApprovalConfigError, MissingExtraError
 from .places import LONGEST_SHOWN, Path, dotted, printable
+from .tool_rules import Approval
 
 LineOf: TypeAlias = Callable[[Path], int | None]
 """The line of the value at a path of keys, from 1; `None` where it is not known."""
 
 M = TypeVar('M', bound=BaseModel)
-
-Approval = Literal['required', 'none', 'blocked']
-"""Ask about every call, about none, or refuse them all."""
 
 Default = Literal['required', 'none']
 """What holds for a tool that nothing is said about."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fnmatch import translate
 from typing import Any, cast
 
-from .config import Approval, PolicyConfig, ToolRule, parse_config, read_config
+from .config import PolicyConfig, ToolRule, parse_config, read_config
 from .own_logic import ask_own_logic
 from .request import ApprovalContext, ApprovalRequest
+from .tool_rules import ToolRules
 from .verdict import ApprovalResult
 
 
@@ -66,9 +65,7 @@ class ApprovalPolicy:
 
     def _use(self, config: PolicyConfig) -> None:
         self.config = config
-        # The weightiest first; the pattern itself comes last, so that the order of the mapping never matters.
-        globs = sorted(filter(_is_glob, config.tools), key=lambda pattern: _weight(pattern, config), reverse=True)
-        self._globs = [(re.compile(translate(pattern)).fullmatch, config.tools[pattern]) for pattern in globs]
+        self._lookup = ToolRules(config.tools)
         self._rules = {name: rule.model_dump(exclude_none=True) for name, rule in config.tools.items()}
         self._found: dict[str, ToolRule] = {}
 
@@ -76,7 +73,8 @@ class ApprovalPolicy:
         """The rule in force for a tool; an empty one if nothing is configured for it."""
         rule = self._found.get(tool_name)
         if rule is None:
-            rule = self._find(tool_name)
+            found = self._lookup.find(tool_name)
+            rule = ToolRule(approval=found.approval, description=found.description)
             if len(self._found) >= _KEPT:  # a model may invent names
                 self._found.clear()
             self._found[tool_name] = rule
@@ -151,26 +149,9 @@ class ApprovalPolicy:
         granted = self.config.auto_grant.get(profile, [])
         return all(capability in granted for capability in cast('Sequence[object]', missing))
 
-    def _find(self, tool_name: str) -> ToolRule:
-        exact = self.config.tools.get(tool_name)
-        rules = [rule for matches, rule in self._globs if matches(tool_name)]
-        if exact is not None:
-            rules.insert(0, exact)
-        description: str | None = None
-        approval: Approval | None = None
-        for rule in rules:
-            # Not of a rule that weighs less than the one that decides: it would hide what the tool says itself.
-            if approval is None:
-                approval, description = rule.approval, description or rule.description
-        if any(rule.approval == 'blocked' for rule in rules):
-            approval = 'blocked'
-        return ToolRule(approval=approval, description=description)
-
 
 _KEPT = 4096
 """Chosen: more tools than anybody offers a model."""
-
-_STRICTNESS = {None: 0, 'none': 1, 'required': 2, 'blocked': 3}
 
 
 def _completed(own: ApprovalResult, other: ApprovalResult | None) -> ApprovalResult:
@@ -185,14 +166,3 @@ def _described(verdict: ApprovalResult, rule: ToolRule) -> ApprovalResult:
     if rule.description is None or not verdict.is_needs_approval:
         return verdict
     return replace(verdict, description=rule.description)
-
-
-def _is_glob(pattern: str) -> bool:
-    return any(character in pattern for character in '*?[')
-
-
-def _weight(pattern: str, config: PolicyConfig) -> tuple[int, int, str]:
-    # A class matches one character, however many it lists. `]` is listed where it stands first, and a `[` that is never
-    # closed is a character like others: this is how `fnmatch` reads them.
-    literal = re.sub(r'\[!?+\]?+[^\]]*+\]|[*?]', '', pattern)
-    return len(literal), _STRICTNESS[config.tools[pattern].approval], pattern

@@ -46,3 +46,15 @@ def test_each_of_a_group_takes_an_answer():
     decisions = ui.choose_group([REQUEST, REQUEST, REQUEST], mode='interactive')
 
     assert [decision.approved for decision in decisions] == [True, False, False]
+
+
+@pytest.mark.parametrize('columns', [1, 10, 22])
+def test_in_a_narrow_window_the_question_is_shown_before_it_is_answered(columns):
+    screen = shown_screen()
+    screen.given_columns = columns
+
+    decision = PreparedAnswers(iter('y'), screen).choose(REQUEST, mode='interactive')
+
+    assert decision.approved
+    assert 'path: "a"' in screen.shown
+    assert 'Too narrow' not in screen.shown

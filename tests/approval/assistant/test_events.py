@@ -155,3 +155,23 @@ def test_a_line_of_a_megabyte_is_cut_or_broken():
     shown = printed(says(long), calls(long, {'a': long}), returns(long, long))
 
     assert max(map(len, shown.splitlines())) <= 60
+
+
+@pytest.mark.parametrize(
+    ('result', 'shown'),
+    [
+        ('{"error":"\'../x\' is refused.\\nTry another."}', "  │ '../x' is refused.\n  │ Try another.\n"),
+        ({'error': 'refused'}, '  │ refused\n'),
+        ({'error': 'refused', 'code': 3}, '  │ {"error":"refused","code":3}\n'),
+        ({'error': {'code': 3}}, '  │ {"error":{"code":3}}\n'),
+        ('{"error": and no JSON', '  │ {"error": and no JSON\n'),
+    ],
+)
+def test_what_only_says_what_went_wrong_is_shown_as_text(result, shown):
+    assert printed(calls(), returns(result)).partition('\n')[2] == shown
+
+
+def test_a_refusal_is_shown_as_text():
+    part = ToolReturnPart('act', 'No root has it.', tool_call_id='1', outcome='failed')
+
+    assert printed(calls(), FunctionToolResultEvent(part=part)).endswith('│ No root has it.\n')

@@ -43,5 +43,5 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch):
     check_extras()
     monkeypatch.setattr(failing, 'find_spec', lambda name: None)
 
-    with pytest.raises(MissingExtraError, match='pydantic-ai'):
+    with pytest.raises(MissingExtraError, match=r"pip install 'tool-approval\[cli\]'"):
         check_extras()

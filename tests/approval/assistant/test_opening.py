@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 
 import pytest
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
@@ -10,7 +11,7 @@ from tool_approval.assistant.calls import Calls
 from tool_approval.assistant.defaults import LOOKING, default_settings
 from tool_approval.assistant.opening import open_assistant
 from tool_approval.assistant.stories.scripts import scripted
-from tool_approval.errors import StoreError
+from tool_approval.errors import AuditError, StoreError
 from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from tool_approval.settings import load_settings
 from tool_approval.testing import ScriptedUI
@@ -34,7 +35,7 @@ def outcome(folder, state, calls, answers=(), **options):
     assistant = open_assistant(
         load_settings(options.pop('config', None), directory=folder, named='named' in options and options.pop('named')),
         state=state,
-        make_ui=lambda memory: ui,
+        make_ui=lambda memory, presenters: ui,
         screen=shown_screen(),
         calls=Calls(),
         **options,
@@ -84,6 +85,39 @@ def test_without_settings_a_confined_command_that_looks_is_free(folder, state):
     assert [request.args['command'] for request in asked] == ['touch x']
 
 
+@pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
+def test_without_settings_looking_around_is_free(folder, state):
+    subprocess.run(['git', 'init', '--quiet', str(folder)], check=True)
+    commands = ['ls', 'ls -la | wc -l', 'pwd', 'git status --short', 'git diff']
+    calls = [ToolCallPart('run_shell', {'command': command}) for command in commands]
+
+    results, asked, _ = outcome(folder, state, calls)
+
+    assert asked == []
+    assert [result.content for result in results] == [
+        'notes.txt',
+        '5',
+        str(folder),
+        '?? notes.txt',
+        '[no output]',
+    ]
+
+
+@pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
+@pytest.mark.parametrize('has_git', [True, False])
+def test_why_an_approved_command_can_make_nothing_is_told(folder, state, has_git):
+    if has_git:
+        (folder / '.git').mkdir()
+    calls = [ToolCallPart('run_shell', {'command': command}) for command in ('touch new', 'touch notes.txt')]
+
+    results, _, assistant = outcome(folder, state, calls, answers='yy')
+
+    needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
+    assert assistant.notes[-1] == f'commands cannot make or delete anything directly here without {needed}'
+    assert f'nothing directly in {folder};' in results[0].content
+    assert results[1].content == '[no output]'
+
+
 def test_unconfined_every_command_is_asked_about(folder, state):
     calls = [ToolCallPart('run_shell', {'command': 'cat notes.txt'})]
 
@@ -93,8 +127,12 @@ def test_unconfined_every_command_is_asked_about(folder, state):
 
 
 @pytest.mark.parametrize(
-    'command', ['cat /etc/passwd', 'find . -delete', 'cat notes.txt > x', 'ls ..', 'git diff --output=x']
-)
+    'command',
+    [
+        'cat /etc/passwd', 'find . -delete', 'cat notes.txt > x', 'ls ..', 'git diff --output=x', 'ls /etc', 'tree /',
+        'git diff --no-index /etc/passwd x', 'git log -- ../..', 'git -C /x status',
+    ],
+)  # fmt: skip
 def test_looking_elsewhere_or_writing_is_asked_about(folder, state, command):
     _, asked, _ = outcome(folder, state, [ToolCallPart('run_shell', {'command': command})], answers='n')
 
@@ -140,6 +178,16 @@ def test_the_log_begins_with_the_settings_and_has_the_decision_and_its_note(fold
     assert [line['event'] for line in lines] == ['settings', 'decision']
     assert lines[1]['note'] == 'not today'
     assert (state / 'audit' / 'decisions.jsonl').stat().st_mode & 0o777 == 0o600
+    assert {path.stat().st_mode & 0o777 for path in (state, *state.iterdir()) if path.is_dir()} == {0o700}
+
+
+def test_a_log_that_others_can_write_beside_is_refused(folder, state):
+    (state / 'audit').mkdir(parents=True)
+    state.chmod(0o700)
+    (state / 'audit').chmod(0o777)
+
+    with pytest.raises(AuditError, match='others may write to the folder'):
+        outcome(folder, state, [])
 
 
 def test_a_state_directory_that_the_agent_could_write_to_is_refused(folder):

@@ -168,11 +168,25 @@ def test_remembered_approvals_are_listed_and_forgotten():
     assert len(memory) == 0
 
 
-def test_help_is_shown_for_what_is_not_known_and_quit_leaves():
-    _, shown, turns = session(['/what', '/quit', 'never said'], lambda results: 'never')
+def test_help_is_shown_and_quit_leaves():
+    _, shown, turns = session(['/help', '/quit', 'never said'], lambda results: 'never')
 
-    assert '/approvals' in shown
+    assert shown.startswith('  /approvals ')
     assert turns == []
+
+
+def test_a_command_that_is_not_known_is_said_to_be_none():
+    _, shown, turns = session(['/what is this'], lambda results: 'never')
+
+    assert shown.startswith('  There is no /what. There is:\n  /approvals ')
+    assert turns == []
+
+
+@pytest.mark.parametrize('words', ['/forget', '/forget 1', '/forget x', '/forget 1 2'])
+def test_what_cannot_be_forgotten_is_told(words):
+    _, shown, _ = session([words], lambda results: 'never')
+
+    assert shown == '  /forget takes one of the numbers that /approvals shows, of which there are 0.\n'
 
 
 @pytest.mark.parametrize(('prompt', 'options'), [('/help', {'obeys': False}), ('/etc/hosts is odd', {})])

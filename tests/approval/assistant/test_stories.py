@@ -25,7 +25,7 @@ from .shown import shown_screen
 def played(name, answers):
     screen = shown_screen()
     ui = ScriptedUI(list(answers))
-    asyncio.run(play(load_story(name), make_ui=lambda memory: ui, screen=screen))
+    asyncio.run(play(load_story(name), make_ui=lambda memory, presenters: ui, screen=screen))
     return screen.shown, ui
 
 
@@ -158,7 +158,7 @@ def test_nothing_is_left_behind_when_a_story_breaks_off(monkeypatch, tmp_path):
 
     screen = shown_screen()
 
-    end = asyncio.run(play(load_story('edit'), make_ui=lambda memory: Leaves(), screen=screen))
+    end = asyncio.run(play(load_story('edit'), make_ui=lambda memory, presenters: Leaves(), screen=screen))
 
     assert end == 'stopped'
     assert 'Stopped.\n\nIn fact: greeting.py is as it was' in screen.shown

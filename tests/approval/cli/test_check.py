@@ -57,7 +57,7 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
     finished = tool_approval('check')
 
     assert finished.out == (
-        'error: approvals.yaml:3: shell.rules.0.match: it does not decide `cat`\n1 errors, 0 warnings\n'
+        'error: approvals.yaml:3: shell.rules.0.match: it does not decide `cat`\n1 error, 0 warnings\n'
     )
 
 

@@ -52,7 +52,7 @@ def test_a_pipe_answers_and_its_end_denies(capsys, monkeypatch):
 def test_in_a_terminal_a_person_is_asked(monkeypatch):
     monkeypatch.setattr(sys, 'stdin', Typed('', is_terminal=True))
 
-    assert isinstance(choose_ui(None, Screen())(ApprovalMemory()), TerminalUI)
+    assert isinstance(choose_ui(None, Screen())(ApprovalMemory(), {}), TerminalUI)
 
 
 @pytest.mark.parametrize(

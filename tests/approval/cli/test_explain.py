@@ -204,3 +204,24 @@ def test_explaining_changes_nothing(tool_approval, work):
 
     assert {path: path.read_bytes() for path in work.rglob('*') if path.is_file()} == before
     assert not (work.parent / 'state').exists()
+
+
+def test_without_a_file_it_says_which_rules_it_judges_by(tool_approval, work):
+    (work / 'approvals.yaml').unlink()
+
+    finished = tool_approval('explain', '--json', 'read_file', 'notes/a.txt')
+
+    assert finished.json['decision'] == 'ask'
+    assert finished.json['rule'] == 'workspace'
+    assert f'{work} has no settings file, so everything is asked about' in finished.err
+    assert '`tool-approval run` has defaults of its own' in finished.err
+
+
+def test_of_a_batch_it_says_so_once(tool_approval, work):
+    (work / 'approvals.yaml').unlink()
+    line = '{"id": 1, "tool": "read_file", "args": {"path": "notes/a.txt"}}\n'
+    (work / 'calls.jsonl').write_text(2 * line)
+
+    finished = tool_approval('explain', '--batch', 'calls.jsonl')
+
+    assert finished.err.count('has no settings file') == 1

@@ -1,13 +1,17 @@
 """The judge says what the tools of a workspace say, and never what was said of another call."""
 
+import asyncio
+import errno
+
 import pytest
 from tool_approval.cli.calls import Call
-from tool_approval.cli.judging import Judge
+from tool_approval.cli.judging import Judge, outcome
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.settings import load_settings, open_workspace
 from tool_approval.tools.file_sandbox import FileTools
+from tool_approval.tools.file_sandbox.rules import Target
 
-from tool_approval import ApprovalContext
+from tool_approval import ApprovalContext, ApprovalPolicy, ApprovalRequest
 
 COMMANDS = [
     'git status',
@@ -61,18 +65,36 @@ def test_it_agrees_with_the_tools_that_an_agent_is_given(loaded, work):
     assert set(judged) == {'allow', 'ask', 'block'}
 
 
-def test_a_path_that_changes_while_it_is_judged_is_refused(loaded, work, monkeypatch):
+def test_what_cannot_be_read_is_refused_as_the_tool_refuses_it(loaded, work, monkeypatch):
     judge = Judge(loaded.settings, work)
-    check = FileTools.check_approval
 
-    def check_and_change(self, ctx):
-        request = check(self, ctx)
-        (work / 'notes/a.txt').rename(work / 'cache/a.txt')
-        (work / 'notes/a.txt').symlink_to('../../outside')
-        return request
+    def fail(target):
+        raise OSError(errno.EIO, 'Input/output error')
 
-    monkeypatch.setattr(FileTools, 'check_approval', check_and_change)
+    monkeypatch.setattr(Target, 'state', fail)
+    calls = [('delete', 'notes/a.txt'), ('read_file', 'notes/a.txt'), ('make_directory', 'notes/new')]
 
-    judgement = judge.judge(Call(tool='read_file', args={'path': 'notes/a.txt'}))
+    judged = [judge.judge(Call(tool=tool, args={'path': path})) for tool, path in calls]
 
-    assert judgement.decision == 'block'
+    assert [each.decision for each in judged] == ['block', 'allow', 'ask']
+    assert judged[0].deciding.reason == 'notes:a.txt cannot be read, so nobody can be shown what it is.'
+
+
+@pytest.mark.parametrize('configured', [None, 'required', 'none', 'blocked'])
+@pytest.mark.parametrize('own', [None, 'allow', 'ask', 'block'])
+@pytest.mark.parametrize('default', [None, 'required', 'none'])
+def test_the_precedence_is_that_of_the_policy(configured, own, default):
+    class Tool:
+        def check_approval(self, ctx):
+            if own == 'block':
+                raise PermissionError
+            return ApprovalRequest(tool_name='tool') if own == 'ask' else None
+
+    policy = ApprovalPolicy({'tool': {'approval': configured}}, default=default)
+    context = ApprovalContext(tool_name='tool', args={})
+    verdict = asyncio.run(policy.judge(context, logic=[] if own is None else [Tool()]))
+
+    decision = outcome(configured, own, default)
+
+    statuses = {'allow': 'pre_approved', 'ask': 'needs_approval', 'block': 'blocked'}
+    assert statuses[decision] == verdict.status

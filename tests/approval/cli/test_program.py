@@ -50,14 +50,21 @@ def test_a_wrong_call_is_one_line(tool_approval, words):
     assert (finished.status, finished.out, finished.err.count('\n')) == (2, '', 1)
 
 
-EXPLAIN = [['explain', 'shell', 'git status'], ['explain', 'read_file', 'x'], ['explain', 'send', '{}']]
+EXPLAIN = [
+    ['explain', 'shell', 'git status'],
+    ['explain', 'shell', 'echo x > notes/a.txt; rm x'],
+    ['explain', 'read_file', 'x'],
+    ['explain', 'delete', 'notes/a.txt'],
+    ['explain', 'send', '{}'],
+    ['explain', 'shell', 'git status', '--config', 'approvals.yaml'],
+]
 
 
 @pytest.mark.parametrize(
     ('words', 'unwanted'),
     [
         (['--help'], (*FRAMEWORKS, 'pydantic', 'asyncio', 'yaml')),
-        *((words, (*FRAMEWORKS, 'asyncio', 'difflib', 'tool_approval.settings.confinement')) for words in EXPLAIN),
+        *((words, (*FRAMEWORKS, 'pydantic', 'pydantic_core', 'asyncio', 'difflib')) for words in EXPLAIN),
     ],
 )
 def test_what_takes_long_to_import_and_is_not_needed_is_not_imported(place, words, unwanted):

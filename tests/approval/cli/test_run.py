@@ -154,10 +154,11 @@ def test_a_file_nobody_trusted_is_told_and_only_tightens(folder, capsys):
 
     shown = capsys.readouterr()
     assert 'is not trusted' in shown.err
+    assert 'you are asked about that in a conversation, or by `tool-approval trust`; not here' in shown.err
     assert 'Strict mode' in shown.out
 
 
-@pytest.mark.parametrize(('answer', 'is_trusted'), [('yes', True), ('no', False)])
+@pytest.mark.parametrize(('answer', 'is_trusted'), [('yes', True), ('Y', True), ('no', False), ('', False)])
 def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(folder, capsys, monkeypatch, answer, is_trusted):
     (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: none}\n')
     monkeypatch.setattr(sys, 'stdin', Typed(f'{answer}\n', is_terminal=True))
@@ -169,6 +170,7 @@ def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(folder, capsys, m
     shown = capsys.readouterr()
     assert 'the tool `pay` runs unasked' in shown.err
     assert ('│ paid 5' in shown.out) is is_trusted
+    assert ('it was not trusted' in shown.err) is not is_trusted
 
 
 def test_the_model_can_be_named_by_the_environment(folder, capsys, monkeypatch):

@@ -30,6 +30,19 @@ def test_a_frozen_folder_that_cannot_be_listed_is_refused(tmp_path: Path, monkey
         BubblewrapBackend().wrap(['true'], profile, str(tmp_path))
 
 
+def test_a_folder_in_which_nothing_can_be_made_says_all_that_it_lacks(tmp_path: Path):
+    (tmp_path / 'linked').symlink_to('elsewhere')
+    names = ('.git', 'policy', 'linked')
+    profile = writable(tmp_path, protected=tuple(str(tmp_path / name) for name in names))
+
+    [note] = BubblewrapBackend().notes(profile, str(tmp_path))
+
+    assert note.startswith(
+        f'commands can make, rename and delete nothing directly in {tmp_path} while it has no .git, elsewhere, policy, '
+        'and linked is a symbolic link;'
+    )
+
+
 def test_what_is_stricter_is_said(tmp_path: Path):
     closed, absent = tmp_path / 'closed', tmp_path / 'absent'
     closed.mkdir()
@@ -44,5 +57,8 @@ def test_what_is_stricter_is_said(tmp_path: Path):
 
     assert notes == (
         f'{absent}: it does not exist, so it is not there',
-        f'{closed}: mounts cannot be limited to some endings, so it is closed',
+        (
+            f'commands cannot use {closed}: here the OS sandbox cannot keep to `suffixes`, so they get none of it; the '
+            'file tools do. Leave `suffixes` out if commands need it'
+        ),
     )

@@ -39,6 +39,23 @@ def test_the_first_lines_say_what_holds_and_what_to_type(talk: Talk) -> None:
     ]
 
 
+def test_a_command_that_the_person_changed_is_asked_about_with_its_directory(talk: Talk) -> None:
+    screen = talk.start('Do it.', steps=[shell('touch a'), {'text': 'Done.'}], columns=140)
+
+    talk.answer('Approve run_shell? ', 'e')
+    talk.answer('command: "touch a"', '\x15"touch b"')
+    talk.answer('command: "touch b"', '\r')
+    screen.wait(lambda: '$ touch b' in screen.text, 'the changed command')
+    box = talk.answer('Approve run_shell? ', 'y').rpartition('╭')[2]
+    status = screen.end()
+
+    assert status == 0
+    assert f'│ in       {talk.cwd}\n' in box
+    assert 'why      before your change: no rule is about it' in box
+    assert [path.name for path in talk.cwd.iterdir()] == ['b']
+    assert 'The approver changed the arguments of this call.' in talk.server.told(1, 'tool')[0]
+
+
 def test_approve_all_asks_nothing(talk: Talk) -> None:
     screen = talk.start('--approve-all', 'Write.', steps=[{'calls': [WRITE]}, {'text': 'Written.'}])
 
@@ -201,13 +218,13 @@ def test_a_conversation_is_saved_and_resumed(talk: Talk) -> None:
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(('answer', 'is_asked'), [('no', True), ('yes', False)])
+@pytest.mark.parametrize(('answer', 'is_asked'), [('no', True), ('y', False)])
 def test_settings_that_nobody_trusted_loosen_nothing_until_they_are(answer: str, is_asked: bool, talk: Talk) -> None:
     (talk.cwd / 'approvals.yaml').write_text(
         'sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n'
     )
     screen = talk.start(steps=[{'calls': [WRITE]}, {'text': 'Done.'}], columns=150)
-    screen.wait_for('Trust this file as it is now? [yes/no]')
+    screen.wait_for('Trust this file as it is now? [y/N]')
     shown = screen.text
 
     screen.type(f'{answer}\r')

@@ -10,6 +10,9 @@ from tool_approval.ui.terminal import render_request
 
 from .screen import Screen
 
+NARROWEST = 24
+"""Columns that the box of a question needs."""
+
 WIDEST = 100
 """Chosen: columns of a question in a file or a pipe."""
 
@@ -35,7 +38,8 @@ class PreparedAnswers:
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Show the question, and answer it."""
-        width = min(self._screen.columns + 1, WIDEST)
+        # Of a narrower one nothing would be drawn, and an answer would approve what nobody was shown.
+        width = max(NARROWEST, min(self._screen.columns + 1, WIDEST))
         question = render_request(request, width=width, height=24, color=False, ascii_only=self._screen.ascii_only)
         self._screen.write_now(f'\n{question}')
         answer = next(self._answers, None)

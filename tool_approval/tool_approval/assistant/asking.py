@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias, TypeVar, cast
 
 from tool_approval.decision import ApprovalDecision, ApprovalMode
+from tool_approval.memory import ApprovalMemory
+from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalRequest
 from tool_approval.ui.terminal import TerminalUI
 
@@ -17,6 +19,10 @@ from .screen import Screen
 
 T = TypeVar('T')
 
+AskedUI: TypeAlias = TerminalUI | PreparedAnswers
+MakeAsked: TypeAlias = Callable[[ApprovalMemory, Mapping[str, Presenter]], AskedUI]
+"""Makes whom to ask, given what is remembered and who makes what is shown of calls."""
+
 
 class ConversationUI:
     """Asks with another UI, for conversations: whoever stops the run there stops the turn, and the program goes on."""
@@ -24,7 +30,7 @@ class ConversationUI:
     one_at_a_time = True
     """There is one keyboard."""
 
-    def __init__(self, inner: TerminalUI | PreparedAnswers, *, screen: Screen, calls: Calls) -> None:
+    def __init__(self, inner: AskedUI, *, screen: Screen, calls: Calls) -> None:
         """Ask with `inner`.
 
         Args:

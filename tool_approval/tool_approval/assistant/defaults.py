@@ -12,10 +12,11 @@ ROOT: Final = 'project'
 """What messages call the working directory."""
 
 LOOKING: Final = (
-    'ls', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'stat', 'file', 'diff', 'sort', 'uniq', 'cut', 'tree',
+    'ls', 'pwd', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'stat', 'file', 'diff', 'sort', 'uniq', 'cut', 'tree',
     'git status', 'git log', 'git diff', 'git show', 'git branch',
 )  # fmt: skip
-"""Commands that only look, as long as they have none of the options that write or execute."""
+"""Commands that only look, as long as they have none of the options that write or execute. Where they name no path, they
+look at the working directory."""
 
 
 def default_settings(*, is_confined: bool) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterable
 from typing import Any
 
@@ -116,4 +117,12 @@ class EventPrinter:
 def _text_of(part: Any) -> str:
     # The part of a call that is to be tried again has but one of the two.
     whole = getattr(part, 'model_response_str', None) or part.model_response
-    return str(whole())
+    text = str(whole())
+    # The framework tells a model of what failed, or was refused, as an object with this one key.
+    if not text.startswith('{"error"'):
+        return text
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return told['error'] if list(told) == ['error'] and isinstance(told['error'], str) else text

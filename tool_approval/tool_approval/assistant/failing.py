@@ -14,7 +14,7 @@ from .errors import AssistantError
 LONGEST = 600
 """Chosen: characters of an error that are shown. A server may send a page."""
 
-_EXTRAS = {'pydantic_ai': 'pydantic-ai', 'pydantic_ai_deferred': 'pydantic-ai', 'tree_sitter': 'shell'}
+_LIBRARIES = ('pydantic_ai', 'pydantic_ai_deferred', 'tree_sitter', 'tree_sitter_bash')
 
 
 def check_extras() -> None:
@@ -23,9 +23,9 @@ def check_extras() -> None:
     Raises:
         MissingExtraError: One is not.
     """
-    for module, extra in _EXTRAS.items():
+    for module in _LIBRARIES:
         if find_spec(module) is None:
-            raise MissingExtraError(module, extra=extra)
+            raise MissingExtraError(module, extra='cli')
 
 
 def told_error(error: BaseException) -> str:

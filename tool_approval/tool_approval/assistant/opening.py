@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,16 +12,19 @@ from pydantic_ai_deferred import Agent
 
 from tool_approval.audit import JsonlAuditSink, load_key
 from tool_approval.controller import ApprovalController
+from tool_approval.errors import AuditError
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 from tool_approval.memory import ApprovalMemory
 from tool_approval.os_sandbox import OSSandboxBackend, UnconfinedBackend, choose_backend
-from tool_approval.protocols import ApprovalUI
+from tool_approval.protocols import ApprovalUI, Presenter
 from tool_approval.settings import LoadedSettings, SettingsAudit, Workspace, effective, open_workspace
 from tool_approval.storage import FileApprovalStore
+from tool_approval.storage.private_file import make_private_folder
 
 from .calls import Calls
 from .conversation import Conversation
 from .defaults import default_settings
+from .frozen import notes_of, reasons_of
 from .screen import Screen
 
 INSTRUCTIONS = (
@@ -65,7 +68,7 @@ class Assistant:
             f'directory {self.loaded.directory}',
             confinement,
             settings,
-            *(() if self.workspace is None else self.workspace.notes),
+            *(() if self.workspace is None else notes_of(self.workspace)),
         )
 
 
@@ -73,7 +76,7 @@ def open_assistant(
     loaded: LoadedSettings,
     *,
     state: Path,
-    make_ui: Callable[[ApprovalMemory], ApprovalUI | None],
+    make_ui: Callable[[ApprovalMemory, Mapping[str, Presenter]], ApprovalUI | None],
     screen: Screen,
     calls: Calls,
     mode: str | None = None,
@@ -87,7 +90,7 @@ def open_assistant(
     Args:
         loaded: The settings; if no file was found, those of `default_settings` hold.
         state: The user's state directory: the audit log, its key and the approvals that hold `always` lie there.
-        make_ui: Whom to ask, given what is remembered.
+        make_ui: Whom to ask, given what is remembered and who makes what is shown of calls.
         screen: Where what happens is shown.
         calls: Is told what runs.
         mode: In place of the settings' own.
@@ -111,19 +114,21 @@ def open_assistant(
         loaded = replace(loaded, settings=default_settings(is_confined=is_confined))
     settings = effective(loaded)
     memory = ApprovalMemory(FileApprovalStore(loaded.directory, state / 'approvals.json'))
-    sink = JsonlAuditSink(state / 'audit' / 'decisions.jsonl', key=load_key(state / 'keys' / 'audit.key'))
+    sink = JsonlAuditSink(_audit_folder(state) / 'decisions.jsonl', key=load_key(state / 'keys' / 'audit.key'))
     workspace = None if agent is not None else open_workspace(loaded, protected=[state], backend=backend)
     files = None if workspace is None else FileToolset(workspace.files)
+    shell = None if workspace is None else ShellToolset(workspace.shell, reasons=reasons_of(workspace))
+    presenters = {} if files is None or shell is None else {**files.presenters, **shell.presenters}
     controller = ApprovalController(
         mode or settings.mode,
         policy=settings.policy,
-        ui=make_ui(memory),
+        ui=make_ui(memory, presenters),
         memory=memory,
         audit=SettingsAudit(sink, loaded),
-        presenters=None if files is None else files.presenters,
+        presenters=presenters,
     )
-    if workspace is not None and files is not None:
-        toolsets = [ApprovalToolset(files, controller), ApprovalToolset(ShellToolset(workspace.shell), controller)]
+    if files is not None and shell is not None:
+        toolsets = [ApprovalToolset(files, controller), ApprovalToolset(shell, controller)]
         agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=toolsets)
     assert agent is not None, 'either it was given, or it was made'
     conversation = Conversation(
@@ -142,3 +147,14 @@ def open_assistant(
         loaded=loaded,
         model=model,
     )
+
+
+def _audit_folder(state: Path) -> Path:
+    """The folder of the log, the user's alone as the others are."""
+    folder = state / 'audit'
+    try:
+        make_private_folder(folder)
+        folder.chmod(0o700)  # an earlier version left it open for reading
+    except OSError as error:
+        raise AuditError(str(folder), error.strerror or str(error)) from None
+    return folder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
@@ -10,10 +10,8 @@ from tool_approval.controller import ApprovalController
 from tool_approval.integrations.pydantic_ai import approval_handler
 from tool_approval.memory import ApprovalMemory
 from tool_approval.protocols import Presenter
-from tool_approval.ui.terminal import TerminalUI
 
-from .answers import PreparedAnswers
-from .asking import ConversationUI
+from .asking import ConversationUI, MakeAsked
 from .calls import Calls
 from .conversation import Conversation, End
 from .screen import Screen
@@ -24,7 +22,7 @@ from .stories import Story
 async def play(
     story: Story,
     *,
-    make_ui: Callable[[ApprovalMemory], TerminalUI | PreparedAnswers],
+    make_ui: MakeAsked,
     screen: Screen,
     model: str | None = None,
 ) -> End:
@@ -32,9 +30,9 @@ async def play(
 
     Args:
         story: The story.
-        make_ui: Whom the agent asks, given what is remembered.
+        make_ui: Whom the agent asks.
         screen: Where what happens is shown.
-        model: A model in place of the script, such as `openai:gpt-5.2`.
+        model: A model in place of the script, such as `openai-chat:gpt-5.2`.
 
     Returns:
         Whether it came to its end, or was stopped. What is true of the world is shown either way.
@@ -45,10 +43,11 @@ async def play(
     """
     memory = ApprovalMemory()
     calls = Calls()
-    ui = ConversationUI(make_ui(memory), screen=screen, calls=calls)
+    uis: list[ConversationUI] = []
 
     def make_controller(presenters: Mapping[str, Presenter]) -> ApprovalController:
-        return ApprovalController(ui=ui, memory=memory, presenters=presenters)
+        uis.append(ConversationUI(make_ui(memory, presenters), screen=screen, calls=calls))
+        return ApprovalController(ui=uis[0], memory=memory, presenters=presenters)
 
     with story.open_scene(make_controller) as scene:
         screen.say(scene.opening)
@@ -60,7 +59,7 @@ async def play(
             calls=calls,
             model=model or scene.script,
         )
-        ui.stop = conversation.stop
+        uis[0].stop = conversation.stop
         end = await take_turn(conversation, scene.prompt)
         if end == 'stopped':
             screen.say('Stopped.')

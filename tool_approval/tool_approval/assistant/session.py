@@ -86,5 +86,9 @@ def _obey(words: list[str], memory: ApprovalMemory, write: Callable[[str], objec
         case ['/forget', number] if number.isdecimal() and 1 <= int(number) <= len(approvals):
             memory.revoke(approvals[int(number) - 1].id)
             write(f'  Forgotten: {escape_line(approvals[int(number) - 1].label)}\n')
-        case _:
+        case ['/forget', *_]:
+            write(f'  /forget takes one of the numbers that /approvals shows, of which there are {len(approvals)}.\n')
+        case ['/help', *_]:
             write(HELP)
+        case _:
+            write(f'  There is no {escape_line(words[0])}. There is:\n{HELP}')

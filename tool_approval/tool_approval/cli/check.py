@@ -139,4 +139,7 @@ def _print(findings: list[Finding], source: str, output: Output) -> None:
         place = ':'.join(str(part) for part in (source, each.line) if part is not None)
         output.line(f'{each.level}: {": ".join(part for part in (place, each.key, each.message) if part)}')
     counts = [sum(each.level == level for each in findings) for level in ('error', 'warning')]
-    output.line(f'{counts[0]} errors, {counts[1]} warnings')
+    told = [
+        f'{count} {level}{"" if count == 1 else "s"}' for count, level in zip(counts, ('error', 'warning'), strict=True)
+    ]
+    output.line(', '.join(told))

@@ -7,18 +7,27 @@ import os
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tool_approval.canonical import canonical_json
 from tool_approval.errors import NotCanonicalError
 from tool_approval.settings.files import load_settings
-from tool_approval.settings.reading import read_settings
+from tool_approval.settings.plain import plain_settings
 
 from .judging import Judge
 from .problems import UsageError
 
+if TYPE_CHECKING:
+    from tool_approval.config import LineOf
+    from tool_approval.settings.model import Settings
+
 _KEPT: Final = 64
 """Chosen: lines of a batch that alternate between more configurations are compiled anew."""
+
+_NO_FILE: Final = (
+    '{} has no settings file, so everything is asked about, in a root called `workspace`; `tool-approval run` has defaults '
+    'of its own there, under which the directory may be read'
+)
 
 
 class Configurations:
@@ -29,7 +38,7 @@ class Configurations:
 
         Args:
             named: The file from the command line; `None` for the one in each directory.
-            tell: Told of a file that is not trusted, once for each.
+            tell: Told, once for each directory, that a file is not trusted, or that there is none.
         """
         self._named = None if named is None else os.path.abspath(named)
         self._tell = tell
@@ -56,8 +65,10 @@ class Configurations:
             raise UsageError(f'`config` cannot be read: {error.problem}') from None
 
     def _loaded(self, folder: Path) -> Judge:
-        loaded = load_settings(self._named, directory=folder, named=self._named is not None)
-        if not loaded.trusted:
+        loaded = load_settings(self._named, directory=folder, named=self._named is not None, read=_read)
+        if loaded.source is None:
+            self._tell(_NO_FILE.format(folder))
+        elif not loaded.trusted:
             self._tell(
                 f'{loaded.source} is not trusted ({loaded.why_untrusted}): until it is, it only tightens the defaults, '
                 'and `explain` judges as if it were; `tool-approval trust` shows what it would allow'
@@ -78,4 +89,14 @@ def existing_directory(path: str | None) -> Path:
 
 
 def _compiled(text: str, folder: Path) -> Judge:
-    return Judge(read_settings(json.loads(text)), folder)
+    return Judge(_read(json.loads(text)), folder)
+
+
+def _read(document: Mapping[str, Any], *, source: str | None = None, line_of: LineOf = lambda path: None) -> Settings:
+    plain = plain_settings(document)
+    if plain is not None:
+        return plain
+    # Here: its import takes longer than everything else that is done for one call.
+    from tool_approval.settings.reading import read_settings
+
+    return read_settings(document, source=source, line_of=line_of)

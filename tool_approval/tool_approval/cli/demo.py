@@ -5,25 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .output import Output
 from .problems import INTERRUPTED, UsageError
 
 if TYPE_CHECKING:
-    from tool_approval.assistant.answers import PreparedAnswers
+    from tool_approval.assistant.asking import MakeAsked
     from tool_approval.assistant.screen import Screen
-    from tool_approval.memory import ApprovalMemory
-    from tool_approval.ui.terminal import TerminalUI
 
 EXAMPLES = """\
-tool-approval demo                    find what listens on a port, and stop it
-tool-approval demo edit               diffs before files change
-tool-approval demo nested             an agent inside a tool
-tool-approval demo batch              several calls at once
-tool-approval demo --answers yn       answers for you: yes, then no
-tool-approval demo --model openai:gpt-5.2    a real model in place of the script
+tool-approval demo                                find what listens on a port, and stop it
+tool-approval demo edit                           diffs before files change
+tool-approval demo nested                         an agent inside a tool
+tool-approval demo batch                          several calls at once
+tool-approval demo --answers yn                   answers for you: yes, then no
+tool-approval demo --model openai-chat:gpt-5.2    a real model in place of the script
 
 y approves, n denies, ? tells what the other keys do. Nothing that a story makes outlives it.
 exit status: 0 played to its end, 2 called wrongly or failed, 130 stopped"""
@@ -35,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'story', nargs='?', default='port', choices=('port', 'edit', 'nested', 'batch'), help='which story; port'
     )
     parser.add_argument('--answers', metavar='LETTERS', help='answer for the person: a letter for each question')
-    parser.add_argument('--model', metavar='NAME', help='a Pydantic AI model, such as openai:gpt-5.2')
+    parser.add_argument('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -72,14 +69,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0 if end == 'done' else INTERRUPTED
 
 
-def choose_ui(answers: str | None, screen: Screen) -> Callable[[ApprovalMemory], TerminalUI | PreparedAnswers]:
+def choose_ui(answers: str | None, screen: Screen) -> MakeAsked:
     """Whom the agent asks: nobody, where there are answers or a pipe."""
     from tool_approval.assistant.answers import PreparedAnswers
     from tool_approval.ui.terminal import TerminalUI
 
     if answers is not None:
-        return lambda memory: PreparedAnswers(iter(answers.lower()), screen)
+        return lambda memory, presenters: PreparedAnswers(iter(answers.lower()), screen)
     if not sys.stdin.isatty():
         lines = (line.strip().lower() for line in sys.stdin)
-        return lambda memory: PreparedAnswers(lines, screen)
-    return lambda memory: TerminalUI(memory=memory)
+        return lambda memory, presenters: PreparedAnswers(lines, screen)
+    return lambda memory, presenters: TerminalUI(memory=memory, presenters=presenters)

@@ -20,6 +20,8 @@ exit status: 0 everything that has to works, 1 something does not
 """
 LACKING: Final = 1
 _DISTRIBUTION: Final = 'tool-approval'
+_LABEL: Final = len('extra pydantic-ai')
+"""Columns of what stands before each line."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,18 +33,22 @@ def run(options: argparse.Namespace, output: Output) -> int:
     from tool_approval import __version__
 
     python = '.'.join(str(part) for part in sys.version_info[:3])
-    output.line(f'tool-approval  {__version__}')
-    output.line(f'python         {python} on {sys.platform}')
-    output.line(f'terminal       {_terminal()}')
-    output.line(f'state          {_state()}')
+
+    def say(label: str, told: str) -> None:
+        output.line(f'{label:{_LABEL}} {told}')
+
+    say('tool-approval', __version__)
+    say('python', f'{python} on {sys.platform}')
+    say('terminal', _terminal())
+    say('state', _state())
     works = True
     for name, problem in _backends():
         works = works and problem is None
-        output.line(f'OS sandbox     {name}: {problem or "works"}')
-    output.line(f'bash           {_bash() or "none: the shell tool cannot run commands; install bash"}')
+        say('OS sandbox', f'{name}: {problem or "works"}')
+    say('bash', _bash() or 'none: the shell tool cannot run commands; install bash')
     for extra, found, missing in _extras():
         state = f'missing {", ".join(missing)}: pip install "tool-approval[{extra}]"' if missing else ', '.join(found)
-        output.line(f'extra {extra:8} {state}')
+        say(f'extra {extra}', state)
     return 0 if works and _bash() is not None else LACKING
 
 
@@ -110,5 +116,6 @@ def _extras() -> Iterator[tuple[str, list[str], list[str]]]:
             there.append(f'{found[1]} {version(found[1])}')
         except PackageNotFoundError:
             missing.append(found[1])
-    for extra, (there, missing) in extras.items():
-        yield extra, there, missing
+    # What brings everything comes last: it lacks what one of the others lacks.
+    for extra in sorted(extras, key=lambda extra: (extra == 'all', extra)):
+        yield extra, *extras[extra]

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from tool_approval.config import PolicyConfig, ToolRule
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
+from tool_approval.tool_rules import ToolRules
 from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.file_sandbox.names import starts_with
 from tool_approval.tools.shell.rules import CompiledRule, RuleBook
@@ -16,7 +17,6 @@ from tool_approval.tools.shell.words import fixed
 
 from .calls import FILE_TOOLS, SHELL_TOOLS
 from .executing import runs_files
-from .rule_names import RuleNames
 
 Path = tuple[str | int, ...]
 
@@ -60,7 +60,8 @@ def find_all(settings: Settings, sandbox: FileSandbox) -> list[Finding]:
 
 
 def _tool_rules(settings: Settings) -> Iterator[Finding]:
-    config, names = settings.policy_config, RuleNames(settings.policy_config)
+    config = settings.policy_config
+    rules = ToolRules(config.tools)
     for name, rule in config.tools.items():
         path = ('custom_tools' if name in settings.custom_tools else 'tools', name)
         if rule == ToolRule():
@@ -71,13 +72,14 @@ def _tool_rules(settings: Settings) -> Iterator[Finding]:
     if 'shell' in config.tools and 'run_shell' not in config.tools:
         section = 'custom_tools' if 'shell' in settings.custom_tools else 'tools'
         yield _warning((section, 'shell'), 'agents call the shell tool `run_shell`; name the rule so')
-    policy = settings.policy
     for tool in (*SHELL_TOOLS, *FILE_TOOLS):
-        found = names.deciding(tool)
-        if found is not None and policy.rule_for(tool).approval == 'none':
-            section = 'custom_tools' if found in settings.custom_tools else 'tools'
+        found = rules.find(tool)
+        if found.decided_by is not None and found.approval == 'none':
+            section = 'custom_tools' if found.decided_by in settings.custom_tools else 'tools'
             what = 'the shell rules ask' if tool in SHELL_TOOLS else 'the roots ask'
-            yield _warning((section, found), f'`{tool}` runs unasked by this rule, also where {what}; only blocks stay')
+            yield _warning(
+                (section, found.decided_by), f'`{tool}` runs unasked by this rule, also where {what}; only blocks stay'
+            )
 
 
 def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
@@ -87,9 +89,9 @@ def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
     # Its stars take whatever stands for the wildcards of the one inside it.
     if re.fullmatch('.*'.join(map(re.escape, other.split('*'))), name, re.DOTALL) is None:
         return False
-    both = PolicyConfig(tools={each: config.tools[each] for each in (name, other)})
+    both = ToolRules({each: config.tools[each] for each in (name, other)})
     example = re.sub(r'\[!?(.)[^\]]*\]', r'\1', name).replace('*', '').replace('?', 'x')
-    return RuleNames(both).deciding(example) == other
+    return both.find(example).decided_by == other
 
 
 def _roots(settings: Settings, sandbox: FileSandbox) -> Iterator[Finding]:

@@ -1,28 +1,31 @@
 """What a configuration says of calls. Nothing is run, written or made.
 
-The precedence is `ApprovalPolicy.judge`'s, which the controller asks as well; here it is only told in parts.
+It is what the tools and the policy of an agent would say; but they make requests of it, which are models of pydantic,
+and that takes longer to start than everything here.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from tool_approval.canonical import canonical_json
 from tool_approval.errors import NotCanonicalError
-from tool_approval.request import ApprovalContext, ApprovalRequest
-from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
+from tool_approval.settings.plain import DEFAULT_SANDBOX, DEFAULT_SHELL
 from tool_approval.settings.protection import protected_paths
-from tool_approval.tools.file_sandbox import FileSandbox, FileTools
-from tool_approval.tools.shell import Explanation, ShellConfig, ShellTool
+from tool_approval.tool_rules import Approval, InForce, ToolRules
+from tool_approval.tools.file_sandbox.rules import Target
+from tool_approval.tools.file_sandbox.sandbox import Access, FileSandbox
+from tool_approval.tools.shell.examples import check_rules
+from tool_approval.tools.shell.judge import Judge as ShellJudge
 
 from .calls import FILE_TOOLS, SHELL_TOOLS, Call
 from .judgement import Decision, Judgement, Said, strictest
-from .rule_names import RuleNames
 
-T = TypeVar('T')
+if TYPE_CHECKING:
+    from tool_approval.settings.model import Settings
 
 
 class Judge:
@@ -44,18 +47,15 @@ class Judge:
         """
         self.settings = settings
         self._directory = Path(os.path.realpath(directory))
-        self._policy = settings.policy
-        self._names = RuleNames(settings.policy_config)
+        self._rules = ToolRules({**settings.tools, **settings.custom_tools})
         self._sandbox = settings.sandbox or DEFAULT_SANDBOX
         roots = [Path(os.path.realpath(self._directory / each.root)) for each in self._sandbox.paths.values()]
         self._protected = protected_paths(self._directory, source, roots)
         self._files = self._new_files()
-        self._shell = _ExplainingShell(
-            settings.shell or ShellConfig(),
-            cwd=self._directory,
-            roots={name: self._is_in(name) for name in self._sandbox.paths},
-            is_writable=self._is_writable,
-        )
+        shell, cwd = settings.shell or DEFAULT_SHELL, str(self._directory)
+        in_roots = {name: self._is_in(name) for name in self._sandbox.paths}
+        check_rules(shell, cwd=cwd, roots=in_roots)
+        self._shell = ShellJudge(shell, cwd=cwd, roots=in_roots, is_writable=self._is_writable)
 
     def files(self) -> FileSandbox:
         """The file sandbox, of the roots as they are now: a batch may outlive a directory."""
@@ -85,38 +85,24 @@ class Judge:
         """What the policy may call the tool: a rule for either name of the shell tool counts, the stricter one more."""
         if not call.is_shell:
             return [call.tool]
-        return [name for name in SHELL_TOOLS if self._policy.rule_for(name).approval is not None] or [call.tool]
+        return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [call.tool]
 
     def _judge(self, name: str, call: Call) -> Judgement:
-        logic = self._logic(call)
-        context = ApprovalContext(tool_name=name, args=call.args)
-        verdict = _finished(self._policy.judge(context, logic=[] if logic is None else [logic]))
-        decision: Decision = 'block' if verdict.is_blocked else 'allow' if verdict.is_pre_approved else 'ask'
-        configured = self._policy.rule_for(name).approval
-        # Where the configuration blocks the tool, nobody has asked it.
-        own = [] if logic is None or configured == 'blocked' else logic.parts()
-        if own and (configured is None or decision == 'block'):
+        found = self._rules.find(name)
+        # Where the configuration blocks the tool, nobody asks it.
+        own = [] if found.approval == 'blocked' else self._own(call)
+        said_itself = strictest(own).decision if own else None
+        decision = outcome(found.approval, said_itself, self.settings.default)
+        if own and (found.approval is None or decision == 'block'):
             return Judgement(deciding=strictest(own), parts=own)
-        said = self._said_of_tool(name, decision, has_own=bool(own))
+        said = _said_of_tool(name, found, decision, has_own=bool(own))
         return Judgement(deciding=said, parts=[*own, said])
 
-    def _said_of_tool(self, name: str, decision: Decision, *, has_own: bool) -> Said:
-        rule = self._names.deciding(name)
-        if rule is None:
-            what = {'allow': 'nobody is asked', 'ask': 'somebody is asked', 'block': 'it never runs'}[decision]
-            reason = f'nothing is configured for it, and by default {what}'
-        else:
-            what = {'allow': 'lets it run unasked', 'ask': 'asks', 'block': 'blocks it'}[decision]
-            weight = ', and counts for more than what the tool says itself' if has_own else ''
-            reason = f'the tool rule `{rule}` {what}{weight}'
-        return Said(text=name, kind='tool', decision=decision, rule=rule or 'default', reason=reason)
-
-    def _logic(self, call: Call) -> _Logic | None:
+    def _own(self, call: Call) -> list[Said]:
+        """What a tool says itself, in parts; nothing if it is none of those that are known here."""
         if call.is_shell:
-            return self._shell
-        if call.tool in FILE_TOOLS:
-            return _ExplainingFiles(self.files(), call)
-        return None
+            return [Said(**part.as_json()) for part in self._shell.explain(call.args['command']).parts]
+        return _said_of_files(self.files(), call) if call.tool in FILE_TOOLS else []
 
     def _is_in(self, name: str) -> Callable[[str], bool]:
         return lambda path: self.files().root_of(path) == name
@@ -128,75 +114,62 @@ class Judge:
             return False
 
 
-class _Logic(Protocol):
-    """A tool that says itself what it thinks of a call, and afterwards in parts why."""
+def outcome(configured: Approval | None, own: Decision | None, default: str | None) -> Decision:
+    """What holds for a call; the same as `ApprovalPolicy.judge` says (test_judging.py compares them).
 
-    def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None: ...
-
-    def parts(self) -> list[Said]: ...
-
-
-class _ExplainingShell(ShellTool):
-    """Keeps what it explained last. One thread uses it."""
-
-    _explained: Explanation | None = None
-
-    def explain(self, command: str) -> Explanation:
-        self._explained = super().explain(command)
-        return self._explained
-
-    def parts(self) -> list[Said]:
-        assert self._explained is not None, 'the policy has asked it'
-        return [Said(**part.as_json()) for part in self._explained.parts]
-
-
-class _ExplainingFiles:
-    """One call of a file tool."""
-
-    def __init__(self, sandbox: FileSandbox, call: Call) -> None:
-        self._sandbox = sandbox
-        self._call = call
-        self._refusal: str | None = None
-
-    def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        # By the operation's own name, whatever the policy calls it.
-        context = ctx.model_copy(update={'tool_name': self._call.tool})
-        try:
-            return FileTools(self._sandbox).check_approval(context)
-        except PermissionError as error:
-            self._refusal = str(error)
-            raise
-
-    def parts(self) -> list[Said]:
-        path, dest = self._call.args['path'], self._call.args.get('dest')
-        if self._refusal is not None:
-            return [self._refused([path, *([] if dest is None else [dest])], self._refusal)]
-        said: list[Said] = []
-        try:
-            with self._sandbox.open(self._call.tool, path, dest) as access:
-                for target in access.targets:
-                    reason = ' '.join(target.needs) or f'the root `{target.root.name}` asks nobody about it'
-                    decision: Decision = 'ask' if target.needs else 'allow'
-                    said.append(
-                        Said(text=target.key, kind='path', decision=decision, rule=target.root.name, reason=reason)
-                    )
-        except PermissionError as error:  # it has changed just now
-            return [self._refused([path], str(error))]
-        return said
-
-    def _refused(self, paths: list[str], reason: str) -> Said:
-        roots = (self._sandbox.root_of(path) for path in paths)
-        rule = next((root for root in roots if root is not None), None)
-        return Said(text=' '.join(paths), kind='path', decision='block', rule=rule, reason=reason)
-
-
-def _finished(judging: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine returns that has nothing to wait for: the logic of the tools here is not asynchronous.
-
-    Without an event loop, whose import alone would cost a third of the start-up time there is.
+    Args:
+        configured: By the rule that is in force for the tool.
+        own: By the tool itself.
+        default: For a tool that nothing is said about.
     """
+    if configured == 'blocked' or own == 'block':
+        return 'block'
+    if configured is not None:
+        return 'allow' if configured == 'none' else 'ask'
+    if own is not None:
+        return own
+    return 'allow' if default == 'none' else 'ask'
+
+
+def _said_of_tool(name: str, found: InForce, decision: Decision, *, has_own: bool) -> Said:
+    rule = found.decided_by
+    if rule is None:
+        what = {'allow': 'nobody is asked', 'ask': 'somebody is asked', 'block': 'it never runs'}[decision]
+        reason = f'nothing is configured for it, and by default {what}'
+    else:
+        what = {'allow': 'lets it run unasked', 'ask': 'asks', 'block': 'blocks it'}[decision]
+        weight = ', and counts for more than what the tool says itself' if has_own else ''
+        reason = f'the tool rule `{rule}` {what}{weight}'
+    return Said(text=name, kind='tool', decision=decision, rule=rule or 'default', reason=reason)
+
+
+def _said_of_files(sandbox: FileSandbox, call: Call) -> list[Said]:
+    path, dest = call.args['path'], call.args.get('dest')
     try:
-        judging.send(None)
-    except StopIteration as finished:
-        return finished.value
-    raise AssertionError('nothing here waits')  # pragma: no cover - a mistake of ours
+        with sandbox.open(call.tool, path, dest) as access:
+            if access.needs:
+                _check_readable(access)
+            return [_said_of_target(target) for target in access.targets]
+    except PermissionError as error:
+        paths = [path, *([] if dest is None else [dest])]
+        roots = (sandbox.root_of(each) for each in paths)
+        rule = next((root for root in roots if root is not None), None)
+        return [Said(text=' '.join(paths), kind='path', decision='block', rule=rule, reason=str(error))]
+
+
+def _check_readable(access: Access) -> None:
+    """Refuse what the tool refuses before it asks: somebody has to be shown what is replaced or deleted."""
+    if access.operation in ('read_file', 'list_files'):
+        return
+    try:
+        for target in access.targets:
+            if target.use != 'make':
+                target.state()
+    except OSError:
+        raise PermissionError(f'{access.targets[0].shown} cannot be read, so nobody can be shown what it is.') from None
+
+
+def _said_of_target(target: Target) -> Said:
+    reason = ' '.join(target.needs) or f'the root `{target.root.name}` asks nobody about it'
+    decision: Decision = 'ask' if target.needs else 'allow'
+    return Said(text=target.key, kind='path', decision=decision, rule=target.root.name, reason=reason)

@@ -20,7 +20,8 @@ examples:
   tool-approval memory forget 3f2a90c1
   tool-approval memory clear
 
-Approvals of all projects are kept in one file, and listed together.
+Approvals of all projects are kept in one file, and listed together. Each holds in the project that it was given in; the
+file does not name that.
 
 exit status: 0 it is done, 2 it is not
 """
@@ -110,7 +111,7 @@ def _clear(store: FileApprovalStore | None, output: Output, *, is_sure: bool) ->
     if not is_sure:
         if not is_terminal():
             raise UsageError('nobody can be asked here, so nothing was forgotten; use a terminal, or `--yes`')
-        if output.ask(f'Forget {len(found)} approvals, of all projects? [y/N]').lower() not in ('y', 'yes'):
+        if not output.confirm(f'Forget {len(found)} approvals, of all projects?'):
             output.note('nothing was forgotten')
             return FAILED
     for each in found:

@@ -44,6 +44,10 @@ class Output:
         self.flush()
         return sys.stdin.readline().strip()
 
+    def confirm(self, question: str) -> bool:
+        """Whether the person at the terminal answers `y` or `yes`; everything else is a no."""
+        return self.ask(f'{question} [y/N]').lower() in ('y', 'yes')
+
     def flush(self) -> None:
         """Hand everything over.
 

@@ -12,14 +12,17 @@ from .output import Output
 from .problems import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tool_approval.memory import ApprovalMemory
+    from tool_approval.protocols import Presenter
     from tool_approval.settings import LoadedSettings
 
 EXAMPLES = """\
-tool-approval run --model openai:gpt-5.2                    talk with an agent about this directory
-tool-approval run --model openai:gpt-5.2 "Mend the tests"   one turn, and the end
-tool-approval run --strict "What is in here?"               nothing that needs approval runs
-tool-approval run --agent assistants.mail:agent             an agent of your own
+tool-approval run --model openai-chat:gpt-5.2                  talk with an agent about this directory
+tool-approval run --model openai-chat:gpt-5.2 "Mend the tests" one turn, and the end
+tool-approval run --strict "What is in here?"                  nothing that needs approval runs
+tool-approval run --agent assistants.mail:agent                an agent of your own
 tool-approval run --save mending; tool-approval run --resume mending
 
 exit status: 0 done, 1 the last turn failed, 2 called wrongly or not started, 130 the last turn was stopped
@@ -32,7 +35,7 @@ MODEL_VARIABLE = 'TOOL_APPROVAL_MODEL'
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument('prompt', nargs='?', help='what to do; without it, you are asked for one turn after the other')
-    parser.add_argument('--model', metavar='NAME', help='a Pydantic AI model, such as openai:gpt-5.2')
+    parser.add_argument('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument('--mode', choices=('interactive', 'strict', 'approve_all'), help='in place of the settings')
     mode.add_argument('--approve-all', action='store_true', help='approve what would be asked; a block still blocks')
@@ -84,8 +87,8 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output) -> int
     screen, calls = Screen(), Calls()
     ui: list[ConversationUI] = []
 
-    def make_ui(memory: ApprovalMemory) -> ConversationUI:
-        ui.append(ConversationUI(TerminalUI(memory=memory), screen=screen, calls=calls))
+    def make_ui(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> ConversationUI:
+        ui.append(ConversationUI(TerminalUI(memory=memory, presenters=presenters), screen=screen, calls=calls))
         return ui[0]
 
     assistant = open_assistant(
@@ -139,10 +142,13 @@ def _settings(options: argparse.Namespace, directory: Path, output: Output) -> L
         return loaded
     output.note(f'{loaded.source} is not trusted: {loaded.why_untrusted}. Until it is, it only makes rules stricter.')
     if sys.stdin.isatty() and options.prompt is None:
-        from .trust import what_it_would_allow
+        from .trust import QUESTION, what_it_would_allow
 
         for line in what_it_would_allow(loaded):
             output.note(line)
-        if output.ask('Trust this file as it is now? [yes/no]') == 'yes':
+        if output.confirm(QUESTION):
             return trust_settings(loaded, TrustStore())
+        output.note('it was not trusted')
+    else:
+        output.note('you are asked about that in a conversation, or by `tool-approval trust`; not here')
     return loaded

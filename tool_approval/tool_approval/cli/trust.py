@@ -23,6 +23,8 @@ It asks, and needs a terminal for that; `--yes` answers. A file that changes aft
 exit status: 0 it is trusted, or with --revoke no longer is; 2 it is not
 """
 
+QUESTION: Final = 'Trust this file as it is now?'
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """See `CommandModule`."""
@@ -57,7 +59,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if not options.yes:
         if not is_terminal():
             raise UsageError('nobody can be asked here, so it was not trusted; use a terminal, or `--yes`')
-        if output.ask('Trust this file as it is now? [y/N]').lower() not in ('y', 'yes'):
+        if not output.confirm(QUESTION):
             output.note('it was not trusted')
             return FAILED
     trust_settings(loaded, TrustStore())

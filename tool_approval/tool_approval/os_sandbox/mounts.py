@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +25,9 @@ from .trail import Step, trail
 
 MOST_FROZEN_ENTRIES = 200
 """Chosen: each is a mount. The entries of a fuller folder that is frozen are read-only."""
+
+FROZEN = 'commands can make, rename and delete nothing directly in'
+"""How the note on a frozen folder begins; the folder follows."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
 """Made anew for the command, or left out; no root opens anything of the host's."""
@@ -91,7 +94,7 @@ class _Planner:
         self.levels: dict[str, Access] = {}
         self.notes: list[str] = []
         self.pinned: set[str] = set()
-        self.frozen: set[str] = set()
+        self.frozen: dict[str, dict[str, Step]] = {}
         self.hidden: list[str] = []
         self.protected: list[str] = []
         self.denied_steps: list[Step] = []
@@ -108,16 +111,22 @@ class _Planner:
             if end != root.path or any(step.kind == 'link' for step in way):
                 raise OSSandboxError(f'the root leads to {end!r} now, which nobody configured', path=root.path)
             if root.suffixes is not None and root.access > Access.NONE:
-                self.notes.append(f'{root.path}: mounts cannot be limited to some endings, so it is closed')
+                self.notes.append(
+                    f'commands cannot use {root.path}: here the OS sandbox cannot keep to `suffixes`, so they get none of '
+                    'it; the file tools do. Leave `suffixes` out if commands need it'
+                )
             if way and way[-1].kind == 'missing':
                 self.notes.append(f'{root.path}: it does not exist, so it is not there')
             if self.level(root.path) < Access.WRITE:
                 steps += way
         for step in steps:
             self._hold(step)
+        self.notes += [_frozen_note(folder, found.values()) for folder, found in self.frozen.items()]
         for folder in sorted(self.frozen):
             boundaries |= self._entries(folder)
-        mounts = [mount for path in sorted(boundaries | self.pinned | self.frozen) for mount in self._mounts(path)]
+        mounts = [
+            mount for path in sorted(boundaries | self.pinned | self.frozen.keys()) for mount in self._mounts(path)
+        ]
         mounts += self._private(mounts)
         # By depth, so that what is inside comes after what it is in; the sort is stable.
         mounts.sort(key=lambda mount: 0 if mount.path == '/' else mount.path.count('/'))
@@ -154,13 +163,8 @@ class _Planner:
             return
         if step.kind in ('folder', 'file'):
             self.pinned.add(step.path)
-        elif folder not in self.frozen:
-            self.frozen.add(folder)
-            what = 'is a symbolic link' if step.kind == 'link' else 'does not exist'
-            self.notes.append(
-                f'{folder}: nothing can be made, renamed or deleted directly in it, since {step.path!r} {what} and has '
-                f'to stay so; a folder of that name, made by you, lifts this'
-            )
+        else:
+            self.frozen.setdefault(folder, {})[step.path] = step
 
     def _entries(self, folder: str) -> set[str]:
         """What stays as open as it was in a frozen folder."""
@@ -216,3 +220,10 @@ class _Planner:
         real = os.path.realpath(cwd)
         if self.level(real) is Access.NONE and not covers(_KERNEL, real):
             yield Mount(kind='folder', path=real)
+
+
+def _frozen_note(folder: str, steps: Collection[Step]) -> str:
+    names = ', '.join(posixpath.basename(step.path) for step in steps if step.kind == 'missing')
+    links = ', '.join(posixpath.basename(step.path) for step in steps if step.kind == 'link')
+    why = [f'it has no {names}'] * bool(names) + [f'{links} is a symbolic link'] * bool(links)
+    return f'{FROZEN} {folder} while {", and ".join(why)}; a folder of each name, made by you, lifts this'

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings
     from .reading import parse_settings, read_settings
     from .recording import SettingsAudit
-    from .trust import TrustedFile, TrustError, TrustStore
+    from .trust import TrustError, TrustStore
+    from .trusted_files import TrustedFile
     from .workspace import RUN_SHELL, Workspace, open_workspace
 
 __all__ = (
@@ -46,7 +47,8 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
             'model': ('DEFAULT_SANDBOX', 'PathSettings', 'SandboxSettings', 'Settings'),
             'reading': ('parse_settings', 'read_settings'),
             'recording': ('SettingsAudit',),
-            'trust': ('TrustError', 'TrustStore', 'TrustedFile'),
+            'trust': ('TrustError', 'TrustStore'),
+            'trusted_files': ('TrustedFile',),
             'workspace': ('RUN_SHELL', 'Workspace', 'open_workspace'),
         },
     )

@@ -6,17 +6,19 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tool_approval.errors import ApprovalConfigError
 
-from .model import Settings
-from .reading import Format, parse_text, read_settings
+from .documents import Format, parse_text
 
 if TYPE_CHECKING:
+    from tool_approval.config import LineOf
+
+    from .model import Settings
     from .trust import TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
@@ -46,6 +48,18 @@ class LoadedSettings:
     """The line of the value at a path of keys, such as `('shell', 'rules', 0)`, from 1; `None` if it is not known."""
 
 
+class Reader(Protocol):
+    """Makes settings of a document, as `read_settings` does."""
+
+    def __call__(self, document: Mapping[str, Any], *, source: str | None, line_of: LineOf) -> Settings:
+        """Check a document that was read already.
+
+        Raises:
+            ApprovalConfigError: As for `read_settings`.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
+
 def find_settings(directory: str | os.PathLike[str]) -> Path | None:
     """The file in a directory, and in none above it. It may be anything that has the name, a broken link too.
 
@@ -65,6 +79,7 @@ def load_settings(
     directory: str | os.PathLike[str] | None = None,
     trust: TrustStore | None = None,
     named: bool = False,
+    read: Reader | None = None,
 ) -> LoadedSettings:
     """Read the settings, once.
 
@@ -74,24 +89,30 @@ def load_settings(
         trust: What the user has trusted; by default the store in the user's state directory.
         named: Whether the user has named the file, as on a command line. Such a file is trusted, and may be a symbolic
             link; one that was merely found may not.
+        read: Makes settings of the document; `read_settings` if `None`.
 
     Raises:
         ApprovalConfigError: It cannot be read, is no settings file, or has a mistake; the error names key, file and
             line.
         MissingExtraError: It is YAML, and PyYAML is not installed.
     """
+    read = read or _read_settings()
     given = Path(directory if directory is not None else '')
     folder = Path(os.path.abspath(given))
     # As the user would write it: errors are shorter so.
     shown = given / path if path is not None else find_settings(given)
     if shown is None:
         return LoadedSettings(
-            settings=Settings(), source=None, directory=folder, digest=hashlib.sha256().hexdigest(), trusted=True
+            settings=read({}, source=None, line_of=lambda path: None),
+            source=None,
+            directory=folder,
+            digest=hashlib.sha256().hexdigest(),
+            trusted=True,
         )
     content = _read(shown, follows_links=named)
     document, line_of = parse_text(_text(content, shown), source=str(shown), format=_format(shown))
     loaded = LoadedSettings(
-        settings=read_settings(document, source=str(shown), line_of=line_of),
+        settings=read(document, source=str(shown), line_of=line_of),
         # Not made shorter as text: `link/../approvals.yaml` lies where the link leads.
         source=Path(os.path.realpath(shown.parent), shown.name),
         directory=folder,
@@ -103,6 +124,13 @@ def load_settings(
         return loaded
     why = _why_untrusted(loaded, trust)
     return replace(loaded, trusted=why is None, why_untrusted=why)
+
+
+def _read_settings() -> Reader:
+    # Here: who reads in another way does not wait for the import of pydantic.
+    from .reading import read_settings
+
+    return read_settings
 
 
 def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:

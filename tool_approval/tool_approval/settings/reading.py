@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from tool_approval.config import LineOf, parse_document, plain_rules, read_model
+from tool_approval.config import LineOf, plain_rules, read_model
 from tool_approval.errors import ApprovalConfigError
 
+from .documents import Format, parse_text
 from .model import Settings
-
-Format = Literal['yaml', 'toml']
-"""How a document is written; JSON is YAML."""
 
 _MAY_BE_EMPTY = ('sandbox', 'shell')
 
@@ -66,20 +64,6 @@ def parse_settings(text: str, *, source: str | None = None, format: Format = 'ya
     """
     document, line_of = parse_text(text, source=source, format=format)
     return read_settings(document, source=source, line_of=line_of)
-
-
-def parse_text(text: str, *, source: str | None, format: Format) -> tuple[dict[str, Any], LineOf]:
-    """The document of a text, and where its lines are.
-
-    Raises:
-        ApprovalConfigError: It is neither YAML nor TOML, as it should be.
-        MissingExtraError: As for `parse_settings`.
-    """
-    if format != 'toml':
-        return parse_document(text, source=source)
-    from .toml_lines import parse_toml
-
-    return parse_toml(text, source=source)
 
 
 def _in_both(plain: Mapping[str, Any]) -> str | None:

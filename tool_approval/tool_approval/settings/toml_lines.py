@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from tool_approval.config import LineOf
 from tool_approval.errors import ApprovalConfigError
 from tool_approval.places import Path, printable
+
+if TYPE_CHECKING:
+    from tool_approval.config import LineOf
 
 MAX_CHARS = 100_000
 """Chosen: as for YAML."""

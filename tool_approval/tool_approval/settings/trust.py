@@ -6,9 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING
 
 from tool_approval.errors import ApprovalError
 from tool_approval.storage.location import default_path
@@ -18,6 +16,11 @@ from tool_approval.storage.private_file import (
     open_private,
     replace_private,
 )
+
+from .plain_trust import plain_digests
+
+if TYPE_CHECKING:
+    from .trusted_files import TrustedFile
 
 MAX_BYTES = 4 * 1024 * 1024
 """Chosen: some 20,000 files. A larger one was not written by a person's choices."""
@@ -33,26 +36,6 @@ class TrustError(ApprovalError):
         self.path = path
         self.problem = problem
         super().__init__(f'trusted files in {path!r}: {problem}' if path else problem)
-
-
-class TrustedFile(BaseModel):
-    """One file that was trusted."""
-
-    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
-
-    path: str
-    """Absolute, without symbolic links."""
-    digest: Annotated[str, Field(pattern=r'^[0-9a-f]{64}$')]
-    """SHA-256 of its bytes, in hexadecimal."""
-    trusted_at: AwareDatetime
-    """When, in UTC."""
-
-
-class _Contents(BaseModel):
-    model_config = ConfigDict(extra='forbid', strict=True)
-
-    version: Literal[1]
-    files: list[TrustedFile]
 
 
 class TrustStore:
@@ -88,12 +71,12 @@ class TrustStore:
         """Why a file is not trusted, in words for a person; `None` if it is."""
         real = os.path.realpath(path)
         try:
-            known = [each for each in self._read(real) if each.path == real]
+            known = [trusted for path, trusted in self._digests(real) if path == real]
         except TrustError as error:
             return str(error)
         if not known:
             return 'nobody has said to trust it'
-        return None if any(each.digest == digest for each in known) else 'it has changed since it was trusted'
+        return None if digest in known else 'it has changed since it was trusted'
 
     def list_all(self) -> Sequence[TrustedFile]:
         """All that is trusted, in the order in which it was.
@@ -113,6 +96,10 @@ class TrustStore:
         Raises:
             TrustError: It cannot be kept. Nothing is changed.
         """
+        from pydantic import ValidationError
+
+        from .trusted_files import TrustedFile
+
         real = os.path.realpath(path)
         try:
             real.encode()
@@ -137,29 +124,49 @@ class TrustStore:
         self._change(lambda files: [each for each in files if each.path != real])
         return True
 
+    def _digests(self, file: str) -> Sequence[tuple[str, str]]:
+        text = self._text(file)
+        if text is None:
+            return []
+        plain = plain_digests(text)
+        return plain if plain is not None else [(each.path, each.digest) for each in self._parsed(text)]
+
     def _read(self, file: str | None = None) -> list[TrustedFile]:
+        text = self._text(file)
+        return [] if text is None else self._parsed(text)
+
+    def _text(self, file: str | None) -> bytes | None:
         self._check_place(file)
         try:
             descriptor = open_private(self.path, os.O_RDONLY)
         except FileNotFoundError:
-            return []
+            return None
         except OSError as error:
             raise TrustError(str(self.path), f'{error.strerror or error}; {_SO}') from None
         with os.fdopen(descriptor, 'rb') as opened:
             text = opened.read(MAX_BYTES + 1)
         if len(text) > MAX_BYTES:
             raise TrustError(str(self.path), f'larger than {MAX_BYTES} bytes; {_SO}')
+        return text
+
+    def _parsed(self, text: bytes) -> list[TrustedFile]:
+        from pydantic import ValidationError
+
+        from .trusted_files import TrustedFiles
+
         try:
-            return _Contents.model_validate_json(text).files
+            return TrustedFiles.model_validate_json(text).files
         except ValidationError:
             problem = f'it was not written by this program; {_SO}; look at it, or delete it to start anew'
             raise TrustError(str(self.path), problem) from None
 
     def _change(self, change: Callable[[list[TrustedFile]], list[TrustedFile]], file: str | None = None) -> None:
+        from .trusted_files import TrustedFiles
+
         try:
             make_private_folder(self.path.parent)
             with locked(self.path.with_name(f'{self.path.name}.lock')):
-                contents = _Contents(version=1, files=change(self._read(file)))
+                contents = TrustedFiles(version=1, files=change(self._read(file)))
                 replace_private(self.path, contents.model_dump_json(indent=1).encode())
         except OSError as error:
             raise TrustError(str(self.path), f'{error.strerror or error}; nothing was changed') from None

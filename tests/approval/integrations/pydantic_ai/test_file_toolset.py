@@ -11,10 +11,10 @@ from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
 from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
 from tool_approval.testing import RecordingUI
-from tool_approval.tools.file_sandbox import FileSandbox
+from tool_approval.tools.file_sandbox import FileSandbox, FileToolError
 
 from tests.loop.scripted import call, returns, scripted
-from tool_approval import ApprovalController, ApprovalDecision
+from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision
 
 from .test_handler import FAILED
 
@@ -251,3 +251,21 @@ def test_the_model_is_told_what_each_tool_takes(base):
     assert list(schemas['edit_file']['properties']) == ['path', 'old_text', 'new_text', 'replace_all']
     assert schemas['edit_file']['required'] == ['path', 'old_text', 'new_text']
     assert 'self' not in json.dumps(schemas)
+
+
+def test_changed_content_is_shown_and_a_changed_path_is_told_to_be_refused(base):
+    toolset = FileToolset(CONFIG, base)
+    present = toolset.presenters['write_file']
+    call = ApprovalContext(tool_name='write_file', args={'path': 'notes/a.txt', 'content': 'new\n'})
+    request = toolset.check_approval(call)
+
+    def presented(**args):
+        return present(request.model_copy(update={'args': {**request.args, **args}}))
+
+    assert '+other' in presented(content='other\n').content
+    for other in ('notes/b.txt', 'cache/b'):  # what is asked about, and what would run unasked
+        with pytest.raises(PermissionError, match='with another path it is refused'):
+            presented(path=other)
+    (base / 'notes/a.txt').write_text('changed meanwhile\n')
+    with pytest.raises(FileToolError, match='it has changed'):
+        presented()

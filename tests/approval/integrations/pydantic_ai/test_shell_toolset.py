@@ -11,7 +11,7 @@ from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_han
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.tools.shell import ShellTool
 
-from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision
+from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision, ApprovalRequest
 
 RULES = {'rules': [{'pattern': 'echo', 'approval': False}, {'pattern': 'rm', 'allowed': False}]}
 
@@ -195,3 +195,31 @@ def test_the_tool_is_described_for_a_model(tmp_path):
     assert tool.name == 'run_shell'
     assert tool.parameters_json_schema['required'] == ['command']
     assert 'bash' in tool.description
+
+
+def test_why_a_command_failed_is_added_where_it_says_so(tmp_path):
+    reasons = {'No such file': 'Nothing is kept here.'}
+    toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path), reasons=reasons)
+
+    def result(command):
+        return asyncio.run(toolset.run_shell(command))
+
+    assert result('cat gone').endswith('[exit status 1]\n[Nothing is kept here.]')
+    assert result('cat gone; true').endswith('No such file or directory')
+    assert result('echo "No such file"; false').endswith('[exit status 1]')
+
+
+def test_a_changed_command_is_shown_as_the_first_one_was(tmp_path):
+    toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path))
+    present = toolset.presenters['run_shell']
+
+    def presented(command):
+        return present(ApprovalRequest(tool_name='run_shell', args={'command': command}))
+
+    for command in ('touch made', 'echo hello'):  # what is asked about, and what would run unasked
+        assert presented(command).type == 'command'
+        assert presented(command).content == command
+        assert presented(command).metadata['cwd'] == str(tmp_path)
+    with pytest.raises(PermissionError, match='This command is blocked'):
+        presented('rm made')
+    assert not (tmp_path / 'made').exists()

@@ -29,6 +29,42 @@ def test_other_paths_are_taken_as_they_are(path):
 
 
 @pytest.mark.parametrize(
+    'name',
+    [
+        *(
+            '♻\ufe0f',
+            '➕\ufe0f',
+            '1\ufe0f\u20e3',
+            '#\ufe0f\u20e3',
+            'ℹ\ufe0f',
+            '‼\ufe0f',
+            '⁉\ufe0f',
+            '〰\ufe0f',
+            '↔\ufe0f',
+        ),
+        *('👩\u200d💻', '❤\ufe0f\u200d🔥', '👩🏽\u200d💻', '🏳\ufe0f\u200d🌈', '🇩🇪'),
+        *('\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645', '\u0915\u094d\u200d\u0937', '\u0915\u094d\u200c\u0937'),
+    ],
+)
+def test_emoji_and_words_that_need_an_invisible_character_are_names(name):
+    check_text(f'a/{name}.txt')
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        *('a\u200cb', 'a\u200db', 'a\ufe0f', '1\ufe0f', 'é\ufe0f', '\ufe0f1\u20e3', '+\ufe0f'),
+        *('👩\u200d', '\u200d👩', '👩\u200d\u200d💻', '👩\u200da', 'a\u200d👩', '❤\ufe0f\ufe0f', '❤\ufe0e\ufe0f'),
+        *('\u06cc\u200c', '\u200c\u06cc', '\u06cc\u200c\u200c\u062e', '\u06cc\u200c1', '\u062f\u200c\u062e'),
+        *('\u06cc\u200d\u062e', '\u0915\u200c\u0937', '\u0915\u094d\u200d', '\u0915\u094d\u200d\u0a15'),
+    ],
+)
+def test_an_invisible_character_anywhere_else_is_refused(name):
+    with pytest.raises(PermissionError, match='invisible'):
+        check_text(name)
+
+
+@pytest.mark.parametrize(
     'name', ['.git', '.GIT', '.Git', '.ｇｉｔ', '.g\u200cit', '.git.', '.git ', 'GIT~1', 'APPROVALS.YAML']
 )
 def test_names_that_a_lenient_file_system_takes_for_a_control_file_are_one(name):

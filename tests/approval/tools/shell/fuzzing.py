@@ -80,11 +80,26 @@ class Fuzzer:
         made = parts[0]
         for part in parts[1:]:
             made += self.random.choice([' | ', ' | ', ' && ', '; ']) + part
+        if self.random.random() < 0.15:
+            made = self.assigned(made)
         value = self.random.choice(fuzzing_tools.VALUES)
         return self.random.choice(
             [
                 made, made, made, f'x={value}; {made}', f'x={value}; {made}', f'x={value}; {made}', f'for x in {value} a; do {made}; done',
                 f'bash -c {quoted(made)} _ {value}', f'set -- {value}; {made}', f'x={value} {made}', f'while read -r x; do {made}; done <<< {value}',
+            ]
+        )  # fmt: skip
+
+    def assigned(self, command):
+        """The same with a variable in front that may change what runs: for it, for all that follows, or on its own."""
+        one = self.random.choice(fuzzing_tools.ASSIGNMENTS)
+        return self.random.choice(
+            [
+                f'{one} {command}', f'{one} {command}', f'{one} {command}', f'{one}; {command}', f'{one}; {command}', f'{one}\n{command}',
+                f'env {one} {command}', f'export {one}; {command}', f'export {one.partition("=")[0]}; {one}; {command}', f'declare -x {one}; {command}',
+                f'({one}; {command})', f'{one} bash -c {quoted(command)}', f'{one} sh -c {quoted(command)}', f'{command}; {one}', one,
+                f'env {one} bash -c {quoted(command)}', f'LC_ALL=C {one} {command}', f'for x in a; do {one} {command}; done',
+                f'env {quoted("BASH_FUNC_ls%%=() { trip; }")} bash -c ls', f'read -r {one.partition("=")[0]} <<< ../../traps; {command}',
             ]
         )  # fmt: skip
 
@@ -160,6 +175,7 @@ class Fuzzer:
                 ),
                 lambda: self.heredoc(depth),
                 lambda: f'{choose(["a=", "LC_ALL=", "a+="])}{self.word(depth)} {choose(["", one()])}',
+                lambda: self.assigned(one()),
                 lambda: (
                     f'{choose(["[ ", "[[ "])}{self.word(depth)} {choose(["=", "=~", "-eq", "<"])} {self.word(1)}{choose([" ]", " ]]"])}'
                 ),
@@ -182,6 +198,12 @@ class Fuzzer:
                     f'{choose(["builtin eval", "eval", "command eval", "exec", "exec -a ls", "trap"])} {quoted(one())}{choose(["", " EXIT"])}'
                 ),
                 lambda: f'env -S {quoted(one())}',
+                lambda: (
+                    f'{choose(["while", "until"])} {choose(["", "IFS= ", "IFS=a "])}read -r {choose(["x", "a", "i"])}; do {one()}; done < f'
+                ),
+                lambda: (
+                    f'{one()} {choose(["&&", ";"])} cd {choose([".", "/", "..", self.word(1)])} {choose(["&&", ";"])} {two()}'
+                ),
                 lambda: (
                     f'{choose(["bash -c", "sh -c", "bash -ec", "bash -c --", "timeout 1 sh -c"])} {quoted(one())} {choose(["", "_ " + self.word(1)])}'
                 ),
@@ -235,6 +257,8 @@ class Fuzzer:
                 '$x', '"$x"', 'a$x', '"$@"', '$*', '${x@P}', '${!x}', f'${{x:={hidden}}}', f'${{x/a/{hidden}}}', f'${{x:{hidden}}}', '${x[0]}', f'${{a[{hidden}]}}',
                 '{1..3}', '{a,-o}', '{,a}', '~+', '~root', f'$"a{hidden}"', f"$'\\x24({inner})'", f'$"{inner}"', '<(echo)', '>(cat)', '[a-z]', '@(a|f)', '!(f)',
                 '$((x))', '$((1+1))', '${x^^}', '${x@A}', '$_', '$-', '$0', '--', '-e', '-o', '=', 'a=b', 'é', '\\\n', f'"${{x:-`{inner}`}}"', f'{{{inner},a}}',
+                '${x:-a}', '"${x:-a}"', '${x:+-o}', '${x##*/}', '${x%.*}', '${x//a/b}', '${x:0:3}', '${x: -1}', '${a[0]}', '${a[@]}', '"${a[@]}"', '${#a[@]}',
+                f'${{x:+{hidden}}}', f'${{x//a/{hidden}}}', f'${{x%{hidden}}}', '${x:a[0]}', '${a[x]}', '${x:?a}', '${x:=a}', '${x/#a/b}', '${x:-a b}', '${x^^}',
             ]
         )  # fmt: skip
 
@@ -254,6 +278,13 @@ class Oracle:
         trip = self._programs / TRIP
         trip.write_text('#!/bin/sh\n: > "$PLACE/tripped"\n')
         trip.chmod(0o755)
+        # The names of every day, for commands that change where programs are looked for.
+        self._traps = folder / 'traps'
+        self._traps.mkdir()
+        for name in {reader.split()[0] for reader in fuzzing_tools.READERS}:
+            shutil.copy(trip, self._traps / name)
+        (self._traps / 'start').write_text(f'{TRIP}\n')
+        (self._traps / 'rules').write_text(f'$(shell {TRIP})\n')
         self._repository = folder / 'repository'
         for command in (
             ['init', '--quiet', '--initial-branch=main', '.'],
@@ -281,7 +312,7 @@ class Oracle:
         path = f'{self._programs}:/usr/bin:/bin'
         subprocess.run(
             ['bwrap', '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp', '--bind', work,
-             work, '--ro-bind', self._programs, self._programs, '--ro-bind', self._repository, self._repository, '--unshare-all', '--die-with-parent', '--new-session', '--clearenv', '--setenv', 'PATH', path,
+             work, '--ro-bind', self._programs, self._programs, '--ro-bind', self._traps, self._traps, '--ro-bind', self._repository, self._repository, '--unshare-all', '--die-with-parent', '--new-session', '--clearenv', '--setenv', 'PATH', path,
              '--setenv', 'HOME', '/nowhere', '--setenv', 'GIT_DIR', self._repository / '.git', '--setenv', 'PAGER', 'cat',  '/bin/bash', '--noprofile', '--norc', '-c', driver],
             check=True, timeout=len(commands) * 4 + 30, stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip

@@ -60,6 +60,8 @@ from .parts import OPEN, blocked, decision, unasked
         ('test -v "$a"', []),
         ('[[ $a -gt 3 ]]', []),
         ('set -x', []),
+        ("env 'BASH_FUNC_ls%%=() { touch x; }' bash -c ls", ['ls']),
+        ("env 'a.b=() { touch x; }' ls", ['ls']),
     ],
 )  # fmt: skip
 def test_it_is_asked_about(command, approved):
@@ -74,6 +76,7 @@ def test_it_is_asked_about(command, approved):
         ('/usr/lib/git-core/git-push origin main', 'git push', 'block'),
         ('git-push origin', 'git push', 'block'),
         ("sqlite3 :memory: <<< '.shell rm x'", 'rm', 'ask'),
+        ("env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls", 'rm', 'ask'),
     ],
 )
 def test_what_is_blocked_is_found(command, pattern, expected):

@@ -53,13 +53,22 @@ def fuzz(seed, oracle, is_over, *, batch=BATCH):
 def test_the_oracle_sees_the_tripwire(tmp_path):
     oracle = Oracle(tmp_path)
 
-    reading = dict.fromkeys(
-        [TRIP, 'echo a', f'echo $({TRIP})', 'echo b > b', f"echo '$({TRIP})'", 'git t', 'git log --output=x'], False
-    )
+    touching = [
+        TRIP,
+        f'echo $({TRIP})',
+        'echo b > b',
+        'git t',
+        'git log --output=x',
+        'PATH=../../traps ls',
+        'BASH_ENV=../../traps/start bash -c ls',
+        'MAKEFILES=../../traps/rules make',
+        'GIT_TRACE=$PWD/x git status',
+    ]
+    harmless = ['echo a', f"echo '$({TRIP})'", 'LC_ALL=C ls']
 
-    touched = oracle.touched({**reading, 'echo c > c': True})
+    touched = oracle.touched({**dict.fromkeys([*harmless, *touching], False), 'echo c > c': True})
 
-    assert touched == [TRIP, f'echo $({TRIP})', 'echo b > b', 'git t', 'git log --output=x']
+    assert touched == touching
 
 
 def test_what_was_found_once_stays_asked_about(tmp_path):

@@ -47,23 +47,31 @@ def test_a_rule_is_skipped_where_a_path_may_lie_outside(tmp_path, command):
         ('cat out/::/../../secret', 'ask'),
         ('command cd /etc; cat out/passwd', 'ask'),
         ('wc -l --files0-from=out/list', 'ask'),
+        ('wc -l --files=out/list', 'ask'),
+        ('wc --fi out/list', 'ask'),
         ('tar -Tout/list -tf out/a', 'ask'),
+        ('tar -tTf out/list out/a', 'ask'),
+        ('sha256sum -c out/list', 'ask'),
+        ('sha256sum --che=out/list', 'ask'),
+        ('sha256sum out/x', 'allow'),
+        ('sha256sum --tag out/x', 'allow'),
         ('grep -fab out/x', 'ask'),
         ('grep -rf/etc/passwd out/x', 'ask'),
         ('grep -nf../secret out/x', 'ask'),
         ('grep --x=out/a:/etc out/x', 'ask'),
-        ('grep -rn x out', 'ask'),
+        ('grep -rn x out', 'allow'),
+        ('grep -rnD x out', 'ask'),
         ('grep -C5x out/x', 'ask'),
         ('grep -rne out/x out', 'allow'),
         ('wc -l out/x', 'allow'),
         ('cat out/x', 'allow'),
         ('grep -fout/x out/y', 'ask'),
-        ('grep --include=out/a:b out/x', 'allow'),
+        ('grep --include=out/a:b foo out/x', 'allow'),
     ],
 )
 def test_files_named_by_options_and_by_files_count_too(tmp_path, command, expected):
     (tmp_path / 'out').mkdir()
-    rules = [{**RULE, 'pattern': name} for name in ('cat', 'wc', 'tar', 'grep')]
+    rules = [{**RULE, 'pattern': name} for name in ('cat', 'wc', 'tar', 'grep', 'sha256sum')]
     tool = ShellTool({'rules': rules}, cwd=tmp_path, roots={'out': str(tmp_path / 'out')})
 
     assert tool.explain(command).decision == expected

@@ -7,11 +7,12 @@ import pty
 import struct
 import termios
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
 import pyte
+from tool_approval.protocols import Presenter
 from tool_approval.ui.terminal.terminal_ui import TerminalUI
 
 from tool_approval import ApprovalDecision, ApprovalMemory, ApprovalRequest
@@ -102,11 +103,11 @@ class Person:
 
 def ask(
     *requests: ApprovalRequest, steps: Sequence[Step], memory: ApprovalMemory | None = None, columns: int = 80,
-    lines: int = 40, **environment: str,
+    lines: int = 40, presenters: Mapping[str, Presenter] | None = None, **environment: str,
 ) -> tuple[list[ApprovalDecision], Person]:  # fmt: skip
     """What `TerminalUI` decides with such a person."""
     with Person(steps, columns=columns, lines=lines) as person:
-        ui = make_ui(person, memory=memory, **environment)
+        ui = make_ui(person, memory=memory, presenters=presenters, **environment)
 
         async def main() -> Any:
             # Not `wait_for`, whose second task would keep a `KeyboardInterrupt` until it is collected, and log it then.
@@ -123,7 +124,18 @@ def ask(
     return decisions, person
 
 
-def make_ui(person: Person, *, memory: ApprovalMemory | None = None, **environment: str) -> TerminalUI:
+def make_ui(
+    person: Person,
+    *,
+    memory: ApprovalMemory | None = None,
+    presenters: Mapping[str, Presenter] | None = None,
+    **environment: str,
+) -> TerminalUI:
     return TerminalUI(
-        memory=memory, person='ada', device=person.device, environment={'TERM': 'xterm', **environment}, quiet_s=0
+        memory=memory,
+        presenters=presenters,
+        person='ada',
+        device=person.device,
+        environment={'TERM': 'xterm', **environment},
+        quiet_s=0,
     )

@@ -109,3 +109,20 @@ def test_what_is_not_shown_whole_cannot_be_approved_together() -> None:
     assert group_keys(requests) == ['o', 'N', 'q', '?']
     assert [decision.approved for decision in decisions] == [True, True, False]
     assert b'decide one by one' in person.sent
+
+
+def test_a_group_is_not_drawn_where_rows_would_lose_their_frame() -> None:
+    drawn = render_group(FILES, width=23, height=24, color=False, ascii_only=False)
+
+    assert drawn.startswith('Too narrow to ask.')
+    assert 'pprove' not in drawn
+
+
+def test_a_key_of_the_list_answers_nothing_where_all_were_chosen_and_it_says_why() -> None:
+    again = 'Approve all 3? Press A once more'
+
+    decisions, person = ask(*FILES, steps=[(ALL, 'A'), (again, 'o'), (again, '\x1b'), (ALL, 'x'), (ALL, 'N')])
+
+    assert not any(decision.approved for decision in decisions)
+    assert b'That key answers nothing here. Press what the question names; Esc goes back.' in person.sent
+    assert b'That key answers nothing. Press one of the keys above.' in person.sent

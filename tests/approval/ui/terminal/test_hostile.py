@@ -9,7 +9,7 @@ from tests.corpus.terminal import CASES as PUBLISHED
 from tests.corpus.terminal import SGR, faults, pyte_width, requests_of, same_looks
 from tests.corpus.terminal_own import CASES
 
-WIDTHS = range(40, 201, 20)
+WIDTHS = (24, 30, *range(40, 201, 20))
 
 
 def found_on(case, *, width: int, color: bool) -> list[str]:

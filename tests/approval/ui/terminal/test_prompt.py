@@ -377,3 +377,51 @@ def test_a_pager_follows_the_size_of_the_terminal() -> None:
     decisions, _ = ask(LONG, steps=[(Q, 'v'), ('lines 1-23', enlarge), ('lines 1-29', 'q'), (Q, 'n')], lines=24)
 
     assert decisions[0].approved is False
+
+
+NARROW = 'and stops the run.'
+
+
+@pytest.mark.parametrize('key', ['y', 's', 'e', 'v', '?'])
+def test_no_key_approves_in_a_window_that_is_too_narrow(key: str) -> None:
+    decisions, person = ask(REQUEST, steps=[(NARROW, key), (NARROW, 'n')], columns=23)
+
+    assert decisions[0].approved is False
+    assert 'Too narrow to approve' in person.sent.decode()
+    assert 'delete' not in person.sent.decode().partition('ada denied')[0]
+
+
+def test_a_window_that_is_made_wider_asks() -> None:
+    decisions, _ = ask(REQUEST, steps=[(NARROW, lambda person: person.resize(80, 40)), (Q, 'y')], columns=23)
+
+    assert decisions[0].approved is True
+
+
+def test_a_key_that_was_pressed_right_after_the_window_was_made_narrower_approves_nothing() -> None:
+    def shrink_and_press(person: Person) -> None:
+        person.resize(30, 40)
+        os.write(person.master, b'y')
+
+    decisions, _ = ask(REQUEST, steps=[(Q, shrink_and_press), (Q, 'n')])
+
+    assert decisions[0].approved is False
+
+
+def test_a_group_is_not_approved_in_a_window_that_is_too_narrow() -> None:
+    steps = [(NARROW, 'A'), (NARROW, 'o'), (NARROW, 'N')]
+
+    decisions, _ = ask(REQUEST, REQUEST, steps=steps, columns=23)
+
+    assert [each.approved for each in decisions] == [False, False]
+
+
+def test_options_with_one_label_are_told_apart_where_one_is_chosen() -> None:
+    options = [
+        RememberOption(kind=kind, label='notes/', payload={'path': path}) for kind, path in (('a', 'n'), ('b', '/'))
+    ]
+    request = REQUEST.model_copy(update={'remember_options': tuple(options)})
+
+    decisions, person = ask(request, steps=[(Q, 's'), ('Press 1 to 3', '3')])
+
+    assert decisions[0].remember_option == 'b'
+    assert "3  notes/ (b: path: '/')" in person.sent.decode()

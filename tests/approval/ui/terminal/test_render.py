@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.request import LineageEntry, RememberOption
 from tool_approval.ui.terminal import KEYS, offered_keys, remember_choices, render_request, render_whole
+from tool_approval.ui.terminal.layout import NARROWEST
 
 from tests.corpus.terminal import CASES, FORBIDDEN, SGR, check, same_looks, screen_rows, unquoted
 from tool_approval import ApprovalPresentation, ApprovalRequest
@@ -73,7 +74,7 @@ EXAMPLES = pytest.mark.parametrize('examples', [40, pytest.param(2000, marks=pyt
 @EXAMPLES
 def test_nothing_in_a_request_draws_anything_but_itself(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
-    @given(request=REQUESTS, width=st.integers(40, 200), height=st.integers(1, 60), ascii_only=st.booleans())
+    @given(request=REQUESTS, width=st.integers(NARROWEST, 200), height=st.integers(1, 60), ascii_only=st.booleans())
     def check_one(request, width, height, ascii_only) -> None:
         options = {'width': width, 'height': height, 'ascii_only': ascii_only}
 
@@ -257,3 +258,39 @@ def test_signs_of_a_diff_stay_where_its_lines_are_broken() -> None:
     written = render_request(request, width=40, color=False)
 
     assert f'│ 1 - {"x" * 34}\n│   -↪{"x" * 16}\n│ 1 + {"y" * 34}\n│   +↪{"y" * 16}\n' in written
+
+
+@pytest.mark.parametrize('width', range(NARROWEST, 41))
+@pytest.mark.parametrize(
+    'text',
+    ['\x1b\U0010ffff' * 20, 'Approve ls? y' * 9, '日本語' * 20, 'a\u0301' * 40],
+    ids=['escapes', 'question', 'wide', 'marks'],
+)
+def test_every_row_is_framed_on_a_narrow_terminal(text: str, width: int) -> None:
+    request = command(f'{text}\n{text}', metadata={'position': 999_999, 'batch_size': 999_999}, reason=text)
+
+    rows = screen_rows(render_request(request, width=width, color=False), width=width)
+
+    [end] = [index for index, row in enumerate(rows) if row.startswith('╰')]
+    assert rows[0].startswith('╭')
+    assert all(row.startswith('│') for row in rows[1:end])
+    assert rows[end + 1 :][-1] == 'Approve run_shell?'
+
+
+def test_line_numbers_give_way_to_the_text_where_both_do_not_fit() -> None:
+    diff = '@@ -999999999,2 +999999999,2 @@\n-a\n-b\n+\U0010ffff\n+d\n'
+    request = ApprovalRequest(tool_name='edit', presentation=ApprovalPresentation(type='diff', content=diff))
+
+    assert '│ 1000000000 - b\n' in render_request(request, width=25, color=False)
+    assert '│ - b\n' in render_request(request, width=24, color=False)
+
+
+@pytest.mark.parametrize('width', [0, 1, 10, NARROWEST - 1])
+def test_nothing_is_drawn_where_rows_would_lose_their_frame(width: int) -> None:
+    request = command('rm -rf ~/work\nApprove ls? ')
+
+    for written in (render_request(request, width=width), render_whole(request, width=width)):
+        assert 'Too narrow to ask.' in written
+        assert 'rm' not in written
+        assert 'Approve' not in written
+        assert max(map(len, written.split('\n'))) < 21

@@ -32,8 +32,8 @@ def open_scene(make_controller: MakeController) -> Generator[Scene]:
     """Start two web servers: one in the way, and one to be left alone."""
     port = free_port(WISHED_PORT)
     with server(port) as target, server(free_port()) as decoy:
-        shell = ShellTool(cwd='/')
-        controller = make_controller({})
+        commands = ShellToolset(ShellTool(cwd='/'))
+        controller = make_controller(commands.presenters)
 
         def plan(results: list[ToolReturnPart]) -> Step:
             if not results:
@@ -62,7 +62,7 @@ def open_scene(make_controller: MakeController) -> Generator[Scene]:
                 instructions='You free TCP ports on this machine. First find out which process listens on the port, '
                 'then stop just that process with `kill`, then say in one sentence what happened. If a step is '
                 f'refused, do not try it again: say so and end. To look, use: {look_up(port)}',
-                toolsets=[ApprovalToolset(ShellToolset(shell), controller)],
+                toolsets=[ApprovalToolset(commands, controller)],
             ),
             controller=controller,
             script=scripted(plan),

@@ -12,6 +12,7 @@ from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
 from tool_approval.canonical import as_json
 from tool_approval.errors import NotCanonicalError
+from tool_approval.presentation import ApprovalPresentation
 from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, FileTools, SandboxConfig
@@ -19,6 +20,11 @@ from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, FileToo
 from .binding import CHANGED, find_binding
 from .requests import REQUEST_KEY
 from .results import refuse
+
+_OTHER_PATH = (
+    'an approval is bound to the paths that were shown, so with another path it is refused. Deny it with a note that names '
+    'the path instead.'
+)
 
 
 class FileToolset(FunctionToolset[Any]):
@@ -68,7 +74,24 @@ class FileToolset(FunctionToolset[Any]):
     @property
     def presenters(self) -> dict[str, Presenter]:
         """For `ApprovalController(presenters=...)`: what is shown of each tool's calls."""
-        return self.files.presenters
+        return dict.fromkeys(self.files.presenters, self._present)
+
+    def _present(self, request: ApprovalRequest) -> ApprovalPresentation:
+        """See `FileTools.present`.
+
+        Raises:
+            FileToolError: The files are no longer what the request is bound to.
+            PermissionError: The rules forbid the call, or a person has changed its paths.
+        """
+        try:
+            return self.files.present(request)
+        except FileToolError:
+            now = self.files.check_approval(ApprovalContext(tool_name=request.tool_name, args=request.args))
+            self.files.forget()
+            files: Mapping[str, Any] = {} if now is None else now.bound_to['files']
+            if files.keys() != request.bound_to.get('files', {}).keys():
+                raise PermissionError(_OTHER_PATH) from None
+            raise
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """See `FileTools.check_approval`; an `ApprovalToolset` around it calls this."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -9,6 +10,8 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
+from tool_approval.presentation import ApprovalPresentation
+from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.shell import ShellTool
 
@@ -24,15 +27,18 @@ class ShellToolset(FunctionToolset[Any]):
     approved: the rules of the shell hold, those of a policy are not asked.
     """
 
-    def __init__(self, shell: ShellTool, *, id: str | None = None) -> None:
+    def __init__(self, shell: ShellTool, *, id: str | None = None, reasons: Mapping[str, str] | None = None) -> None:
         """Offer a shell tool.
 
         Args:
             shell: The rules, and how commands run.
             id: The toolset's id, for durable agents.
+            reasons: Sentences to add to the result of a command that failed, by a text that it has then: what
+                `Read-only file system` means here.
         """
         super().__init__(id=id)
         self.shell = shell
+        self._reasons = dict(reasons or {})
         self.add_function(self.run_shell, name='run_shell', takes_ctx=False)
 
     async def run_shell(self, command: str) -> str:
@@ -44,7 +50,28 @@ class ShellToolset(FunctionToolset[Any]):
         Args:
             command: The command line.
         """
-        return await self.shell(command)
+        result = await self.shell.run(command)
+        told = result.for_model()
+        added = [f'[{why}]' for text, why in self._reasons.items() if result.exit_status and text in result.stderr]
+        return '\n'.join([told, *added])
+
+    @property
+    def presenters(self) -> dict[str, Presenter]:
+        """For a UI that lets a person change a command: what is shown of the changed one. The first question has it."""
+        return {'run_shell': self._present}
+
+    def _present(self, request: ApprovalRequest) -> ApprovalPresentation:
+        """The command, and where it runs.
+
+        Raises:
+            PermissionError: It is blocked, or no text.
+        """
+        asked = self.shell.check_approval(ApprovalContext(tool_name=request.tool_name, args=request.args))
+        if asked is not None and asked.presentation is not None:
+            return asked.presentation
+        # It would run unasked, so the tool has nothing to say of it.
+        command = request.args['command']
+        return ApprovalPresentation(type='command', content=command, language='bash', metadata={'cwd': self.shell.cwd})
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """What `ShellTool.check_approval` says; an `ApprovalToolset` around it calls this.

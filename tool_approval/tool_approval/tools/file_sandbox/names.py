@@ -15,7 +15,7 @@ unassigned and private ones, half characters, separators of lines and paragraphs
 systems write them into names."""
 
 _SHAPELESS = re.compile(
-    '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufffc\U00016fe4\U0001d159\U000e0100-\U000e01ef]'
+    '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc\U00016fe4\U0001d159\U000e0100-\U000e01ef]'
 )
 """Joiners, fillers, the empty Braille pattern and variation selectors, which are in other categories."""
 
@@ -37,15 +37,18 @@ def check_text(path: str) -> None:
     if len(path) > MAX_PATH_BYTES or len(path.encode(errors='replace')) > MAX_PATH_BYTES:
         raise PermissionError(f'The path is longer than {MAX_PATH_BYTES} bytes.')
     # Attack: a name that forges a second line in a prompt or log, or reads backwards (test_names.py).
-    before = f' {path}'
-    hidden = next((char for char, last in zip(path, before, strict=False) if _is_hidden(char, last)), None)
+    hidden = next(filter(_is_hidden, path if path.isascii() else _without_joiners(path)), None)
     if hidden is not None:
         raise PermissionError(f'The path contains the invisible character U+{ord(hidden):04X}.')
 
 
-def _is_hidden(character: str, last: str) -> bool:
-    if '\ufe00' <= character <= '\ufe0f':
-        return unicodedata.category(last) != 'So'  # after an emoji it chooses how that is drawn
+def _without_joiners(path: str) -> str:
+    from tool_approval.display.sequences import without_ordinary  # few names need it, and starting is to be quick
+
+    return without_ordinary(path)
+
+
+def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN or _SHAPELESS.match(character) is not None
 
 

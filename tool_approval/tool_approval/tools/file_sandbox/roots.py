@@ -6,12 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tool_approval.errors import ApprovalConfigError
 
-from .config import PathConfig
 from .names import components, fold, starts_with
 from .walk import Place
+
+if TYPE_CHECKING:
+    from .config import PathConfig
 
 OUTSIDE = 'It lies outside of every directory that these tools may use.'
 

@@ -7,15 +7,17 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from tool_approval.places import printable
 
-from .config import SandboxConfig
 from .names import check_text, components, fold, starts_with
 from .roots import OUTSIDE, Roots
 from .rules import USES, Operation, Target, Use, check, check_suffixes_below, follows_last
 from .walk import Place, WalkError, is_possible, walk
+
+if TYPE_CHECKING:
+    from .config import SandboxConfig
 
 Outcome = Literal['allow', 'ask', 'block']
 
@@ -77,7 +79,7 @@ class FileSandbox:
         """
         if not is_possible():
             raise NotImplementedError('the file sandbox needs directory descriptors, which this system lacks')
-        self.config = config if isinstance(config, SandboxConfig) else SandboxConfig.model_validate(config)
+        self.config = _checked(config) if isinstance(config, Mapping) else config
         base = Path(os.path.abspath(base or '.'))
         self.roots = Roots(self.config.paths, base)
         self.max_bytes = max_bytes
@@ -191,6 +193,13 @@ class FileSandbox:
             is_on_the_way = target.use != 'make' and starts_with(protected, names)
             if is_on_the_way or starts_with(names, protected):
                 raise PermissionError(f'{target.shown} is protected: no tool changes it.')
+
+
+def _checked(config: Mapping[str, Any]) -> SandboxConfig:
+    # Here: who brings a configuration does not wait for the import of pydantic.
+    from .config import SandboxConfig
+
+    return SandboxConfig.model_validate(config)
 
 
 def _check_pair(source: Target, dest: Target) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from tool_approval.errors import ApprovalConfigError
 
-from .config import ShellConfig
 from .grammar import parse
 from .paths import Root, Roots
 from .reading import Reader
 from .rules import CompiledRule, RuleBook
+
+if TYPE_CHECKING:
+    from .config import ShellConfig
 
 
 def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, Root] | None = None) -> None:

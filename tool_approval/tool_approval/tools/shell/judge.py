@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from .checks import operands
-from .config import ShellConfig
+from .data_arguments import takes_data
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part
 from .grammar import parse
-from .options import find_hit, is_inert
+from .here import reads_here
+from .moving import moves, runs_anywhere
+from .options import find_hit
 from .paths import Root, Roots
 from .programs import guarded_name, program_name
 from .reading import Reader
@@ -26,19 +28,23 @@ from .runners import runner_words
 from .words import Command, Word, fixed
 from .wrappers import SHELLS, Inside, unwrap
 
+if TYPE_CHECKING:
+    from .config import ShellConfig
+
 _MAX_SCRIPTS: Final = 8
 """Chosen: how deep `sh -c 'sh -c ...'` is followed."""
 _LOOKED_AT: Final = 1_000
 """Chosen: so many characters of what is not parsed are looked at for a blocked program."""
 _SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
-_MOVES: Final = frozenset({'cd', 'pushd', 'popd'})
 _NEUTRAL: Final = frozenset(
-    {':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command'}
-)
+    {
+        ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
+        'read',
+    }
+)  # fmt: skip
 """What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
 
 
-_MOVING: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
 _FED: Final = frozenset(
     {
         'sqlite', 'psql', 'mysql', 'mariadb', 'duckdb', 'gdb', 'lldb', 'sftp', 'gnuplot', 'octave', 'maxima', 'irb',
@@ -99,17 +105,19 @@ class Judge:
             remember=remembered_words(commands, state.parts),
         )
 
-    def _line(self, text: str, state: _State) -> list[Command]:
+    def _line(self, text: str, state: _State, runner: Command | None = None) -> list[Command]:
         parsed = parse(text, clock=self._clock)
-        reader = Reader(parsed)
+        reader = Reader(parsed, runner)
         if parsed.root is None:
             self._look_for_blocked(text, state)
         for problem in reader.problems:
             state.parts.append(_asks(text, 'syntax', f'not understood: {problem}'))
-        if len(reader.commands) > 1 and any(_moves(command.words) for command in reader.commands):
-            state.moved = True
-        for command in reader.commands:
+        is_moving = [moves(command.words, self._cwd) for command in reader.commands]
+        # What stands before a `cd` runs before it, unless a loop comes back to it.
+        state.moved = state.moved or (reader.has_loop and any(is_moving))
+        for command, moves_on in zip(reader.commands, is_moving, strict=True):
             self._command(command, state)
+            state.moved = state.moved or (moves_on and len(reader.commands) > 1)
         return reader.commands
 
     def _look_for_blocked(self, text: str, state: _State) -> None:
@@ -121,11 +129,13 @@ class Judge:
     def _command(self, command: Command, state: _State) -> None:
         for redirect in command.redirects:
             self._redirect(redirect.target, is_write=redirect.is_write, state=state)
-        for name in command.assignments:
-            self._assignment(name, is_exported=bool(command.words), state=state)
-        if not command.words:
-            return
         words = command.words
+        for name in command.assignments:
+            # `IFS=` in front of `read` is for this builtin alone, which runs nothing.
+            if name != 'IFS' or not words or not words[0].is_fixed or words[0].value != 'read':
+                self._assignment(name, is_exported=bool(words), state=state)
+        if not words:
+            return
         first = words[0].value
         if not words[0].is_fixed or not first or first.startswith('-') or not first.isascii():
             state.parts.append(_asks(command.raw, 'command', 'which program it runs is not known before it runs'))
@@ -199,16 +209,20 @@ class Judge:
                 state.parts.append(_asks(script, 'syntax', 'not understood: scripts within scripts'))
                 continue
             state.depth += 1
-            self._line(script, state)
+            self._line(script, state, command)
             state.depth -= 1
 
     def _by_rules(self, command: Command, state: _State) -> CompiledRule | None:
         """The rule that decides, after what might be meant was written down."""
         moved = state.moved
+        # Attack: with the directory in the place of all paths, `ls /etc` would be free (test_sandbox_paths.py).
+        named = [command]
+        if reads_here(command, self._cwd):
+            named.append(replace(command, words=(*command.words, fixed('.'))))
 
         def is_in_roots(rule: CompiledRule) -> bool:
-            names = rule.rule.sandbox_paths
-            return not moved and self._roots.hold(command, names, after=len(rule.words))
+            names, after = rule.rule.sandbox_paths, len(rule.words)
+            return not moved and any(self._roots.hold(each, names, after=after) for each in named)
 
         found = self._book.find(command.words, is_in_roots)
         if found.possible is not None:
@@ -231,8 +245,8 @@ class Judge:
             lifted = self._lifted(command, decided, state)
             part = _asks(command.raw, 'command', lifted) if lifted is not None else part
         state.parts.append(part)
-        if not is_inert(command.words[0].value) and part.decision != 'block':
-            self._guard_within(command, state)
+        if part.decision != 'block':
+            self._guard_within(command, state, is_known=True)
 
     def _default(self, command: Command) -> Part:
         default = self._config.default
@@ -262,16 +276,17 @@ class Judge:
             for word in operands([words[0], *words[named:]]):
                 if not self._may_write(word, state):
                     return f'the file is written (`{word.raw}`)'
-        if state.moved and not is_inert(words[0].value) and _program(command) not in _MOVES:
+        if state.moved and not runs_anywhere(words[0].value):
             return 'it runs in another directory, whose files may change what it does'
         runner = runner_words(words)
         if decided is not None and runner > 0 and named <= runner:
             return 'it runs what it is given, and the rule names only the one that runs it'
         return None
 
-    def _guard_within(self, command: Command, state: _State) -> None:
+    def _guard_within(self, command: Command, state: _State, *, is_known: bool = False) -> None:
+        """Ask where a blocked program is named, unless a program that is known takes it for data."""
         rule = self._book.blocked_within(command.words)
-        if rule is not None:
+        if rule is not None and not (is_known and takes_data(command.words)):
             reason = f'`{rule.rule.pattern}` is blocked, and may be what this runs'
             part = Part(text=command.raw, kind='command', decision='ask', rule=rule.rule.pattern, reason=reason)
             state.parts.append(part)
@@ -279,19 +294,6 @@ class Judge:
 
 def _program(command: Command) -> str:
     return program_name(command.words[0].value) if command.words else ''
-
-
-def _moves(words: Sequence[Word], depth: int = 0) -> bool:
-    """Whether a command changes the directory: `cd x`, `command cd x`, `eval 'cd x'`."""
-    if not words or not words[0].is_fixed or not words[0].value or depth > _MAX_SCRIPTS:
-        return False
-    if program_name(words[0].value) in _MOVES:
-        return True
-    inside = unwrap(words)
-    if inside is None:
-        return False
-    scripts = inside.scripts if program_name(words[0].value) == 'eval' else ()
-    return any(_moves(inner, depth + 1) for inner in inside.words) or any(map(_MOVING.search, scripts))
 
 
 def _git_command(command: Command) -> Sequence[Word] | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
-from .checks import CHECKS, INTERPRETERS, Hit, unseen_code
-from .option_table import INERT, TABLE, Entry
+from .checks import CHECKS, INTERPRETERS, unseen_code
+from .hits import Hit
+from .option_table import HANDED_ON, INERT, RESPONSE_FILES, SAME_ENTRY, TABLE, Entry, option_name, plain_name
 from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
+from .values import certain_values
 from .words import Word
 
 
@@ -31,55 +34,114 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
     hit = check(words) if check is not None else None
     if check is not None and hit is not None and hit.word in [word.raw for word in words[1:named]]:
         hit = check(own)  # the rule names the first one, and nothing behind it
-    hit = hit or _taken_back(words, named)
+    hit = hit or _taken_back(words, named) or _response_file(name, words, named) or _handed_on(name, words, named)
     if hit is not None:
         return hit
     if name in ('printf', 'test', '[', '[['):
         return None  # what else stands there is no option
     if name in INTERPRETERS and (hit := unseen_code(words)) is not None:
         return hit
+    end = _script_end(name, words, named)
+    values = set[int]() if all(word.is_fixed for word in words) else certain_values(words)
     for at, word in enumerate(words[1:], start=1):
-        if at < named:
+        if at < named or at in values:
             continue
         if not word.is_fixed and word.can_be_option:
             return Hit(word.raw, 'it is not known before it runs, and may be an option')
         # Behind an option, `--` may be its value: `sort --random-source -- -o x` writes `x` (test_options.py).
         if word.value == '--' and name not in _NO_END and not words[at - 1].value.startswith('-'):
             break
-        if word.value.startswith(('-', '+')) and (why := _why(name, words, at, own)) is not None:
+        if at < end and word.value.startswith(('-', '+')) and (why := _why(name, words, at, own)) is not None:
             return Hit(word.raw, why)
     return None
 
 
-def _without_named(name: str, words: Sequence[Word], named: int) -> Sequence[Word]:
-    """The command without the options in front of its sub-command that the rule names, and with nothing else it names
-    where the program has no sub-commands.
+_CHECKED_MODULES: Final = frozenset({'pytest', 'mypy', 'ruff', 'black', 'isort', 'flake8', 'pylint', 'unittest'})
+
+
+def _script_end(name: str, words: Sequence[Word], named: int) -> int:
+    """Where the options of an interpreter end: behind a script, or a module that the rule names and that is checked by
+    itself. Attack: `node --foo a.js -e x`; behind an option, a word may be its value. `node inspect -e x` is no script.
     """
+    second = words[1] if len(words) > 1 else words[0]
+    if name in ('python', 'pypy') and second.value == '-m' and named > 2:
+        return 3 if words[2].value in _CHECKED_MODULES else len(words)
+    is_script = name in _STOPPING and second.is_fixed and re.fullmatch(r'[^-].*[./].*', second.value) is not None
+    return 2 if is_script and second is not words[0] else len(words)
+
+
+_STOPPING: Final = frozenset({'python', 'pypy', 'node', 'nodejs', 'perl', 'ruby'})
+"""Interpreters whose own options stand in front of the script only."""
+
+
+def _without_named(name: str, words: Sequence[Word], named: int) -> Sequence[Word]:
+    """The command without what the rule names of it, except for the sub-command."""
     known = GLOBAL_OPTIONS.get(name)
     if known is None:
         return [words[0], *words[named:]]
     at = 1
-    while at < named and words[at].value.startswith('-'):
+    while at < min(named, len(words)) and words[at].value.startswith('-'):
         at += 2 if words[at].value in known.valued else 1
-    return [words[0], *words[at:]]
+    # To `git config` a key alone is read, and with a value behind it set.
+    sub = list(words[at : at + 1])
+    keeps_all = any(word.value == 'config' for word in sub)
+    return [words[0], *sub, *words[at + 1 if keeps_all else max(named, at + 1) :]]
 
 
 def _taken_back(words: Sequence[Word], named: int) -> Hit | None:
-    """Attack: `git clean -n --no-dry-run -f`, where a rule approves `git clean -n`."""
+    """Attack: `git clean -n --no-dry-run -f`, where a rule approves `git clean -n`; `unzip -l --l`, `tsc --noEmit false`."""
     options = [word.value for word in words[1:named] if word.value.startswith('-')]
+    behind = words[named].value if named < len(words) else ''
+    if words[named - 1].value in options and behind.casefold() in ('false', '0', 'no', 'off', 'null', 'undefined'):
+        return Hit(words[named].raw, 'it may take back what the rule names')
     for word in words[named:] if options else ():
         text = word.value
         for option in options:
             name = option.lstrip('-') if option.startswith('--') else ''
-            if text == f'{option}=false' or (text.startswith('--no-') and name.startswith(text[5:] if name else '')):
+            letter = option[1:] if len(option) == 2 else ''
+            opposite = [
+                f'{option}=false',
+                f'{option}=0',
+                f'{option}-',
+                *([f'--{letter}', f'+{letter}'] if letter else []),
+            ]
+            if text in opposite or (text.startswith('--no-') and name.startswith(text[5:] if name else '')):
                 return Hit(word.raw, 'it may take back what the rule names')
     return None
 
 
+def _response_file(name: str, words: Sequence[Word], named: int) -> Hit | None:
+    """Attack: `gcc @file`, with `-o x` in the file. Also behind `--`: most put the file's words in its place first."""
+    for word in words[named:] if name in RESPONSE_FILES else ():
+        if word.value.startswith('@') or (word.can_be_option and not word.is_fixed):
+            return Hit(word.raw, 'options may be read from the file')
+    return None
+
+
+def _handed_on(name: str, words: Sequence[Word], named: int) -> Hit | None:
+    """Attack: `tox -- -p x`, `npm test -- --require ./x`. Some hand on everything behind the script's name."""
+    texts = [word.value for word in words]
+    begin = texts.index('--') + 1 if '--' in texts else named if name in ('yarn', 'pnpm', 'bun') else len(words)
+    for at in range(max(begin, named), len(words)) if name in HANDED_ON else ():
+        for program in HANDED_ON[name] if texts[at].startswith('-') else ():
+            if (why := _why(program, words, at, words)) is not None:
+                return Hit(words[at].raw, f'{program} may be given it: {why}')
+    return None
+
+
 def _known_name(program: str) -> str:
-    """The name that the table has: `python` for `python3.11`, but `diff3` for `diff3`."""
+    """The name that the table has: `python` for `python3.11`, `gcc` for `x86_64-linux-gnu-g++-12`, `diff3` for `diff3`."""
     name = program_name(program).casefold()
-    return name if name in TABLE or name in CHECKS else guarded_name(program)
+    name = name if name in TABLE or name in CHECKS or name in SAME_ENTRY else guarded_name(program)
+    if (compiler := _COMPILER.fullmatch(name)) is not None:
+        name = compiler[1]
+    return SAME_ENTRY.get(name, name)
+
+
+_COMPILER: Final = re.compile(
+    r'(?:[\w.]+-){0,4}?(gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|ld|as|nm|ar|objdump)(?:-?[\d.]+)?'
+)
+"""Compilers and their like have the machine in front of their names, and the version behind."""
 
 
 _NO_END: Final = frozenset({'find', 'git', 'npm', 'npx', 'vim', 'vi', 'nvim', 'ex', 'view', 'less', 'tar'})
@@ -92,20 +154,17 @@ def _why(name: str, words: Sequence[Word], at: int, own: Sequence[Word]) -> str 
     if entry is None or _is_harmless(entry, words, at):
         return None
     sub = next((word.value for word in own[1:] if not word.value.startswith('-')), '')
-    # Some take their long options with one dash or two.
-    one_dash = f'-{text.lstrip("-").partition("=")[0]}'
-    if text.startswith('--') and len(one_dash) > 1 and one_dash in entry.words:
-        return f'`{text.partition("=")[0]}` may run or write something'
+    given = option_name(text)
+    if (is_word := _as_word(entry, text)) is not None:
+        return is_word
     if text.startswith('--') and len(text) > 2:
-        given = text[2:].partition('=')[0]
-        if given in entry.safe:
-            return None
-        found = next((each for each in entry.long if each.startswith(given)), None)
-        return f'`--{found}` may run or write something' if found is not None else None
-    if text in entry.words or text.partition('=')[0] in entry.words:
-        return f'`{text.partition("=")[0]}` may run or write something'
+        if len(given) == 1 and entry.one_dash and given in entry.short:
+            return f'`-{given}` may run or write something'
+        return _as_long(entry, given)
     if text.startswith('+'):
         return '`+` begins a command' if '+' in entry.words else None
+    if entry.one_dash and len(given) > 1 and (is_long := _as_long(entry, given)) is not None:
+        return is_long
     letters = entry.short + entry.by_sub.get(sub, '')
     for letter in text[1:]:
         if letter in letters:
@@ -113,6 +172,25 @@ def _why(name: str, words: Sequence[Word], at: int, own: Sequence[Word]) -> str 
         if letter in entry.valued:
             return None
     return None
+
+
+def _as_word(entry: Entry, text: str) -> str | None:
+    """Of options with one dash and many letters; some take them with two as well."""
+    name = option_name(text)
+    if text in entry.words or (name and f'-{name}' in entry.words):
+        return f'`{text[: text.index(name)]}{name}` may run or write something'
+    if text.startswith(entry.prefixes):
+        return f'`{text}` may run or write something'
+    return None
+
+
+def _as_long(entry: Entry, given: str) -> str | None:
+    """Of long options, cut short and in any way to write them: to some programs `--outDir` is `--out-dir`."""
+    if given in entry.safe:
+        return None
+    plain = plain_name(given)
+    found = next((each for each, its in zip(entry.long, entry.plain, strict=True) if its.startswith(plain)), None)
+    return f'`--{found}` may run or write something' if found is not None else None
 
 
 def _is_harmless(entry: Entry, words: Sequence[Word], at: int) -> bool:

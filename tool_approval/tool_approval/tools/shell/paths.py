@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from .path_arguments import not_paths, reads_what_it_is_fed
 from .programs import guarded_name
 from .words import Command, Word
 
@@ -18,8 +19,16 @@ _FLAGS: Final = re.compile(r'-[A-Za-z]{1,4}|--[a-z][a-z-]*')
 """Options without an attached value; what follows is looked at as a path of its own."""
 _PLAIN_VALUES: Final = re.compile(r'--(?:tb|maxfail|durations|color|verbosity|timeout|numprocesses|log-level)=\w+')
 """Values that are never a path."""
-_LISTS: Final = re.compile(r'--(?:files0?-from|from-file|exclude-from|include-from|file=|files0)|-T')
-"""Options whose file names further files."""
+_LISTS: Final = ('files-from', 'files0-from', 'from-file', 'exclude-from', 'include-from', 'pathspec-from-file', 'arg-file',
+                 'input-file', 'file-list', 'files', 'files0')  # fmt: skip
+"""Options whose file names further files; each may be cut short."""
+_PLAIN_NAMES: Final = frozenset({'include', 'exclude', 'f', 'i', 'e', 'in'})
+"""What is an option itself."""
+_LISTS_BY_PROGRAM: Final = {
+    **dict.fromkeys(('md5sum', 'sha1sum', 'sha224sum', 'sha256sum', 'sha384sum', 'sha512sum', 'b2sum', 'cksum', 'shasum'), 'c'),
+    'tar': 'T', 'bsdtar': 'TI', 'file': 'f', 'xargs': 'a', 'ctags': 'L', 'dig': 'f', 'wget': 'i',
+}  # fmt: skip
+"""Letters that do the same. Attack: `sha256sum -c out/list`, where the list names files elsewhere."""
 _READ_PATTERNS: Final = frozenset({'grep', 'egrep', 'fgrep', 'zgrep', 'rg', 'awk', 'gawk', 'mawk', 'sed'})
 _ELSEWHERE: Final = ('/', '.', '~')
 """How a path begins that may lead out of a root."""
@@ -45,7 +54,7 @@ class Roots:
         return frozenset(self._is_inside)
 
     def hold(self, command: Command, names: Iterable[str], *, after: int) -> bool:
-        """Whether every path of a command lies in one of the named roots, and there is one.
+        """Whether every path of a command lies in one of the named roots, and there is one, or nothing is read but a pipe.
 
         What may be a path counts as one: operands, what follows an option, what is attached to it.
 
@@ -54,15 +63,22 @@ class Roots:
             names: Roots.
             after: How many words are the rule's own.
         """
-        patterns = guarded_name(command.words[0].value) in _READ_PATTERNS
-        paths = list(_paths(command.words[after:], patterns=patterns))
-        files = [redirect.target for redirect in command.redirects]
+        name = guarded_name(command.words[0].value)
+        # Attack: `{ tac -s out/a; } < /etc/passwd`. What feeds it is a file that is named elsewhere.
+        is_fed_elsewhere = command.is_fed and not command.is_fed_here
+        if is_fed_elsewhere or any(_names_files(name, word.value) for word in command.words[after:]):
+            return False
+        others = not_paths(command.words, after=after)
+        given = [word for at, word in enumerate(command.words) if at >= after and at not in others]
+        paths = list(_paths(given, patterns=name in _READ_PATTERNS))
+        files = [each.target for each in command.redirects if each.target.raw != '/dev/null']
         if any(path is None for path in paths) or not all(word.is_fixed for word in files):
             return False
         checks = [self._is_inside[name] for name in names if name in self._is_inside]
         wanted = [path for path in paths if path is not None]
         absolute = [os.path.join(self._cwd, path) for path in (*wanted, *(word.value for word in files))]
-        return bool(wanted) and all(any(check(path) for check in checks) for path in absolute)
+        has_source = bool(wanted) or reads_what_it_is_fed(command)
+        return has_source and all(any(check(path) for check in checks) for path in absolute)
 
 
 def _inside(root: str) -> Callable[[str], bool]:
@@ -73,6 +89,16 @@ def _inside(root: str) -> Callable[[str], bool]:
         return real == top or real.startswith(top.rstrip('/') + '/')
 
     return check
+
+
+def _names_files(program: str, text: str) -> bool:
+    """Whether an option reads the names of files from a file, which may lie anywhere."""
+    if text.startswith('--'):
+        name = text[2:].partition('=')[0]
+        is_check = _LISTS_BY_PROGRAM.get(program) == 'c' and 'check'.startswith(name)
+        return name not in _PLAIN_NAMES and name != '' and (is_check or any(each.startswith(name) for each in _LISTS))
+    letters = _LISTS_BY_PROGRAM.get(program, '')
+    return text.startswith('-') and any(letter in text for letter in letters)
 
 
 def _paths(words: Sequence[Word], *, patterns: bool) -> Iterable[str | None]:
@@ -92,8 +118,6 @@ def _paths(words: Sequence[Word], *, patterns: bool) -> Iterable[str | None]:
             yield text.partition('::')[0]
         elif _PLAIN_VALUES.fullmatch(text):
             continue
-        elif _LISTS.match(text):
-            yield None
         elif _FLAGS.fullmatch(text):
             if patterns and (attached := re.fullmatch(r'-[a-zA-Z]*?f(\w+)', text)):
                 yield attached[1]

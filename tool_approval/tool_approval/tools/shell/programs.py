@@ -55,7 +55,6 @@ GLOBAL_OPTIONS: Final = {
         valued='-c -C --git-dir --work-tree --namespace --config-env --super-prefix --list-cmds --attr-source',
         flags='-p --paginate --bare --no-replace-objects --icase-pathspecs --html-path --man-path --info-path -v -h',
     ),
-    'npm': SubCommands(valued='--prefix -C --loglevel -w --workspace --userconfig', flags='-s --silent -ws -q -d'),
 }
 """What is known of programs whose rules are mostly about sub-commands. Of the others, an option may or may not take the
 next word, and a guarding rule assumes both."""

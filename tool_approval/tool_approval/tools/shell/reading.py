@@ -55,19 +55,28 @@ _KEYWORDS: Final = frozenset(
         ']]',
     ]
 )
+_DESCRIPTOR: Final = re.compile(r'[0-9]+|\{\w+\}')
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 
 class Reader:
     """Collects the simple commands of a line, in order, with what is not understood of it."""
 
-    def __init__(self, parsed: Parsed) -> None:
-        """Read the whole of `parsed`."""
+    def __init__(self, parsed: Parsed, runner: Command | None = None) -> None:
+        """Read the whole of `parsed`.
+
+        Args:
+            parsed: The line.
+            runner: What runs it: a script reads what its shell is fed.
+        """
         self.commands: list[Command] = []
         self.problems: list[str] = []
+        self.has_loop = False
         self._parsed = parsed
         self._words = WordReader(parsed, self._problem, self._statement)
-        self._is_fed = False
+        self._is_fed = runner is not None and runner.is_fed
+        self._is_piped = runner is not None and runner.of(()).is_fed_here
+        self._is_redirected = self._is_fed and not self._is_piped
         self._heredocs = 0
         if parsed.problem is not None:
             self._problem(parsed.problem)
@@ -109,8 +118,9 @@ class Reader:
 
     def _container(self, node: Syntax) -> None:
         self._check_edges(node)
+        self.has_loop = self.has_loop or node.kind in ('for_statement', 'while_statement')
         allowed = _OPERATORS[node.kind].split()
-        fed, before = self._is_fed, None
+        fed, piped, before = self._is_fed, self._is_piped, None
         for child in node.children:
             if before is not None:
                 self._check_between(before, child)
@@ -118,13 +128,13 @@ class Reader:
                 if child.kind not in allowed:
                     self._problem(f'`{child.kind}` is not understood here')
                 if child.kind in ('|', '|&') and node.kind == 'pipeline':
-                    self._is_fed = True
+                    self._is_fed, self._is_piped = True, not self._is_redirected
             elif node.kind in ('for_statement', 'case_item') and child.kind in ('variable_name', 'extglob_pattern'):
                 self._name(child)
             else:
                 self._statement(child)
             before = child
-        self._is_fed = fed
+        self._is_fed, self._is_piped = fed, piped
 
     def _check_edges(self, node: Syntax) -> None:
         text = self._parsed.text(node)
@@ -166,15 +176,22 @@ class Reader:
         elif body.kind in ('file_redirect', 'heredoc_redirect', 'herestring_redirect'):
             self._command(node.children, node)
         else:
-            fed = self._is_fed
-            self._is_fed = fed or any(not self._is_output(child) for child in redirects)
+            before = self._is_fed, self._is_piped, self._is_redirected
+            if not all(map(self._is_output, redirects)):
+                # To the grammar, `a | (b) < f` redirects both; a pipe inside feeds nobody for sure.
+                self._is_fed, self._is_piped, self._is_redirected = True, False, True
             self._statement(body)
-            self._is_fed = fed
+            self._is_fed, self._is_piped, self._is_redirected = before
             at = body.end
             for child in redirects:
                 self._gap(at, child.start)
                 at = child.end
             self._command(redirects, node)
+
+    def _is_fed_here(self, children: Sequence[Syntax]) -> bool:
+        """Attack: `{ head; } < /etc/passwd`, and `head <&3`, whose file is named elsewhere (test_honest_commands.py)."""
+        inputs = [child for child in children if child.kind.endswith('_redirect') and not self._is_output(child)]
+        return all(map(_is_plain_input, inputs)) and (bool(inputs) or self._is_piped)
 
     def _is_output(self, node: Syntax) -> bool:
         return node.kind == 'file_redirect' and not any(child.kind in ('<', '<&') for child in node.children)
@@ -211,7 +228,10 @@ class Reader:
                         self._statement(child)
         if words:
             self._check_program(words[0])
-        self.commands.append(Command(tuple(words), self._parsed.text(node), tuple(names), tuple(redirects), is_fed=fed))
+        here = self._is_fed_here(children)
+        self.commands.append(
+            Command(tuple(words), self._parsed.text(node), tuple(names), tuple(redirects), is_fed=fed, is_fed_here=here)
+        )
         for tail in tails:
             self._heredoc(tail)
 
@@ -226,6 +246,9 @@ class Reader:
         is_redirect = after.kind.endswith('_redirect')
         starts_with_number = is_redirect and bool(after.children) and after.children[0].kind == 'file_descriptor'
         if is_redirect and not starts_with_number and gap == b'':
+            # Attack: to bash, `0` of `find -newer 0<f -name` is no word, and `-name` is the file.
+            if _DESCRIPTOR.fullmatch(self._parsed.text(before)):
+                self._problem('a word may be a descriptor')
             return
         if before.end > after.start or not _BLANK.fullmatch(gap):
             self._problem('two words stand without a blank')
@@ -317,3 +340,10 @@ class Reader:
                 self._assignment(child)
             elif child.is_named:
                 self._statement(child)
+
+
+def _is_plain_input(node: Syntax) -> bool:
+    """Attack: `cat <<E < /etc/passwd`, where the file stands inside of the here-document's node."""
+    if node.kind == 'file_redirect':
+        return node.children[0].kind == '<'
+    return not any(child.kind == 'file_redirect' for child in node.children)

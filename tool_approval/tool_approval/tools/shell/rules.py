@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from .config import ShellConfig, ShellRule
 from .programs import GLOBAL_OPTIONS, SubCommands, guarded_name, trusted_name
+from .sub_commands import MANY_TARGETS, alternatives
 from .words import Word, fixed
+
+if TYPE_CHECKING:
+    from .config import ShellConfig, ShellRule
 
 Match = Literal['yes', 'maybe', 'no']
 """Whether a rule is about a command; maybe, where a word is not known."""
@@ -73,14 +76,15 @@ class _ProgramRules:
                     found += self.approving.get((name or '', *rest), ())
         for value in {word.value for word in words[1:] if word.is_fixed}:
             found += self.guards.get(value, ())
-        if self.first_guard is not None and _guards(_unmatched(words[0]), words) == 'maybe':
+            found += self.guards.get(value.rpartition(':')[2], ())  # `:app:publish` of Gradle is `publish`
+        if self.first_guard is not None and _guards(_unmatched(words[0], self.first_guard), words) == 'maybe':
             found.append(self.first_guard)
         return sorted(set(found), key=lambda rule: rule.index)
 
 
-def _unmatched(program: Word) -> CompiledRule:
+def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
     """A rule that no known word matches: if it may still be meant, any rule about the program may."""
-    return CompiledRule(-1, ShellRule(pattern='x'), (program.value, ''))
+    return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
 class RuleBook:
@@ -93,9 +97,12 @@ class RuleBook:
         self._blocked: dict[str, list[CompiledRule]] = {}
         for rule in self.rules:
             name = guarded_name(rule.words[0])
-            self._by_program.setdefault(name, _ProgramRules()).add(rule)
-            if not rule.rule.allowed:
-                self._blocked.setdefault(name, []).append(rule)
+            forms = alternatives((name, *rule.words[1:])) if rule.is_guard else (rule.words,)
+            for form in forms:
+                spelled = CompiledRule(rule.index, rule.rule, (rule.words[0], *form[1:]))
+                self._by_program.setdefault(name, _ProgramRules()).add(spelled)
+                if not rule.rule.allowed:
+                    self._blocked.setdefault(name, []).append(spelled)
 
     def find(self, words: Sequence[Word], is_in_roots: Callable[[CompiledRule], bool]) -> Found:
         """The rule that decides a command.
@@ -173,7 +180,8 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
     wanted = rule.words[1:]
     if not words[0].is_fixed:
         return 'maybe'
-    known = GLOBAL_OPTIONS.get(guarded_name(words[0].value))
+    name = guarded_name(words[0].value)
+    known, has_targets = GLOBAL_OPTIONS.get(name), name in MANY_TARGETS
     best: Match = 'no'
     pending, seen = [(1, 0)], {(1, 0)}
     while pending:
@@ -186,7 +194,11 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
         if not word.is_fixed:
             best = 'maybe'
             continue
-        for step in _steps(word.value, want, known):
+        # Attack: a rule blocks `make deploy`, and `make build deploy` deploys (test_sub_commands.py).
+        other_target = [(1, 0)] if has_targets and matched == 0 else []
+        # Behind the sub-command, an option of the program's own has another meaning: `git subtree -P x push`.
+        text = word.value.rpartition(':')[2] if has_targets else word.value
+        for step in (*_steps(text, want, known if matched == 0 else None), *other_target):
             following = (at + step[0], matched + step[1])
             if following[0] <= len(words) and following not in seen:
                 seen.add(following)
@@ -198,6 +210,8 @@ def _steps(text: str, want: str, known: SubCommands | None) -> Iterator[tuple[in
     """How many words, and how many of the pattern's, a word may account for."""
     if text == want or (want.startswith('-') and _is_option(text, want)):
         yield 1, 1
+        if len(want) == 2 and len(text) > 2:
+            yield 0, 1  # the next letter of the pattern may stand in the same word
     if want.startswith('-'):
         yield 1, 0  # an option may stand anywhere behind
     elif text.startswith('-') and len(text) > 1:
@@ -214,6 +228,6 @@ def _is_option(text: str, want: str) -> bool:
     """Whether `text` is the option `want`, with its value, shortened, or among others."""
     if want.startswith('--'):
         name = text.partition('=')[0]
-        return len(name) > 3 and want.startswith(name)
+        return len(name) > 2 and want.startswith(name)
     is_letter = len(want) == 2
     return is_letter and re.fullmatch(r'-[A-Za-z0-9]+', text) is not None and want[1] in text[1:]

@@ -78,11 +78,26 @@ def unsafe_awk(words: Sequence[Word]) -> tuple[Word, str] | None:
     if unknown is not None:
         # Attack: `x='};BEGIN{system("touch y")}'; awk "{print $x"` (test_scripts.py).
         return unknown, 'the program is not known before it runs'
-    text = '\n'.join(word.value for word in code).replace('||', '')
-    printed = text.find('print')
-    if re.search(r'@|system|getline|\\\n', text) or (printed >= 0 and re.search(r'[|>]', text[printed:])):
+    text = '\n'.join(word.value for word in code)
+    bare = '\n'.join(_without_strings(word.value) for word in code).replace('||', '')
+    printed = bare.find('print')
+    if re.search(r'@|system|getline|\\\n', text) or (printed >= 0 and re.search(r'[|>]', bare[printed:])):
         return code[-1], 'the program may write files or run commands'
     return None
+
+
+_STRING: Final = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
+_UP_TO_REGEX: Final = re.compile(rf'(?:[^"/#\\]|{_STRING.pattern})*')
+
+
+def _without_strings(program: str) -> str:
+    """A program of awk with its strings emptied, up to the first `/` or `#` outside of one.
+
+    Attack: `/"/ { print > "x" }`. In a regular expression or a comment, a quotation mark begins no string.
+    """
+    found = _UP_TO_REGEX.match(program)
+    end = found.end() if found is not None else 0
+    return _STRING.sub('""', program[:end]) + program[end:]
 
 
 def _awk_code(words: Sequence[Word]) -> Sequence[Word]:

@@ -23,7 +23,7 @@ WORDS: Final = frozenset(
 )  # fmt: skip
 """The kinds of nodes that are words, or pieces of one."""
 
-_ALL_ARGUMENTS: Final = frozenset({'$@', '${@}'})
+_ALL_ARGUMENTS: Final = re.compile(r'\$@|\$\{@\}|\$\{\w+\[@\]\}')
 """Several words even in double quotes."""
 _NUMBER: Final = re.compile(r'\$[#?$!]|\$\{#.*\}')
 """Expansions to a number or nothing, which is never split."""
@@ -121,7 +121,7 @@ class WordReader:
             if child is not None:
                 self._piece(child)
                 is_fixed, at = False, child.end
-                growth = 'any' if self._parsed.text(child) in _ALL_ARGUMENTS else growth
+                growth = 'any' if _ALL_ARGUMENTS.fullmatch(self._parsed.text(child)) else growth
         source = self._parsed.source
         if node.end - node.start < 2 or source[node.start : node.start + 1] + source[node.end - 1 : node.end] != b'""':
             self._problem('a text in double quotes is not understood')

@@ -65,10 +65,15 @@ class Command:
     """Its redirections."""
     is_fed: bool = False
     """Whether its standard input is another command's output, a file or a text."""
+    is_fed_here: bool = False
+    """Whether what feeds it is known to be a pipe, a text, or a file among its own redirections."""
 
     def of(self, words: Sequence[Word]) -> Command:
         """The command that this one runs with its arguments."""
-        return Command(tuple(words), ' '.join(word.raw for word in words), is_fed=self.is_fed)
+        raw = ' '.join(word.raw for word in words)
+        # Attack: `timeout 5 head < /etc/passwd`. The redirection stays with the wrapper (test_sandbox_paths.py).
+        is_fed_here = self.is_fed_here and not self.redirects
+        return Command(tuple(words), raw, is_fed=self.is_fed, is_fed_here=is_fed_here)
 
 
 BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
@@ -79,8 +84,16 @@ DOUBLE: Final = re.compile(r'(?:[^"\\`$]|\\[^\n]|\$(?![\w{(\[@*#?$!-]))*')
 """What stands between the expansions of a text in double quotes."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 SIMPLE: Final = re.compile(r'\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])')
-BRACED: Final = re.compile(r'\$\{(?:#?[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?])\}')
-"""The expansions that run nothing, whatever the variable holds: no `@P`, no subscript, no arithmetic, no default."""
+_LITERAL: Final = r'[\w ./:,+%^*?-]'
+BRACED: Final = re.compile(
+    r'\$\{(?:[0-9@*#?]|#?[A-Za-z_][A-Za-z0-9_]*(?:\[(?:[0-9]+|[@*])\])?'
+    r'|(?:[A-Za-z_][A-Za-z0-9_]*|[0-9])'
+    rf'(?::?[-+]{_LITERAL}*|##?{_LITERAL}+|%%?{_LITERAL}+|//?{_LITERAL}+?/{_LITERAL}*|: ?-?[0-9]+(?::-?[0-9]+)?|\^\^?|,,?))\}}',
+    re.ASCII,
+)
+"""The expansions that run nothing, whatever the variable holds: no `@P`, no `!`, no assignment, and arithmetic, which a
+subscript and a length are, only on plain numbers. What stands behind an operator is plain text, so there is one way to
+read it. Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_honest_commands.py)."""
 
 _ESCAPES: Final = {
     'a': '\a', 'b': '\b', 'e': '\x1b', 'E': '\x1b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',

@@ -214,7 +214,8 @@ def _step(options: _Options, text: str) -> tuple[int, str | None]:
     return 1, None
 
 
-_ASSIGNMENT: Final = re.compile(r'([A-Za-z_]\w*)\+?=.*', re.DOTALL)
+# Attack: `env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls`. To `env` and `sudo`, whatever has a `=` is a variable.
+_ASSIGNMENT: Final = re.compile(r'([^=]*)=.*', re.DOTALL)
 
 
 def _without_assignments(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[str, ...]]:
@@ -265,6 +266,8 @@ def _command(words: Sequence[Word]) -> Inside:
 
 def _shell(name: str, words: Sequence[Word]) -> Inside:
     at, problem, is_inline = 1, None, False
+    if name in _INLINE_SHELLS and [word.value for word in words[1:2]] == ['-n'] and _names_one_file(words[2:]):
+        return Inside(is_program=True)  # it reads the file, and runs nothing of it
     while at < len(words) and words[at].is_fixed and words[at].value[:1] in ('-', '+'):
         text = words[at].value
         if text == '--':
@@ -289,6 +292,10 @@ def _shell(name: str, words: Sequence[Word]) -> Inside:
     elif 'bash' not in name and _BASH_ONLY.search(words[at].value):
         problem = 'a shell that is not bash reads it in another way'
     return Inside(scripts=(words[at].value,), is_transparent=True, problem=problem)
+
+
+def _names_one_file(words: Sequence[Word]) -> bool:
+    return len(words) == 1 and words[0].is_fixed and re.match(r'[\w./]', words[0].value) is not None
 
 
 # Attack: dash takes `echo &>/dev/null touch x` for two commands, and `[[ a > x ]]` for a redirection.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tool_approval.display import cell_width
 
 from .tty import Terminal
@@ -28,15 +30,12 @@ class Area:
 
         Args:
             *lines: Escaped; what does not fit into a line is cut.
-            question: The last line, which fits; the one that was drawn if `None`.
+            question: The last line, which is cut too; the one that was drawn, which fits, if `None`.
         """
         columns, _ = self._terminal.size
         fitting = [fitted(line, columns - 1) for line in lines]
-        last = self._question if question is None else question
-        self._terminal.show_cursor(is_shown=False)
-        self._clear()
-        self._terminal.write(''.join(f'{line}\n' for line in fitting) + last)
-        self._rows_above = len(fitting)
+        last = self._question if question is None else fitted(question, columns - 1)
+        self._put(fitting, last)
 
     def leave(self) -> None:
         """Go on in a new line: another program wrote on the screen."""
@@ -44,9 +43,15 @@ class Area:
         self._rows_above = 0
 
     def end(self, line: str) -> None:
-        """Leave one line in place of what is there."""
-        self.show(question=line)
+        """Leave one line in place of what is there; it fits, and may have colours."""
+        self._put([], line)
         self._terminal.write('\n')
+
+    def _put(self, lines: Sequence[str], last: str) -> None:
+        self._terminal.show_cursor(is_shown=False)
+        self._clear()
+        self._terminal.write(''.join(f'{line}\n' for line in lines) + last)
+        self._rows_above = len(lines)
 
     def _clear(self) -> None:
         if self._terminal.is_dumb:

@@ -15,12 +15,18 @@ from .dialogue import Dialogue
 from .editing import UnreadableEdit, as_text, changed, editable, is_yaml, read_text, read_value, value_text
 from .editor import EditorFailed, edit, editor_of
 from .line import LONGEST_LINE, read_line
+from .presenting import Present
 
 UNCHANGED = 'Nothing was changed.'
 
 
 def change(
-    dialogue: Dialogue, request: ApprovalRequest, asked: ApprovalRequest, *, environment: Mapping[str, str]
+    dialogue: Dialogue,
+    request: ApprovalRequest,
+    asked: ApprovalRequest,
+    *,
+    present: Present,
+    environment: Mapping[str, str],
 ) -> tuple[ApprovalRequest, str]:
     """Let the arguments be changed, in the person's editor or, where none is named, one by one.
 
@@ -28,6 +34,7 @@ def change(
         dialogue: Where the request was drawn; it has to be drawn again.
         request: As it was made.
         asked: As it was changed before, or the same.
+        present: Makes what is shown of the changed call.
         environment: Names the editor.
 
     Returns:
@@ -44,7 +51,10 @@ def change(
         return asked, 'These arguments cannot be edited.'
     if canonical_json(edited) == canonical_json(editable(request)):
         return request, 'The arguments are as they were.'
-    return changed(request, edited), 'You have changed the call. Nothing is approved yet.'
+    dialogue.area.show(question='Waiting for the tool to show the changed call. ')
+    shown = present(request, changed(request, edited))
+    dialogue.area.show(question='')
+    return shown, 'You have changed the call. Nothing is approved yet.'
 
 
 def _in_editor(dialogue: Dialogue, request: ApprovalRequest, editor: list[str]) -> tuple[dict[str, Any] | None, str]:

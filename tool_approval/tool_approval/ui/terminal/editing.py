@@ -36,7 +36,7 @@ def editable(request: ApprovalRequest) -> dict[str, Any]:
 def changed(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequest:
     """The request as it is asked about again, with what was edited; nothing about it can be remembered.
 
-    What its tool says of it was made for the other arguments, so nothing of that is left.
+    What its tool says of it was made for the other arguments, so nothing of that is left but the reason, which says so.
     """
     kept = {key: value for key, value in request.args.items() if key not in editable(request)}
     return request.model_copy(
@@ -45,6 +45,7 @@ def changed(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequ
             'payload': dict(edited),
             'description': describe(request.tool_name, edited),
             'presentation': None,
+            'reason': None if request.reason is None else f'before your change: {request.reason}',
             'remember_options': (),
         }
     )

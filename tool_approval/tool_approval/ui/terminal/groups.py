@@ -8,7 +8,8 @@ from tool_approval.display import escape_line, is_shown_whole
 from tool_approval.request import ApprovalRequest
 
 from .area import fitted
-from .render import render_request
+from .layout import NARROWEST
+from .render import TOO_NARROW, render_request
 
 GROUP_KEYS = {'A': 'approve all', 'o': 'one by one', 'N': 'deny all', 'q': 'stop the run', '?': 'help'}
 """The keys where several requests are asked about together; none of them answers a single one."""
@@ -24,11 +25,13 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
 
     Args:
         requests: What is asked about.
-        width: Columns of the terminal.
+        width: Columns of the terminal; see `render_request` for few.
         height: Rows of the terminal; the list, the keys and the question fit.
         color: Whether to use colours.
         ascii_only: Whether to draw with ASCII alone.
     """
+    if width < NARROWEST:
+        return TOO_NARROW
     boxes = [
         render_request(request, width=width, height=height, color=color, ascii_only=ascii_only, keys=())
         for request in requests

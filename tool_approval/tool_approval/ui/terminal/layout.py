@@ -9,6 +9,12 @@ from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
 from .style import Glyphs, Paint, Style
 
+NARROWEST = 24
+"""Chosen, in columns: behind the frame, the widest label and the widest mark there is room for the widest escape, which
+is never broken, and in the bottom edge for the digest."""
+
+_WIDEST_ESCAPE = len('<U+10FFFF>')
+
 _SPAN_STYLES: dict[str, Style] = {'escape': 'odd', 'key': 'strong', 'keyword': 'strong', 'string': 'plain'}
 _LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', 'cut': 'strong', 'hunk': 'strong'}
 
@@ -18,7 +24,7 @@ class Layout:
     """Makes rows."""
 
     width: int
-    """Columns of the terminal."""
+    """Columns of the terminal, at least `NARROWEST`."""
     glyphs: Glyphs
     """What the frame and the gutter are drawn with."""
     paint: Paint
@@ -45,12 +51,14 @@ class Layout:
     def quoted(self, lines: Sequence[DisplayLine]) -> list[str]:
         """Rows of lines, each behind the mark of its kind."""
         digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
+        if digits + len('|  : ') > self.width - _WIDEST_ESCAPE:
+            digits = 0
         rows: list[str] = []
         for line in lines:
             if line.kind == 'meta':
                 rows += self._rows('', ' ', line.text, 'plain', 'plain', ())
                 continue
-            number = '' if line.number is None else str(line.number)
+            number = '' if line.number is None or not digits else str(line.number)
             column = f'{number:>{digits}} ' if digits else ''
             sign, after = self._signs(line)
             gutter, blank = f'{column}{sign} ', f'{" " * len(column)}{after}'

@@ -18,6 +18,7 @@ from .groups import group_keys, render_group
 from .keyboard import Stopped
 from .line import read_line
 from .pager import page
+from .presenting import Present
 from .remembering import approve_for, revoke_some
 from .render import render_request, render_whole
 from .tty import TerminalClosed, Withdrawn
@@ -53,6 +54,7 @@ class Prompt:
         *,
         person: str,
         memory: ApprovalMemory | None,
+        present: Present,
         environment: Mapping[str, str],
         color: bool,
     ) -> None:
@@ -62,12 +64,14 @@ class Prompt:
             dialogue: With whom.
             person: Their name.
             memory: What is listed; nothing can be if `None`.
+            present: Makes what is shown of a call that was changed.
             environment: Names the editor.
             color: Whether to use colours.
         """
         self._dialogue = dialogue
         self._person = person
         self._memory = memory
+        self._present = present
         self._environment = environment
         self._color = color
         self._ascii_only = dialogue.terminal.is_plain
@@ -114,7 +118,9 @@ class Prompt:
                 case 's' | 'a':
                     decision = approve_for(self._dialogue, asked, 'session' if key == 's' else 'always')
                 case 'e':
-                    asked, hint = change(self._dialogue, request, asked, environment=self._environment)
+                    asked, hint = change(
+                        self._dialogue, request, asked, present=self._present, environment=self._environment
+                    )
                     self._draw(asked, before=request if asked is not request else None)
                 case 'v':
                     self._view(asked)

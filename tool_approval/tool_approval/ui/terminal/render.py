@@ -23,11 +23,15 @@ from tool_approval.display import (
 )
 from tool_approval.request import ApprovalRequest
 
-from .layout import Layout
+from .layout import NARROWEST, Layout
 from .style import ASCII, UNICODE, Paint
 
-NARROWEST = 30
-"""Chosen, in columns: an escape and a gutter fit. A terminal that is narrower breaks rows by itself."""
+TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns; q denies\nand stops the run. '
+"""What is drawn in a window in which the terminal would break the rows, and their ends would stand without a frame."""
+
+_KEYS_FIT = max(len(f'[{key}] {does}') for key, does in KEYS.items())
+_PLACE_FITS = len('--request 999999 of 999999---')
+"""Columns that are needed to write them out."""
 
 
 def render_request(
@@ -48,7 +52,8 @@ def render_request(
 
     Args:
         request: What is asked about.
-        width: Columns of the terminal; 30 at least are used.
+        width: Columns of the terminal. Where there are fewer than 24, nothing of the request is drawn: the window is
+            asked to be made wider, and no key that approves may be taken for an answer.
         height: Rows of the terminal. Where there are few, the keys are written in short.
         color: Whether to use colours. Without them there is no escape sequence at all.
         ascii_only: Whether to draw with ASCII alone, and to escape everything else.
@@ -60,6 +65,8 @@ def render_request(
     Returns:
         Rows ended by newlines, and the question without one, so that the cursor stands after it.
     """
+    if width < NARROWEST:
+        return TOO_NARROW
     layout = _layout(width, color=color, ascii_only=ascii_only)
     shown = display(request, ascii_only=ascii_only)
     allowed = offered_keys(request, is_whole=shown.is_whole)
@@ -69,7 +76,7 @@ def render_request(
     paint = layout.paint
     key_rows = _key_rows(offered, layout)
     asked = _question(request, layout, ascii_only=ascii_only)
-    is_short = len(key_rows) > height // 3
+    is_short = len(key_rows) > height // 3 or width < _KEYS_FIT
     total = len(rows) + 2 + (0 if is_short else len(key_rows))
     if total > height:
         rows += layout.labelled('!', f'{total + 1:,} rows: read from the top.', style='strong', label_width=2)
@@ -85,7 +92,12 @@ def render_request(
 
 
 def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = True, ascii_only: bool = False) -> str:
-    """Everything in the request, nothing cut, for a pager: rows ended by newlines, no question."""
+    """Everything in the request, nothing cut, for a pager: rows ended by newlines, no question.
+
+    Where there are fewer than 24 columns, nothing of it is drawn, as in `render_request`.
+    """
+    if width < NARROWEST:
+        return f'{TOO_NARROW.rstrip()}\n'
     layout = _layout(width, color=color, ascii_only=ascii_only)
     shown = display(request, whole=True, ascii_only=ascii_only)
     rows = _box(request, shown, layout, None, (), ascii_only=ascii_only, is_all=True)
@@ -93,7 +105,7 @@ def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = Tru
 
 
 def _layout(width: int, *, color: bool, ascii_only: bool) -> Layout:
-    return Layout(width=max(width, NARROWEST), glyphs=ASCII if ascii_only else UNICODE, paint=Paint(color))
+    return Layout(width=width, glyphs=ASCII if ascii_only else UNICODE, paint=Paint(color))
 
 
 def _box(
@@ -108,7 +120,7 @@ def _box(
     is_all: bool = False,
 ) -> list[str]:
     name = name_of(request.tool_name, ascii_only=ascii_only, whole=is_all)
-    place = _place(request, position)
+    place = _place(request, position, layout.width)
     fits = cell_width(name) + cell_width(place) + 8 <= layout.width
     rows = [layout.rule(layout.glyphs.top, name if fits else '', place)]
     told = facts(request, ascii_only=ascii_only, whole=is_all)
@@ -141,11 +153,11 @@ def _covered(request: ApprovalRequest, layout: Layout, offered: Sequence[str], *
     return rows
 
 
-def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
+def _place(request: ApprovalRequest, position: tuple[int, int] | None, width: int) -> str:
     index, count = position or (request.metadata.get('position'), request.metadata.get('batch_size'))
     if type(index) is not int or type(count) is not int or not 0 < index <= count < 1_000_000 or count == 1:
         return ''
-    return f'request {index} of {count}'
+    return f'request {index} of {count}' if width >= _PLACE_FITS else f'{index}/{count}'
 
 
 def _fits(name: str, layout: Layout) -> bool:

@@ -13,11 +13,13 @@ from collections.abc import Mapping, Sequence
 from tool_approval.decision import ApprovalDecision, ApprovalMode
 from tool_approval.display import escape_line
 from tool_approval.memory import ApprovalMemory
+from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalRequest
 from tool_approval.threads import in_thread
 
 from .dialogue import Dialogue
 from .keyboard import QUIET_S, Keyboard
+from .presenting import Presenting
 from .prompt import Prompt
 from .signals import restored_at_signals
 from .tty import TTY, NoTerminal, Terminal, TerminalClosed
@@ -44,6 +46,7 @@ class TerminalUI:
         self,
         *,
         memory: ApprovalMemory | None = None,
+        presenters: Mapping[str, Presenter] | None = None,
         person: str | None = None,
         device: str = TTY,
         environment: Mapping[str, str] | None = None,
@@ -54,6 +57,8 @@ class TerminalUI:
 
         Args:
             memory: The controller's: what is remembered can be listed and revoked then.
+            presenters: The controller's: what is shown of a call whose arguments the person has changed. Without one, the
+                plain arguments are.
             person: Who sits there, for the log; the user's name on this machine if `None`.
             device: The terminal.
             environment: Names the editor (`VISUAL`, `EDITOR`), the terminal (`TERM`) and whether colours are unwanted
@@ -63,6 +68,7 @@ class TerminalUI:
         """
         self.groups_responses = groups_responses
         self._memory = memory
+        self._presenters = dict(presenters or {})
         self._person = _user() if person is None else person
         self._device = device
         self._environment = os.environ if environment is None else environment
@@ -98,10 +104,11 @@ class TerminalUI:
         except NoTerminal as error:
             return _denied(requests, f'Nobody could be asked, so the call was denied: {error}.')
         has_ended = threading.Event()
+        present = Presenting(self._presenters, terminal)
         try:
             with restored_at_signals(terminal):
                 # In a thread, as a person may stay in an editor, and the event loop may be busy meanwhile.
-                decisions = await in_thread(lambda: self._dialogue(terminal, requests), on_end=has_ended.set)
+                decisions = await in_thread(lambda: self._dialogue(terminal, present, requests), on_end=has_ended.set)
         except asyncio.CancelledError:
             terminal.wake()
             has_ended.wait(LEAVING_S)
@@ -112,7 +119,9 @@ class TerminalUI:
             raise KeyboardInterrupt
         return decisions
 
-    def _dialogue(self, terminal: Terminal, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision] | None:
+    def _dialogue(
+        self, terminal: Terminal, present: Presenting, requests: Sequence[ApprovalRequest]
+    ) -> list[ApprovalDecision] | None:
         """The decisions, or `None` if the run is to be stopped."""
         try:
             with terminal.raw():
@@ -120,6 +129,7 @@ class TerminalUI:
                     Dialogue(terminal, Keyboard(terminal, quiet_s=self._quiet_s)),
                     person=self._person,
                     memory=self._memory,
+                    present=present,
                     environment=self._environment,
                     color=not (terminal.is_dumb or self._environment.get('NO_COLOR')),
                 )

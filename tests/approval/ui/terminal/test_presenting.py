@@ -1,0 +1,181 @@
+"""What is shown of a call that a person has changed."""
+
+import asyncio
+import os
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+from tool_approval.errors import StoreError
+from tool_approval.ui.terminal import presenting
+
+from tool_approval import ApprovalPresentation, ApprovalRequest
+
+from .person import Person, Step, ask, make_ui
+
+COMMAND = ApprovalRequest(
+    tool_name='run_shell',
+    args={'command': 'kill 1'},
+    presentation=ApprovalPresentation(type='command', content='kill 1', metadata={'cwd': '/srv/app'}),
+    reason='no rule is about it',
+    bound_to={'cwd': '/srv/app'},
+)
+Q = 'Approve run_shell? '
+EDIT: list[Step] = [(Q, 'e'), ('command: "kill 1"', '\x15"ls"'), ('command: "ls"', '\r')]
+
+
+def shown(request: ApprovalRequest, presenter: Any = None) -> str:
+    """The box that is asked about after the command was changed to `ls`."""
+    boxes: list[str] = []
+
+    def look(person: Person) -> None:
+        boxes.append(person.text.rpartition('╭')[2].partition('╰')[0])
+        os.write(person.master, b'n')
+
+    presenters = {} if presenter is None else {'run_shell': presenter}
+    ask(request, steps=[*EDIT, (Q, look)], presenters=presenters, columns=60)
+    return boxes[0]
+
+
+def as_command(request: ApprovalRequest) -> ApprovalPresentation:
+    return ApprovalPresentation(type='command', content=request.args['command'], metadata={'cwd': '/srv/app'})
+
+
+async def awaited(request: ApprovalRequest) -> ApprovalPresentation:
+    await asyncio.sleep(0)
+    return as_command(request)
+
+
+@pytest.mark.parametrize('presenter', [as_command, awaited])
+def test_a_changed_call_is_shown_as_its_presenter_shows_it(presenter: Any) -> None:
+    assert shown(COMMAND, presenter) == snapshot("""\
+─ run_shell ───────────────────────────────────────────────
+│ why      before your change: no rule is about it
+│ in       /srv/app
+│
+│ $ ls
+│ you have changed:
+│ - command: "kill 1"
+│ + command: "ls"
+""")
+
+
+def test_without_a_presenter_the_arguments_are_shown_with_the_directory() -> None:
+    assert shown(COMMAND) == snapshot("""\
+─ run_shell ───────────────────────────────────────────────
+│ why      before your change: no rule is about it
+│ in       /srv/app
+│
+│ ┊ Its tool does not say what the changed call would do.
+│ arguments:
+│ ┊ command: "ls"
+│ you have changed:
+│ - command: "kill 1"
+│ + command: "ls"
+""")
+
+
+def test_the_directory_of_what_was_shown_before_is_told_where_nothing_is_bound_to_one() -> None:
+    assert '│ in       /srv/app\n' in shown(COMMAND.model_copy(update={'bound_to': {}}))
+
+
+def test_a_call_that_has_no_directory_and_no_reason_tells_none() -> None:
+    bare = ApprovalRequest(tool_name='run_shell', args={'command': 'kill 1'})
+
+    box = shown(bare)
+
+    assert '│ in ' not in box
+    assert '│ why' not in box
+
+
+def test_what_else_the_approval_is_bound_to_is_told() -> None:
+    bound = {'files': {'project:a': '1f', 'project:b': '2f'}, 'host': 'db1'}
+
+    box = shown(COMMAND.model_copy(update={'bound_to': bound}))
+
+    assert '│ ┊ The approval stays bound to its files: project:a,' in box
+    assert "│ ┊ The approval stays bound to its host: 'db1'\n" in box
+
+
+def raises(error: BaseException) -> Any:
+    def present(request: ApprovalRequest) -> ApprovalPresentation:
+        raise error
+
+    return present
+
+
+@pytest.mark.parametrize(
+    ('presenter', 'told'),
+    [
+        (raises(PermissionError('it is blocked.')), 'The changed call cannot be shown: it is blocked.'),
+        (raises(StoreError('', 'no store')), 'The changed call cannot be shown: no store'),
+        (raises(ValueError('hunter2')), 'The changed call cannot be shown (ValueError).'),
+        (lambda request: None, 'Its tool does not say what the changed call would do.'),
+        (lambda request: 'text', 'Its tool does not say what the changed call would do.'),
+    ],
+)
+def test_a_presenter_that_fails_is_replaced_by_a_sentence(presenter: Any, told: str) -> None:
+    box = shown(COMMAND, presenter)
+
+    assert f'│ ┊ {told}\n' in box
+    assert '│ ┊ command: "ls"\n' in box
+    assert 'hunter2' not in box
+
+
+def test_a_presenter_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presenting, 'PATIENCE_S', 0.0)
+    cancelled: list[bool] = []
+
+    async def never(request: ApprovalRequest) -> ApprovalPresentation:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.append(True)
+        raise AssertionError
+
+    assert '│ ┊ The changed call cannot be shown (TimeoutError).\n' in shown(COMMAND, never)
+    assert cancelled == [True]
+
+
+def test_a_presenter_cannot_change_what_is_approved() -> None:
+    def bends(request: ApprovalRequest) -> ApprovalPresentation:
+        shown = as_command(request)
+        request.args['targets'].append('b')  # type: ignore[index]
+        return shown
+
+    request = ApprovalRequest(tool_name='run_shell', args={'command': 'kill 1', 'targets': ['a']})
+
+    decisions, _ = ask(
+        request,
+        steps=[*EDIT, ('targets: ', '\r'), (Q, 'y')],
+        presenters={'run_shell': bends},
+    )
+
+    assert decisions[0].override_args == {'command': 'ls', 'targets': ['a']}
+
+
+def test_a_question_that_is_withdrawn_while_the_presenter_works_ends_it() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def never(request: ApprovalRequest) -> ApprovalPresentation:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    async def main(person: Person) -> None:
+        ui = make_ui(person, presenters={'run_shell': never})
+        asking = asyncio.create_task(ui.choose(COMMAND, mode='interactive'))
+        await asyncio.wait_for(started.wait(), 8)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await asyncio.wait_for(ended.wait(), 8)
+
+    with Person(EDIT, columns=60) as person:
+        asyncio.run(main(person))
+
+        person.assert_done()
+    assert 'was not waited for any longer; denied run_shell' in person.text
