@@ -11,6 +11,8 @@ RELEASE_ARGS ?=
 VERSION ?=
 MODEL ?=
 PYTEST_ARGS ?=
+# One more than there are processors: many tests wait for another process.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-system demo test test-slow test-hosts test-core format format-check lint typecheck imports \
@@ -44,7 +46,7 @@ demo: install ## Play a demo, STORY=port, edit, nested or batch; ANSWERS=yn answ
 	@$(RUN) python -m tool_approval.cli demo $(STORY) $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
 
 test: install ## Run the tests, with complete branch coverage
-	@$(RUN) pytest -m 'not slow' --numprocesses auto --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
+	@$(RUN) pytest -m 'not slow' --numprocesses $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
 
 test-slow: install ## Run the tests that take minutes
 	@$(RUN) pytest -m slow $(PYTEST_ARGS)

@@ -491,7 +491,7 @@ def test_typography_in_a_long_text_raises_no_warning() -> None:
 
 
 def test_words_of_a_foreign_text_raise_no_warning_for_what_they_touch() -> None:
-    assert warnings_of(request(x='рост a.сор.b\nжук')) == []
+    assert warnings_of(ApprovalRequest(tool_name='t', reason='рост a.сор.b\nжук')) == []
 
 
 def test_values_that_are_no_json_are_drawn_too() -> None:
@@ -499,7 +499,7 @@ def test_values_that_are_no_json_are_drawn_too() -> None:
 
     texts = [line.text for line in display_lines(call)]
     assert texts[0] == 'x: a value of type Faulty that cannot be shown'
-    assert "  1. b'z'" in texts
+    assert "  (int 1): b'z'" in texts
     assert len(request_digest(call)) == 16
     assert not is_shown_whole(call)
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 from .cut import lines_needed, quote
 from .escape import escape_line
 from .lines import DisplayLine, Span
+from .sharing import shares
 
 _NAME = re.compile(r'[A-Za-z_][\w.-]*', re.ASCII)
-Item = tuple[object, object]
+Item = tuple[str, object]
+"""A label and a value."""
 
 _DEEPEST = 12
 """Chosen: deeper values are not drawn, because the indentation would leave no room for them."""
@@ -47,26 +50,33 @@ class Tree:
             self._mapping(cast('Mapping[object, object]', value), depth + 1, room - 1)
         elif isinstance(value, list | tuple) and value and depth < _DEEPEST:
             self._line(label, '', depth)
-            head, tail = _numbered(cast('Sequence[object]', value), room - 1)
-            self._items(head, tail, len(cast('Sequence[object]', value)), depth + 1, room - 1)
+            self._sequence(cast('Sequence[object]', value), depth + 1, room - 1)
         else:
             self._line(label, self._plain(cast('object', value)), depth)
 
     def _mapping(self, values: Mapping[Any, Any], depth: int, room: int) -> None:
-        head, tail = _ends(list(values.items()), room)
-        self._items(head, tail, len(values), depth, room)
+        head, tail = _ends(len(values), room)
+        first, last = islice(values.items(), head), islice(values.items(), len(values) - tail, None)
+        drawn = [[(self._label(key), value) for key, value in part] for part in (first, last)]
+        self._items(drawn[0], drawn[1], len(values), depth, room)
+
+    def _sequence(self, values: Sequence[object], depth: int, room: int) -> None:
+        head, tail = _ends(len(values), room)
+        numbered = [(f'{number}.', value) for number, value in enumerate(values[:head], 1)]
+        last = len(values) - tail
+        ends = [(f'{number}.', value) for number, value in enumerate(values[last:], last + 1)]
+        self._items(numbered, ends, len(values), depth, room)
 
     def _items(self, head: Sequence[Item], tail: Sequence[Item], count: int, depth: int, room: int) -> None:
-        """Items of a mapping with their keys, or of a sequence with their numbers from 1."""
         left_out = count - len(head) - len(tail)
         needs = [_need(value, room) for _, value in (*head, *tail)]
-        shares = iter(_shares(needs, room - (left_out > 0)))
-        for key, value in head:
-            self._value(self._label(key), value, depth, next(shares))
+        granted = iter(shares(needs, room - (left_out > 0)))
+        for label, value in head:
+            self._value(label, value, depth, next(granted))
         if left_out:
             self._cut(f'[{left_out:,} more item{"s" if left_out > 1 else ""}]')
-        for key, value in tail:
-            self._value(self._label(key), value, depth, next(shares))
+        for label, value in tail:
+            self._value(label, value, depth, next(granted))
 
     def _text(self, label: str, text: str, depth: int, room: int) -> None:
         if '\n' not in text and (lines_needed(text) <= room or room < 3):
@@ -107,15 +117,16 @@ class Tree:
         return '[nested too deeply to be shown]'
 
     def _label(self, key: object) -> str:
-        if type(key) is int:
-            return f'{key}.'
-        name = key if isinstance(key, str) else self._plain(key)
-        if len(name) > 200:
+        if not isinstance(key, str):
+            # Attack: `1` and `"1"`, or `None` and `"null"`, in one mapping: no text is put in parentheses
+            # (test_display.py).
+            return f'({type(key).__name__} {self._plain(key)}):'
+        if len(key) > 200:
             self.is_whole = False
-            return f'"{self._escaped(name[:200], chr(34))}" [{len(name) - 200:,} more characters]:'
-        if _NAME.fullmatch(name):
-            return f'{name}:'
-        return f'"{self._escaped(name, chr(34))}":'
+            return f'"{self._escaped(key[:200], chr(34))}" [{len(key) - 200:,} more characters]:'
+        if _NAME.fullmatch(key):
+            return f'{key}:'
+        return f'"{self._escaped(key, chr(34))}":'
 
     def _escaped(self, text: str, also: str = '') -> str:
         return escape_line(text, ascii_only=self._ascii_only, also=also)
@@ -133,21 +144,12 @@ class Tree:
         self.is_whole = False
 
 
-def _ends(items: list[Item], room: int) -> tuple[list[Item], list[Item]]:
-    """All of the items and nothing, or the first three quarters and the last ones of as many as there are lines."""
-    if len(items) <= room:
-        return items, []
+def _ends(count: int, room: int) -> tuple[int, int]:
+    """How many of so many items are drawn at their beginning and at their end, where there are so many lines."""
+    if count <= room:
+        return count, 0
     tail = max(1, room // 4)
-    return items[: max(0, room - 1 - tail)], items[-tail:]
-
-
-def _numbered(values: Sequence[object], room: int) -> tuple[list[Item], list[Item]]:
-    """The same of a sequence, with numbers from 1."""
-    if len(values) <= room:
-        return list(enumerate(values, 1)), []
-    tail = max(1, room // 4)
-    head = max(0, room - 1 - tail)
-    return list(enumerate(values[:head], 1)), list(enumerate(values[-tail:], len(values) - tail + 1))
+    return max(0, room - 1 - tail), tail
 
 
 def _need(value: object, enough: int, depth: int = 0) -> int:
@@ -164,14 +166,3 @@ def _need(value: object, enough: int, depth: int = 0) -> int:
         if need > enough:
             break
     return need
-
-
-def _shares(needs: Sequence[int], room: int) -> list[int]:
-    """Lines for each: what it needs where that is little, and an equal share of what is left otherwise."""
-    shares = [0] * len(needs)
-    left = max(room, 0)
-    by_need = sorted(range(len(needs)), key=lambda index: needs[index])
-    for done, index in enumerate(by_need):
-        shares[index] = min(needs[index], left // (len(needs) - done))
-        left -= shares[index]
-    return shares

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .escape import escape_line, is_plain
 from .lines import DisplayLine, LineKind
@@ -34,9 +35,14 @@ def lines_needed(text: str) -> int:
 def _columns(text: str) -> int:
     """Characters that a text takes when it is escaped; about as many, where it is longer than anything that is shown."""
     sample = text[:_SAMPLE]
-    if is_plain(sample.replace('\n', '')):
-        return len(text)
-    return len(escape_line(sample.replace('\n', ''))) * len(text) // len(sample)
+    return _width_of(sample) * len(text) // len(sample) if sample else 0
+
+
+@lru_cache(maxsize=256)
+def _width_of(sample: str) -> int:
+    """Characters of a sample when it is escaped, line ends not changed. The same is asked several times for a text."""
+    line = sample.replace('\n', '')
+    return len(sample) if is_plain(line) else len(escape_line(line))
 
 
 def pieces(text: str, room: int) -> list[Piece]:

@@ -14,6 +14,9 @@ _KEY: Final = token_bytes(32)
 """Attack: who reads a screen, or a log of it, tries likely secrets until the digest is the one that was shown. Without
 this process's key nobody can (test_display.py)."""
 
+_MANY = 1_000
+"""Chosen: of more arguments all are written at once."""
+
 _LONG = 10_000
 """Chosen, in characters: what is shorter is written out about as fast."""
 
@@ -34,7 +37,8 @@ def request_digest(request: ApprovalRequest) -> str:
     """
     key = _KEY if left_out_keys(request) else b''
     facts: dict[str, object] = {name: getattr(request, name) for name in type(request).model_fields}
-    facts['args'] = {name: _short(value) for name, value in request.args.items()}
+    args = dict(request.args)
+    facts['args'] = _short(args) if len(args) > _MANY else {name: _short(value) for name, value in args.items()}
     if request.payload == request.args:
         facts['payload'] = ...  # no argument is this; it saves the time to write all of them twice
     try:

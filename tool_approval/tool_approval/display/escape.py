@@ -34,6 +34,7 @@ _LOWER_ACCENTS: Final = frozenset(map(chr, (*range(0x323, 0x329), 0x32D, 0x330, 
 _VOICED: Final = frozenset('\u3099\u309a')
 
 
+@lru_cache(maxsize=4096)
 def escape(char: str) -> str:
     """One character as an escape, such as `<U+001B>`."""
     return f'<U+{ord(char):04X}>'
@@ -68,34 +69,59 @@ def is_plain(text: str) -> bool:
 
 
 def _escaped(text: str, ascii_only: bool, also: str) -> str:
+    chars = frozenset(text)
+    simple = {char for char in chars if _is_simple(char, ascii_only)}.difference('<', also)
+    if len(simple) == len(chars) or (
+        len(simple) == len(chars) - 1 and '<' in chars.difference(also) and '<U+' not in text
+    ):
+        return text
     shown: list[str] = []
     column, base, marks, cluster = 0, '', 0, ''
     for index, char in enumerate(text):
+        if char in simple:
+            shown.append(char)
+            column += 1
+            base, marks, cluster = char, 0, char
+            continue
         if ' ' <= char <= '~':
             is_ambiguous = char == '<' and text.startswith('U+', index + 1)
             piece = escape(char) if is_ambiguous or char in also else char
-            base, marks, cluster = (char if char.isalpha() else ''), 0, char
+            base, marks, cluster = char, 0, char
         elif char == '\t' and not ascii_only:
             piece = TAB + ' ' * (3 - column % 4)
             base = ''
-        elif ascii_only or not _draws_itself(char):
+        elif (
+            ascii_only
+            or not _draws_itself(char)
+            or base == ''
+            or marks == _MOST_MARKS
+            or not _is_at_home(char, base, cluster)
+        ):
             piece, base = escape(char), ''
-        elif _joins(char):
+        else:
             marks += 1
             cluster += char
-            is_at_home = base != '' and marks <= _MOST_MARKS and _belongs(char, base) and is_normalized('NFC', cluster)
             # A vowel of a Korean syllable is what its last consonant joins.
-            piece, base = (char, char if _is_jamo(char) else base) if is_at_home else (escape(char), '')
-        else:
-            piece, base, marks, cluster = char, (char if char.isalpha() else ''), 0, char
+            piece, base = char, char if _is_jamo(char) else base
         shown.append(piece)
         column += len(piece)
     return ''.join(shown)
 
 
+@lru_cache(maxsize=8192)
+def _is_simple(char: str, ascii_only: bool) -> bool:
+    """Whether it is shown as it is wherever it stands, as far as it can be seen alone."""
+    return _draws_itself(char) and not _joins(char) and (char.isascii() or not ascii_only)
+
+
 @lru_cache(maxsize=4096)
 def _draws_itself(char: str) -> bool:
     return char != TAB and char.isprintable() and HIDDEN.match(char) is None and is_normalized('NFC', char)
+
+
+@lru_cache(maxsize=4096)
+def _is_at_home(mark: str, base: str, cluster: str) -> bool:
+    return base.isalpha() and _belongs(mark, base) and is_normalized('NFC', f'{cluster}{mark}')
 
 
 def _is_jamo(char: str) -> bool:

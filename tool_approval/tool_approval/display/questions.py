@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from itertools import islice
+from typing import Any, Final
 
 from tool_approval.canonical import EXACT
 from tool_approval.request import ApprovalRequest
@@ -33,14 +35,38 @@ MOST_CHOICES: Final = 9
 """Chosen: each is chosen by one digit."""
 
 
+_UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
+"""What is too long to be told."""
+
+
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
     """Kinds that a remembered approval may be of, and what each covers, escaped, in the order of their digits from 1.
 
-    The first is `exact`.
+    The first is `exact`. Of options with one label, each is told with its payload.
     """
-    exact = _exact(request, ascii_only=ascii_only)
-    options = [(each.kind, escape_line(each.label, ascii_only=ascii_only)) for each in request.remember_options]
-    return [(EXACT, exact), *options]
+    choices = [(EXACT, _exact(request, ascii_only=ascii_only)), *_wider(request, ascii_only=ascii_only)]
+    # Attack: a wide option with the label of a narrow one (test_questions.py).
+    count = Counter(_folded(told) for _, told in choices)
+    payloads: dict[str, Mapping[str, Any]] = {option.kind: option.payload for option in request.remember_options}
+
+    def told_apart(kind: str, told: str) -> str:
+        payload = _listed(payloads[kind]) if kind in payloads and count[_folded(told)] > 1 else ''
+        if not payload or len(payload) > LONGEST_LABEL:
+            return told
+        return f'{told} ({escape_line(f"{kind}: {payload}", ascii_only=ascii_only)})'
+
+    return [(kind, told_apart(kind, told)) for kind, told in choices]
+
+
+def _wider(request: ApprovalRequest, *, ascii_only: bool) -> list[tuple[str, str]]:
+    return [
+        (option.kind, escape_line(option.label, ascii_only=ascii_only, mark_end=True))
+        for option in request.remember_options
+    ]
+
+
+def _folded(told: str) -> str:
+    return ' '.join(told.split()).casefold()
 
 
 def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> tuple[str, ...]:
@@ -68,7 +94,10 @@ def _can_be_told(request: ApprovalRequest) -> bool:
     labels = [option.label for option in request.remember_options]
     if len(labels) >= MOST_CHOICES or any(len(label) > LONGEST_LABEL or not label.strip() for label in labels):
         return False
-    return len(_what_counts(request)) <= LONGEST_LABEL
+    if len(_what_counts(request)) > LONGEST_LABEL:
+        return False
+    told = [_folded(told) for _, told in remember_choices(request)]
+    return len(set(told)) == len(told)
 
 
 def _exact(request: ApprovalRequest, *, ascii_only: bool) -> str:
@@ -82,10 +111,19 @@ def _exact(request: ApprovalRequest, *, ascii_only: bool) -> str:
 
 def _what_counts(request: ApprovalRequest) -> str:
     """Of a payload that leaves arguments out: what is the same in all calls that it covers."""
-    payload = request.payload
-    if all(key in payload and payload[key] == value for key, value in request.args.items()):
-        return ''
+    args, payload = request.args, request.payload
     try:
-        return ', '.join(f'{key}: {value!r}' for key, value in payload.items()) or 'any arguments'
-    except Exception:  # noqa: BLE001 - any object may be among the arguments, and its `repr` may do anything
-        return ' ' * (LONGEST_LABEL + 1)
+        if payload == args or all(key in payload and payload[key] == value for key, value in args.items()):
+            return ''
+    except Exception:  # noqa: BLE001 - any object may be among the arguments, and comparing it may do anything
+        return _UNTELLABLE
+    return _listed(payload) or 'any arguments'
+
+
+def _listed(payload: Mapping[str, Any]) -> str:
+    try:
+        # Of more than are told beside the keys, some are enough to be too long for it.
+        first = islice(payload.items(), LONGEST_LABEL)
+        return ', '.join(f'{key if key.isidentifier() else repr(key)}: {value!r}' for key, value in first)
+    except Exception:  # noqa: BLE001 - as above
+        return _UNTELLABLE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from tool_approval.presentation import ApprovalPresentation
 from tool_approval.request import ApprovalRequest
@@ -77,7 +78,7 @@ def display(
         shown += tree.lines
         is_whole = is_whole and tree.is_whole
     most, longest = (len(hidden), _EVERYTHING) if whole else (_MOST_HIDDEN, LONGEST_NAME)
-    for key in sorted(hidden)[:most]:
+    for key in sorted(hidden) if whole else nsmallest(most, hidden):
         name = escape_line(key[:longest], ascii_only=ascii_only, also='"')
         shown.append(DisplayLine(kind='heading', text=f'"{name}": not shown, as the tool wants it'))
     if len(hidden) > most or any(len(key) > longest for key in hidden):

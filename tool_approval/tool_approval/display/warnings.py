@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from tool_approval.request import ApprovalRequest
 
-from .digest import left_out_keys
 from .escape import HIDDEN, escape, escape_line
-from .facts import fact_text, is_automatic
-from .lookalikes import look_alikes
+from .gaps import has_gap
+from .lookalikes import Traits, look_alikes, traits_of
+from .prose import apart
+from .sequences import without_ordinary
+from .sharing import shares
+from .texts import Care, texts_of
 
 _T = TypeVar('_T')
 
 _NAMED = 4
 """Chosen: so many characters of a kind are named."""
 
-_MOST_VALUES = 5_000
-"""Chosen: nobody is shown all of a request with more."""
-
 _LOOKED_AT = 40_000
-"""Chosen, in characters: more than fits on the screens of one question. Of a longer text only its beginning and its end
-are looked through, and that is told."""
+"""Chosen, in characters of a whole request: more than fits on the screens of one question. Short texts are looked through
+first; of a longer one only its beginning and its end are, and that is told."""
 
-_MOST_CHARACTERS = 4_000
-"""Chosen, different ones of one text: more than any text has that somebody wrote."""
+_MOST_CHARACTERS = 3_000
+"""Chosen, different ones of a request, without ideographs and Korean syllables: more than anybody writes."""
 
-_GAPS = (' ' * 60, '\n' * 20)
+_CODE = re.compile(r'<U\+([0-9A-F]+)>')
+_USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')
+"""Nobody takes these for others, and large requests are full of them."""
+
 _TURNING = frozenset('\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
 
 _SENTENCES = {
@@ -49,34 +53,28 @@ _CONTROL_NAMES = {
 
 
 def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[str]:
-    """Sentences about characters that are not what they seem, escaped, the most dangerous first; often none."""
+    """Sentences about characters that are not what they seem, escaped, the most dangerous first; often none.
+
+    However much is in a request, little time is spent on it: where not all of it was looked through, the last sentence
+    says so.
+    """
+    texts = texts_of(request)
+    parts = _parts([text for text in texts.by_text if not _is_ordinary(text)])
+    is_all = texts.is_all and all(len(part) == len(text) for text, part in parts.items())
+    parts, ends, has_mark = _without_usual(parts, texts.by_text)
+    alphabet, is_whole = _alphabet(parts.values())
+    is_all = is_all and is_whole
+    kinds = {char: kind for char in alphabet if (kind := _kind(char)) is not None}
+    loose = _loose_marks([char for char, kind in kinds.items() if kind == 'mark'], parts.values())
+    traits = traits_of(alphabet)
     odd: dict[str, dict[str, list[str]]] = {kind: {} for kind in _SENTENCES}
     alike: dict[str, None] = {}
-    is_turned = is_gapped = is_cut = False
-    seen: set[str] = set()
-    for number, (whole, is_strict) in enumerate(_all_texts(request)):
-        if number == _MOST_VALUES:
-            is_cut = True
-            break
-        if whole in seen:
-            continue
-        seen.add(whole)
-        is_gapped = is_gapped or any(gap in whole for gap in _GAPS)
-        if whole.isascii() and whole.replace('\n', '').replace('\t', '').isprintable():
-            continue
-        is_cut = is_cut or len(whole) > _LOOKED_AT
-        text = _ends(whole)
-        chars = frozenset(text)
-        if len(chars) > _MOST_CHARACTERS:
-            # The lowest are those that steer, hide, turn, and pass for Latin ones.
-            chars = frozenset(map(chr, sorted(map(ord, chars))[:_MOST_CHARACTERS]))  # numbers are sorted faster
-            is_cut = True
-        for char in sorted(chars):
-            kind = _kind(char, text)
-            if kind is not None:
-                odd[kind].setdefault(char, []).append(text)
-            is_turned = is_turned or unicodedata.bidirectional(char) in ('R', 'AL')
-        alike.update(dict.fromkeys(look_alikes(text, chars, is_strict=is_strict)))
+    for text, part in parts.items():
+        chars = frozenset(part) & alphabet
+        for char in sorted(chars & kinds.keys()):
+            if kinds[char] != 'mark' or char in loose.get(part, ()):
+                odd[kinds[char]].setdefault(char, []).append(part)
+        alike.update(dict.fromkeys(_look_alikes(part, chars, traits, texts.by_text[text])))
     told = [
         f'{sentence}: {_listed([f"{_name(char)}{_times(char, where)}" for char, where in _first(found)], len(found))}'
         for kind, sentence in _SENTENCES.items()
@@ -85,17 +83,66 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
     if alike:
         named = [f'{escape_line(char, ascii_only=ascii_only)} is {_name(char)}' for char, _ in _first(alike)]
         told.append(f'look-alikes: {_listed(named, len(alike))}')
-    if is_turned:
+    if any(unicodedata.bidirectional(char) in ('R', 'AL') for char in alphabet):
         told.append('right-to-left letters: a terminal may show their lines in another order')
-    if is_gapped:
+    if any(has_gap(text, is_code=care is Care.CODE) for text, care in texts.by_text.items()):
         told.append('a long gap: read on to the end of each text')
-    if is_cut:
+    if ends:
+        told.append(f'Windows line ends: {ends:,} line{"s end" if ends > 1 else " ends"} with U+000D CARRIAGE RETURN')
+    if has_mark:
+        told.append('a byte order mark at the beginning: U+FEFF')
+    if not is_all:
         told.append('too long to be looked through: characters in the middle may be other than they seem')
     return told
 
 
-def _ends(text: str) -> str:
-    return text if len(text) <= _LOOKED_AT else f'{text[: _LOOKED_AT // 2]}\n{text[-_LOOKED_AT // 2 :]}'
+def _is_ordinary(text: str) -> bool:
+    return text.isascii() and text.replace('\n', '').replace('\t', '').isprintable()
+
+
+def _parts(texts: Sequence[str]) -> dict[str, str]:
+    """What is looked at of each: all, or its beginning and its end."""
+    granted = shares([len(text) for text in texts], _LOOKED_AT)
+    return {text: _ends(text, room) for text, room in zip(texts, granted, strict=True)}
+
+
+def _without_usual(parts: Mapping[str, str], by_text: Mapping[str, Care]) -> tuple[dict[str, str], int, bool]:
+    """The parts without what is invisible and where it belongs; how many lines end as on Windows; a byte order mark."""
+    judged: dict[str, str] = {}
+    ends, has_mark = 0, False
+    for text, part in parts.items():
+        rest = without_ordinary(part)
+        # A shell takes a carriage return for a part of the last word, and a name is another one with such a mark.
+        if by_text[text] is not Care.CODE:
+            ends += rest.count('\r\n')
+            has_mark = has_mark or rest.startswith('\ufeff')
+            rest = rest.replace('\r\n', '\n').removeprefix('\ufeff')
+        judged[text] = rest
+    return judged, ends, has_mark
+
+
+def _look_alikes(part: str, chars: frozenset[str], traits: Traits, care: Care) -> list[str]:
+    if care is not Care.CODE or part.isascii():
+        return look_alikes(part, chars, traits, care)
+    rest, messages = apart(part)
+    found = look_alikes(rest, chars & frozenset(rest), traits, care)
+    for message in messages:
+        found += look_alikes(message, chars & frozenset(message), traits, Care.LINES)
+    return sorted(found)
+
+
+def _ends(text: str, room: int) -> str:
+    tail = room // 2
+    return text if len(text) <= room else f'{text[: room - tail - 1]}\n{text[len(text) - tail :]}'
+
+
+def _alphabet(parts: Collection[str]) -> tuple[frozenset[str], bool]:
+    """The characters that may be other than they seem, and whether none of them was left out."""
+    chars = ''.join(frozenset[str]().union(*parts))
+    codes = list(map(ord, _USUAL.sub('', chars)))
+    is_all = len(codes) <= _MOST_CHARACTERS
+    # The lowest are those that steer, hide, turn, and pass for Latin ones.
+    return frozenset(map(chr, codes if is_all else sorted(codes)[:_MOST_CHARACTERS])), is_all
 
 
 def _first(found: Mapping[str, _T]) -> list[tuple[str, _T]]:
@@ -116,7 +163,7 @@ def _name(char: str) -> str:
     return f'U+{ord(char):04X} {name}'.rstrip()
 
 
-def _kind(char: str, text: str) -> str | None:
+def _kind(char: str) -> str | None:
     if ' ' <= char <= '~' or char in '\n\t':
         return None
     match unicodedata.category(char):
@@ -129,56 +176,23 @@ def _kind(char: str, text: str) -> str | None:
         case 'Cf':
             return 'turning' if char in _TURNING else 'invisible'
         case 'Mn' | 'Mc' | 'Me' if not HIDDEN.match(char):
-            return 'mark' if _is_loose(char, text) else None
+            return 'mark'
         case _:
             return 'invisible' if HIDDEN.match(char) else None
 
 
-def _is_loose(mark: str, text: str) -> bool:
-    """Whether one of the first places of a mark is not in a word of its own script."""
-    at = -1
-    for _ in range(20):  # chosen: enough to see a habit
-        at = text.find(mark, at + 1)
-        if at < 0:
-            return False
-        if escape_line(text[max(0, at - 4) : at + 1]).endswith(escape(mark)):
-            return True
-    return False
+def _loose_marks(marks: Sequence[str], parts: Collection[str]) -> dict[str, set[str]]:
+    """By part: the marks that stand somewhere in it where they are not in a word of their own script."""
+    if not marks:
+        return {}
+    # Letters with their marks occur again and again, and it is looked at each once.
+    clusters = re.compile(f'.?[{"".join(map(re.escape, marks))}]+')
+    found = {part: frozenset(clusters.findall(part)) for part in parts}
+    each = list(frozenset[str]().union(*found.values()))
+    shown = escape_line('\n'.join(each)).split(escape('\n'))
+    loose = {cluster: _escaped_marks(line) for cluster, line in zip(each, shown, strict=True) if '<U+' in line}
+    return {part: set().union(*(loose[cluster] for cluster in of & loose.keys())) for part, of in found.items()}
 
 
-def _all_texts(request: ApprovalRequest) -> Iterator[tuple[str, bool]]:
-    """Texts that are shown, and whether each of them is a name, a path or a command; an empty one for other values."""
-    yield request.tool_name, True
-    for level in request.lineage:
-        yield level.tool_name, True
-        yield level.agent_name or '', True
-    metadata = request.metadata
-    yield from ((value, True) for key in ('caller', 'toolset_id') if isinstance(value := metadata.get(key), str))
-    if not is_automatic(request):
-        yield request.description, False
-    yield request.reason or '', False
-    yield from ((option.label, False) for option in request.remember_options)
-    presentation = request.presentation
-    if presentation is not None:
-        whole: object = presentation.metadata.get('full_content')
-        text = whole if isinstance(whole, str) else presentation.content
-        yield text, presentation.type == 'command' or '\n' not in text
-        yield from ((fact_text(presentation.metadata.get(key)), True) for key in ('path', 'cwd'))
-    hidden = left_out_keys(request)
-    shown = {key: value for key, value in request.args.items() if key not in hidden} if hidden else request.args
-    yield from _within(shown, 0)
-
-
-def _within(value: object, depth: int) -> Iterator[tuple[str, bool]]:
-    if isinstance(value, str):
-        yield value, '\n' not in value.removesuffix('\n')
-    elif depth < 20 and isinstance(value, Mapping):
-        for key, item in cast('Mapping[Any, Any]', value).items():
-            if isinstance(key, str):
-                yield key, True
-            yield from _within(item, depth + 1)
-    elif depth < 20 and isinstance(value, list | tuple):
-        for item in cast('Sequence[object]', value):
-            yield from _within(item, depth + 1)
-    else:
-        yield '', False
+def _escaped_marks(shown: str) -> set[str]:
+    return {chr(int(code, 16)) for code in _CODE.findall(shown)}

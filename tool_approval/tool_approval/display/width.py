@@ -8,6 +8,9 @@ from functools import lru_cache
 
 from .escape import ESCAPE
 
+_FIRST_WIDE = '\u1100'
+"""No character before it takes more than a column (Unicode Standard Annex 11)."""
+
 _UNIT = re.compile(f'{ESCAPE.pattern}|.', re.DOTALL)
 
 
@@ -57,10 +60,11 @@ def wrap(text: str, width: int, first_width: int | None = None) -> list[tuple[in
 
 def _fitting(text: str, start: int, room: int) -> int:
     line = text[start : start + room + 1]
-    if line.isascii() and '<U+' not in line and not _may_cut_an_escape(text, start + room):
+    is_narrow = line.isascii() or max(line) < _FIRST_WIDE
+    if is_narrow and '<U+' not in line and not _may_cut_an_escape(text, start + room):
         if len(line) <= room:
             return start + len(line)
-        return _break(text, start, start + room)
+        return _break(text, start, _before_marks(text, start, start + room))
     end, columns = start, 0
     for unit in _UNIT.finditer(text, start):
         columns += cell_width(unit[0])

@@ -1,0 +1,91 @@
+"""What remembering covers: no two choices look alike."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tool_approval.display import offered_keys, remember_choices
+from tool_approval.request import RememberOption
+
+from tool_approval import ApprovalRequest
+
+
+def offering(*labels_and_payloads: tuple[str, dict], **fields) -> ApprovalRequest:
+    options = [
+        RememberOption(kind=f'k{number}', label=label, payload=payload)
+        for number, (label, payload) in enumerate(labels_and_payloads, 1)
+    ]
+    return ApprovalRequest(
+        **{'tool_name': 'write', 'args': {'path': 'a'}, 'remember_options': tuple(options), **fields}
+    )
+
+
+@pytest.mark.parametrize('other', ['notes/', ' notes/', 'Notes/'])
+def test_options_with_one_label_are_told_with_their_kinds_and_payloads(other: str) -> None:
+    choices = remember_choices(offering(('notes/', {'path': 'notes'}), (other, {'path': '/'}), ('x', {})))
+
+    assert choices[1] == ('k1', "notes/ (k1: path: 'notes')")
+    assert choices[2][1].endswith("(k2: path: '/')")
+    assert choices[3] == ('k3', 'x')
+
+
+def test_an_option_that_is_labelled_as_the_exact_call_is_told_with_its_payload() -> None:
+    choices = remember_choices(offering(('exactly this call', {'path': '/'})))
+
+    assert choices == [('exact', 'exactly this call'), ('k1', "exactly this call (k1: path: '/')")]
+
+
+def test_what_tells_options_apart_is_escaped() -> None:
+    choices = remember_choices(offering(('x', {'a': '\u200b', 'b c': 1}), ('x', {})))
+
+    assert choices[1][1] == "x (k1: a: '\\u200b', 'b c': 1)"
+
+
+class Faulty:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize('payload', [{'path': 'x' * 400}, {'path': Faulty()}])
+def test_options_that_cannot_be_told_apart_are_not_offered(payload: dict) -> None:
+    request = offering(('notes/', payload), ('notes/', payload))
+
+    assert 's' not in offered_keys(request)
+    assert 's' in offered_keys(offering(('notes/', payload), ('docs/', payload)))
+
+
+def test_an_option_that_is_labelled_as_another_with_its_payload_is_not_offered() -> None:
+    request = offering(('notes/', {'a': 1}), ('notes/', {'a': 2}), ('notes/ (k1: a: 1)', {'a': 3}))
+
+    assert 's' not in offered_keys(request)
+
+
+def test_arguments_that_cannot_be_compared_cannot_be_remembered() -> None:
+    request = offering(args={'x': Faulty()}, payload={'x': Faulty()}, description='d')
+
+    assert 's' not in offered_keys(request)
+
+
+def test_a_name_cannot_pass_for_a_name_with_a_value() -> None:
+    told = [
+        remember_choices(offering(args={**payload, 'z': 0}, payload=payload))[0][1]
+        for payload in ({'a': 1, 'b': 2}, {'a: 1, b': 2})
+    ]
+
+    assert told == ['every write with a: 1, b: 2', "every write with 'a: 1, b': 2"]
+
+
+@given(
+    labels=st.lists(st.sampled_from(['a', 'A', ' a', 'exactly this call', 'a (k1: x: 1)']), max_size=4),
+    values=st.lists(st.integers(0, 1), min_size=4, max_size=4),
+)
+def test_what_is_offered_always_differs(labels: list[str], values: list[int]) -> None:
+    request = offering(*((label, {'x': value}) for label, value in zip(labels, values, strict=False)))
+
+    told = [' '.join(text.split()).casefold() for _, text in remember_choices(request)]
+
+    assert len(set(told)) == len(told) or 's' not in offered_keys(request)
