@@ -142,8 +142,12 @@ def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200
 
 def _shown(value: object, max_chars: int) -> str:
     # Of what is long only the beginning is written, as more would be cut off again.
-    if isinstance(value, str | list | tuple):
-        value = cast('str', value)[:max_chars]
+    if isinstance(value, str):
+        value = value[:max_chars]
+    elif isinstance(value, list | tuple):
+        first = cast('list[object]', value)[:max_chars]
+        items = [item[:max_chars] if isinstance(item, str) else item for item in first]
+        value = tuple(items) if isinstance(value, tuple) else items
     try:
         return repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or an integer too long; no canonical form, so never run

@@ -23,7 +23,7 @@ _T = TypeVar('_T')
 _NAMED = 4
 """Chosen: so many characters of a kind are named."""
 
-_LOOKED_AT = 40_000
+_LOOKED_AT = 20_000
 """Chosen, in characters of a whole request: more than fits on the screens of one question. Short texts are looked through
 first; of a longer one only its beginning and its end are, and that is told."""
 

@@ -67,7 +67,7 @@ def _fitting(text: str, start: int, room: int) -> int:
         return _break(text, start, _before_marks(text, start, start + room))
     end, columns = start, 0
     for unit in _UNIT.finditer(text, start):
-        columns += cell_width(unit[0])
+        columns += _width(unit[0]) if len(unit[0]) == 1 else len(unit[0])  # an escape is ASCII
         if columns > room:
             return _break(text, start, _before_marks(text, start, end))
         end = unit.end()
