@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from .newest import Unknown, download_newest, newest_version
@@ -37,15 +39,18 @@ def main(arguments: Sequence[str]) -> int:
     try:
         match given.command:
             case 'test':
-                make()
-                return run_tests(arguments[1:])
+                with alone():
+                    make()
+                    return run_tests(arguments[1:])
             case 'typecheck':
-                make()
-                return typecheck()
+                with alone():
+                    make()
+                    return typecheck()
             case 'newest':
                 return newest()
             case _:
-                make()
+                with alone():
+                    make()
                 return 0
     except PlaceChanged as error:
         print(f'{error}\n{ADVICE}', file=sys.stderr)
@@ -57,6 +62,15 @@ def main(arguments: Sequence[str]) -> int:
     except subprocess.CalledProcessError as error:
         print(error, (error.stderr or b'').decode(errors='replace'), sep='\n', file=sys.stderr)
     return 1
+
+
+@contextlib.contextmanager
+def alone() -> Generator[None]:
+    """Wait until no other process makes the patched tree anew, or uses it."""
+    PATCHED.parent.mkdir(parents=True, exist_ok=True)
+    with PATCHED.with_suffix('.lock').open('w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def make() -> None:

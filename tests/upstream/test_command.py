@@ -1,5 +1,6 @@
 """`python -m upstream`: what it says, and what it returns."""
 
+import fcntl
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -147,3 +148,13 @@ def test_an_installation_that_was_changed_is_no_release(monkeypatch: pytest.Monk
 
     with pytest.raises(NoRelease, match='install that release anew'):
         module.unpack_installed(tmp_path / 'release')
+
+
+def test_the_patched_tree_is_made_by_one_process_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(command, 'PATCHED', tmp_path / 'build' / 'patched')
+
+    with command.alone(), (tmp_path / 'build' / 'patched.lock').open() as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    with (tmp_path / 'build' / 'patched.lock').open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
