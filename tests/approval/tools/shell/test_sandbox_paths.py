@@ -108,3 +108,34 @@ def test_a_blocking_rule_is_never_skipped():
 def test_a_rule_that_names_an_unknown_root_is_a_mistake(tmp_path):
     with pytest.raises(ApprovalConfigError, match=r'shell\.rules\.0\.sandbox_paths: there is no path `out`'):
         ShellTool(ShellConfig.model_validate({'rules': [RULE]}), cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('pattern', 'follows', 'stays'),
+    [
+        ('grep', 'grep -Rn x out', 'grep -rn x out'),
+        ('grep', 'grep --dereference-recursive x out', 'grep --recursive x out'),
+        ('rg', 'rg -nL x out', 'rg -n x out'),
+        ('rg', 'rg --follow x out', 'rg --fixed-strings out out'),
+        ('find', 'find -L out', 'find out -type l'),
+        ('find', 'find out -follow', 'find out -name out'),
+        ('tree', 'tree -al out', 'tree -a out'),
+        ('diff', 'diff -ur out/a out/b', 'diff -u out/a out/b'),
+    ],
+)
+def test_links_below_a_directory_are_not_followed(pattern, follows, stays):
+    rule = {'pattern': pattern, 'approval': False, 'sandbox_paths': ['out']}
+    # The root holds the working directory: a pattern of `rg`, and a kind of `find`, count as paths in it.
+    decide = judge(rule, roots={'out': '/here'}).explain
+
+    assert decide(follows).decision == 'ask'
+    assert decide(stays).decision == 'allow'
+
+
+@pytest.mark.parametrize('command', ['git log -5', 'git log -p', 'git --no-pager log', 'git --no-pager log -5'])
+def test_neither_an_option_nor_a_sub_command_is_a_path(command):
+    rule = {'pattern': 'git log', 'approval': False, 'sandbox_paths': ['out']}
+    decide = judge(rule, roots={'out': '/here'}).explain
+
+    assert decide(command).decision == 'ask'
+    assert decide(f'{command} a').decision == 'allow'

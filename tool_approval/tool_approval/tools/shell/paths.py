@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from .path_arguments import not_paths, reads_what_it_is_fed
-from .programs import guarded_name
+from .programs import GLOBAL_OPTIONS, guarded_name
 from .words import Command, Word
 
 Root = Callable[[str], bool] | str | Path
@@ -64,9 +65,13 @@ class Roots:
             after: How many words are the rule's own.
         """
         name = guarded_name(command.words[0].value)
+        # Attack: `git --no-pager diff`, where what stands behind two words is no path.
+        harmless = GLOBAL_OPTIONS[name].harmless if after > 1 and name in GLOBAL_OPTIONS else ()
+        after += sum(1 for _ in itertools.takewhile(lambda word: word.value in harmless, command.words[1:]))
         # Attack: `{ tac -s out/a; } < /etc/passwd`. What feeds it is a file that is named elsewhere.
         is_fed_elsewhere = command.is_fed and not command.is_fed_here
-        if is_fed_elsewhere or any(_names_files(name, word.value) for word in command.words[after:]):
+        options = [word.value for word in command.words[after:]]
+        if is_fed_elsewhere or any(_names_files(name, text) or _follows_links(name, text) for text in options):
             return False
         others = not_paths(command.words, after=after)
         given = [word for at, word in enumerate(command.words) if at >= after and at not in others]
@@ -75,7 +80,7 @@ class Roots:
         if any(path is None for path in paths) or not all(word.is_fixed for word in files):
             return False
         checks = [self._is_inside[name] for name in names if name in self._is_inside]
-        wanted = [path for path in paths if path is not None]
+        wanted = [path for path in paths if path]
         absolute = [os.path.join(self._cwd, path) for path in (*wanted, *(word.value for word in files))]
         has_source = bool(wanted) or reads_what_it_is_fed(command)
         return has_source and all(any(check(path) for check in checks) for path in absolute)
@@ -89,6 +94,22 @@ def _inside(root: str) -> Callable[[str], bool]:
         return real == top or real.startswith(top.rstrip('/') + '/')
 
     return check
+
+
+_FOLLOWING: Final = {
+    **dict.fromkeys(('grep', 'egrep', 'fgrep', 'zgrep'), re.compile(r'-[A-Za-z]*R.*|--deref.*')),
+    **dict.fromkeys(('rg', 'fd', 'fdfind'), re.compile(r'-[A-Za-z]*L.*|--fol.*')),
+    'find': re.compile('-L|-follow'),
+    'tree': re.compile('-[A-Za-z]*l.*'),
+    'diff': re.compile('-[A-Za-z]*r.*|--recu.*'),
+}
+"""Options with which links are followed below a directory, by program."""
+
+
+def _follows_links(program: str, text: str) -> bool:
+    """Whether an option leads out of a root by a link below it, such as one to a key. Attack: `rg -L x out`."""
+    following = _FOLLOWING.get(program)
+    return following is not None and following.fullmatch(text) is not None
 
 
 def _names_files(program: str, text: str) -> bool:
