@@ -107,7 +107,10 @@ def test_every_decision_is_written_before_its_call_runs_and_every_outcome_after(
     handler = approval_handler(ApprovalController(ui=approve_all(), audit=log))
     agent.run_sync('go', deferred_tool_handler=handler)
 
-    assert seen == [[('decision', True, '1'), ('decision', True, '2')]]
+    [told_before] = seen
+    # The calls run side by side: the other's outcome may be there already.
+    assert told_before[:2] == [('decision', True, '1'), ('decision', True, '2')]
+    assert told_before[2:] in ([], [('outcome', 'failed', '2')])
     assert sorted(log.told[2:]) == [('outcome', 'executed', '1'), ('outcome', 'failed', '2')]
     assert {each['error'] for each in log.entries if each['tool_call_id'] == '2' and each['event'] == 'outcome'} == {
         'ModelRetry'

@@ -73,7 +73,7 @@ def test_standard_streams_may_be_closed(stream: io.StringIO | None, monkeypatch:
 
 def test_the_person_is_the_user_of_the_machine() -> None:
     with Person([(Q, 'y')]) as person:
-        ui = TerminalUI(device=person.device, environment={}, quiet_s=0)
+        ui = TerminalUI(device=person.device, environment={'TERM': 'xterm'}, quiet_s=0)
         decision = asyncio.run(ui.choose(REQUEST, mode='interactive'))
 
     assert decision.decided_by == pwd.getpwuid(os.getuid()).pw_name
@@ -85,7 +85,7 @@ def test_a_user_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(pwd, 'getpwuid', unknown)
     with Person([(Q, 'y')]) as person:
-        ui = TerminalUI(device=person.device, environment={}, quiet_s=0)
+        ui = TerminalUI(device=person.device, environment={'TERM': 'xterm'}, quiet_s=0)
         decision = asyncio.run(ui.choose(REQUEST, mode='interactive'))
 
     assert decision.decided_by == f'user {os.getuid()}'
