@@ -7,6 +7,7 @@ RELEASE := $(HATCH) run release:python -m tests.release
 DISTRIBUTIONS := pydantic_ai_slim tool_approval
 ANSWERS ?=
 STORY ?= port
+TEST_HOST = pytest tests/loop tests/approval/integrations/pydantic_ai -m 'not slow' $(PYTEST_ARGS)
 RELEASE_ARGS ?=
 VERSION ?=
 MODEL ?=
@@ -51,8 +52,9 @@ test: install ## Run the tests, with complete branch coverage
 test-slow: install ## Run the tests that take minutes
 	@$(RUN) pytest -m slow $(PYTEST_ARGS)
 
-test-hosts: install ## Run what runs on pydantic-ai-slim on other releases of it
-	@$(HATCH) run host:pytest tests/loop tests/approval/integrations/pydantic_ai -m 'not slow' $(PYTEST_ARGS)
+test-hosts: install ## Run what runs on pydantic-ai-slim on other releases of it, and on Python 3.13 where present
+	@$(HATCH) run -on host:$(TEST_HOST)
+	@HATCH_PYTHON=$$($(RUN) python -m tests.release.environments 3.13) $(HATCH) run +on=newer-python host:$(TEST_HOST)
 
 test-core: install ## Run the tests of tool_approval's core where nothing but pydantic is installed
 	@$(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \

@@ -61,3 +61,7 @@ def create(folder: Path, python: Path, *requirements: str, options: tuple[object
     command = (sys.executable, '-m', 'uv', 'pip', 'install', '--quiet', '--python', interpreter)
     run(*command, *options, *requirements)
     return interpreter
+
+
+if __name__ == '__main__':
+    print(find_python(sys.argv[1]) or 'self')
