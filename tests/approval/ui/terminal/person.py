@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import os
 import pty
+import select
 import struct
 import termios
 import threading
@@ -26,13 +27,24 @@ PATIENCE_S = 8.0
 
 
 class Person:
-    def __init__(self, steps: Sequence[Step], *, columns: int = 80, lines: int = 40) -> None:
+    def __init__(self, steps: Sequence[Step], *, columns: int = 80, lines: int = 40, types_again: bool = False) -> None:
+        """Sit down.
+
+        Args:
+            steps: What to do, in this order.
+            columns: Of the terminal.
+            lines: Of the terminal.
+            types_again: Whether to type once more what nothing came of: a dumb terminal does not show, by hiding its
+                cursor, when a key is too early to count.
+        """
         self.master, self.slave = pty.openpty()
         self.device = os.ttyname(self.slave)
         self.screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self.screen)
         self._steps = list(steps)
         self._others: list[Step] = []
+        self._types_again = types_again
+        self._typed = b''
         self.sent = b''
         self.resize(columns, lines)
         self.before = termios.tcgetattr(self.slave)
@@ -76,11 +88,15 @@ class Person:
 
     def _read(self) -> None:
         while True:
+            if self._types_again and not select.select([self.master], [], [], 0.3)[0]:
+                os.write(self.master, self._typed)
+                continue
             try:
                 data = os.read(self.master, 65_536)
             except OSError:  # the other side is closed
                 return
             self.sent += data
+            self._typed = b''
             self._stream.feed(data)
             self._act()
 
@@ -98,7 +114,8 @@ class Person:
             if callable(keys):
                 keys(self)
             else:
-                os.write(self.master, keys.encode() if isinstance(keys, str) else keys)
+                self._typed = keys.encode() if isinstance(keys, str) else keys
+                os.write(self.master, self._typed)
 
 
 def ask(

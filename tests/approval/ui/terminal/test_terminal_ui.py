@@ -26,7 +26,7 @@ def test_it_passes_the_conformance_suite(environment: dict[str, str]) -> None:
 
     def person_who(approves: bool) -> TerminalUI:
         key = 'y' if approves else 'n'
-        person = Person([('Approve ', key)])
+        person = Person([('Approve ', key)], types_again='TERM' in environment)
         people.append(person.__enter__())
         person.also([('Go on? ', 'o'), ('Approve ', key), ('Approve ', key)])
         return make_ui(person, **environment)

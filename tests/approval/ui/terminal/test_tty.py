@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import suppress
 
 import pytest
+from tool_approval.ui.terminal.area import Area
 from tool_approval.ui.terminal.keys import Event, Key, Paste
 from tool_approval.ui.terminal.pager import page
 from tool_approval.ui.terminal.signals import restored_at_signals
@@ -209,3 +210,17 @@ def test_a_pager_on_a_dumb_terminal_needs_no_control_sequence(line: Line) -> Non
     shown = line.shown('lines 8-30 of 30')
     assert '\x1b' not in shown
     assert 'lines 1-23 of 30' in shown
+
+
+def test_on_a_dumb_terminal_the_question_is_asked_again_below_instead_of_in_its_place(line: Line) -> None:
+    terminal = Terminal(line.device, is_dumb=True)
+    try:
+        with terminal.raw():
+            area = Area(terminal)
+            area.draw('what it is about\nApprove? ')
+            area.show('a hint')
+            area.end('Approved.')
+    finally:
+        terminal.close()
+
+    assert line.shown('Approved.\r\n') == '\r\nwhat it is about\r\nApprove? \r\na hint\r\nApprove? \r\nApproved.\r\n'
