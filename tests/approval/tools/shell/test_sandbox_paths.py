@@ -115,12 +115,19 @@ def test_a_rule_that_names_an_unknown_root_is_a_mistake(tmp_path):
     [
         ('grep', 'grep -Rn x out', 'grep -rn x out'),
         ('grep', 'grep --dereference-recursive x out', 'grep --recursive x out'),
+        ('grep', 'grep --der x out', 'grep --regexp=x out'),
+        ('grep', 'grep -3R x out', 'grep -3r x out'),
         ('rg', 'rg -nL x out', 'rg -n x out'),
         ('rg', 'rg --follow x out', 'rg --fixed-strings out out'),
         ('find', 'find -L out', 'find out -type l'),
         ('find', 'find out -follow', 'find out -name out'),
         ('tree', 'tree -al out', 'tree -a out'),
         ('diff', 'diff -ur out/a out/b', 'diff -u out/a out/b'),
+        ('diff', 'diff --rec out/a out/b', 'diff --unified out/a out/b'),
+        ('diff', 'diff -3r out/a out/b', 'diff -3 out/a out/b'),
+        ('ls', 'ls -RL out', 'ls -Rl out'),
+        ('du', 'du -aL out', 'du -a out'),
+        ('ls', 'ls --der out', 'ls --directory out'),
     ],
 )
 def test_links_below_a_directory_are_not_followed(pattern, follows, stays):

@@ -96,12 +96,21 @@ def _inside(root: str) -> Callable[[str], bool]:
     return check
 
 
+def _following(letters: str, *long: str) -> re.Pattern[str]:
+    # Long options may be abbreviated, and anything may stand before a letter: `grep -3R`.
+    return re.compile('|'.join([rf'-(?!-).*[{letters}].*', '--der.*', '--fol.*', *long]), re.DOTALL)
+
+
 _FOLLOWING: Final = {
-    **dict.fromkeys(('grep', 'egrep', 'fgrep', 'zgrep'), re.compile(r'-[A-Za-z]*R.*|--deref.*')),
-    **dict.fromkeys(('rg', 'fd', 'fdfind'), re.compile(r'-[A-Za-z]*L.*|--fol.*')),
+    **dict.fromkeys(('grep', 'egrep', 'fgrep', 'zgrep', 'rgrep', 'ctags'), _following('R')),
+    **dict.fromkeys(('rg', 'fd', 'fdfind', 'ls', 'du', 'cp', 'chmod', 'chown', 'chgrp'), _following('L')),
+    'rsync': _following('Lk', '--copy-.*'),
     'find': re.compile('-L|-follow'),
-    'tree': re.compile('-[A-Za-z]*l.*'),
-    'diff': re.compile('-[A-Za-z]*r.*|--recu.*'),
+    'tree': _following('l'),
+    'tar': _following('h'),
+    'ag': _following('f'),
+    'diff': _following('r', '--rec.*'),
+    **dict.fromkeys(('zip', 'scp'), _following('r', '--rec.*')),
 }
 """Options with which links are followed below a directory, by program."""
 
