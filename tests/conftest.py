@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+import sys
 import warnings
 from collections.abc import Generator
 
@@ -24,6 +25,19 @@ def pytest_runtest_makereport(
     if report.skipped and os.environ.get('SYSTEM_PACKAGES') == 'required' and NEEDS_SYSTEM in str(report.longrepr):
         report.outcome = 'failed'
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Tracing lines takes a multiple of the time. The `no_cover` of pytest-cov leaves that on in workers of xdist."""
+    trace = sys.gettrace()
+    if item.get_closest_marker('untraced') is None or not type(trace).__module__.startswith('coverage'):
+        return (yield)
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(trace)
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,8 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest, execute_tool
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
@@ -45,6 +47,11 @@ def decide(controller: ApprovalController, request: ApprovalRequest) -> Approval
 
 def decide_all(controller: ApprovalController, *requests: ApprovalRequest) -> list[ApprovalDecision]:
     return asyncio.run(controller.request_approvals(requests))
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What this package logged. Of tasks of earlier tests `asyncio` may tell at any time."""
+    return [record.getMessage() for record in caplog.records if record.name.startswith('tool_approval')]
 
 
 def run_tool(function: Callable[..., Any], args: Mapping[str, Any], controller: ApprovalController, **rest: Any) -> Any:

@@ -10,7 +10,7 @@ from tool_approval.turns import Turns
 
 from tool_approval import ApprovalDecision, RememberOption
 
-from .parts import request_for
+from .parts import logged, request_for
 
 YES = ApprovalDecision(approved=True)
 REQUESTS = [request_for('a', group_id='g'), request_for('b', group_id='g')]
@@ -171,7 +171,7 @@ def test_a_ui_that_cannot_withdraw_does_not_keep_the_denial(caplog):
     [decision] = asked(Stubborn(), timeout_s=0.01)
 
     assert decision.note == 'Nobody answered within 0.01 seconds, so the call was denied.'
-    assert caplog.messages == ['The approval UI failed to withdraw a question with ValueError']
+    assert logged(caplog) == ['The approval UI failed to withdraw a question with ValueError']
 
 
 def test_a_question_that_still_waits_for_its_turn_is_not_withdrawn():

@@ -39,7 +39,7 @@ from tool_approval import (
     simple_approval_request,
 )
 
-from .parts import KEY, NOON, ListSink, decide, finish, request_for, run_tool, start_python
+from .parts import KEY, NOON, ListSink, decide, finish, logged, request_for, run_tool, start_python
 
 MODES = ('interactive', 'approve_all', 'strict')
 NESTED = {'target': {'path': 'a'}, 'flags': ['-r']}
@@ -864,7 +864,7 @@ def test_a_sinks_own_error_is_not_logged_with_what_it_quotes(caplog):
     run_tool(delete, NESTED, ApprovalController('approve_all', audit=Quoting()))
 
     assert ran == [NESTED]
-    assert caplog.messages == ["The outcome of a call of 'delete' was not written: ValueError"]
+    assert logged(caplog) == ["The outcome of a call of 'delete' was not written: ValueError"]
 
 
 # --- one keyboard for everybody ---

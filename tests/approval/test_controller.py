@@ -26,7 +26,7 @@ from tool_approval import (
     canonical_json,
 )
 
-from .parts import KEY, NOON, ListSink, decide, decide_all, noon, request_for
+from .parts import KEY, NOON, ListSink, decide, decide_all, logged, noon, request_for
 
 MODES = ('interactive', 'approve_all', 'strict')
 SHOWN = ApprovalPresentation(type='text', content='made late')
@@ -87,6 +87,14 @@ def test_an_unknown_mode_is_refused():
 def test_a_timeout_that_nobody_can_meet_is_refused(timeout):
     with pytest.raises(ValueError, match='positive number of seconds'):
         ApprovalController(timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    ('ui', 'kind'), [(object(), 'a value of type object'), (ScriptedUI, 'the class ScriptedUI'), (print, 'a value of')]
+)
+def test_what_cannot_ask_is_refused_before_anything_runs(ui, kind):
+    with pytest.raises(TypeError, match=f'an object with a method `choose.*, not {kind}'):
+        ApprovalController(ui=ui)
 
 
 def test_a_policy_may_be_given_as_a_mapping():
@@ -478,7 +486,7 @@ def test_a_decision_that_cannot_be_written_is_a_denial_and_is_not_remembered(cap
         decided_at=NOON,
     )
     assert len(controller.memory) == 0
-    assert caplog.messages == ["A call of 'delete' was denied: audit log 'log': the disk is full"]
+    assert logged(caplog) == ["A call of 'delete' was denied: audit log 'log': the disk is full"]
 
 
 @pytest.mark.parametrize(
@@ -487,7 +495,7 @@ def test_a_decision_that_cannot_be_written_is_a_denial_and_is_not_remembered(cap
 def test_an_outcome_that_cannot_be_written_is_logged(caplog, error, told):
     ApprovalController(audit=Broken(error)).record_outcome(request_for(), 'executed')
 
-    assert caplog.messages == [f"The outcome of a call of 'delete' was not written: {told}"]
+    assert logged(caplog) == [f"The outcome of a call of 'delete' was not written: {told}"]
 
 
 def test_an_outcome_names_the_call_and_the_kind_of_its_error():

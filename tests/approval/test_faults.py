@@ -21,7 +21,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .parts import KEY, ListSink, decide_all, request_for
+from .parts import KEY, ListSink, decide_all, logged, request_for
 
 YES = ApprovalDecision(approved=True)
 NOT_OFFERED = ApprovalDecision(approved=True, remember='session', remember_option='everything')
@@ -156,7 +156,8 @@ def test_a_ui_without_choose_denies():
     class Nothing:
         pass
 
-    controller = ApprovalController(ui=Nothing())
+    controller = ApprovalController()
+    controller.ui = Nothing()  # one that is given at the start is refused there
 
     [decision] = decide_all(controller, request_for())
 
@@ -394,7 +395,7 @@ def test_what_cannot_be_shown_is_denied_and_nobody_is_asked(present, told, count
     note = f'What to decide on could not be shown ({told}), so the call was denied.'
     assert [(each.approved, each.note, each.decided_by) for each in decisions] == [(False, note, 'ui')] * count
     assert ui.requests == []
-    assert caplog.messages == [f"The presenter of 'delete' failed with {told}"] * count
+    assert logged(caplog) == [f"The presenter of 'delete' failed with {told}"] * count
 
 
 def test_what_cannot_be_shown_of_one_of_a_group_denies_the_group():

@@ -40,6 +40,7 @@ from .equivalence.transcript import Transcript, differences
 from .equivalence.world import World
 
 
+@pytest.mark.untraced
 @given(scenarios())
 @settings(max_examples=300, deadline=None)
 def test_inline_gives_the_model_the_same_information_as_stop_and_resume(scenario: Scenario):
@@ -79,6 +80,7 @@ def check_what_was_shown(inline: Transcript, world: World) -> None:
         assert sorted(world.wrapped) == sorted(execution.tool_call_id for execution in approved)
 
 
+@pytest.mark.untraced
 def test_the_scenarios_bring_every_decision_and_every_kind_of_tool():
     asked: set[str] = set()
     decided: set[str] = set()

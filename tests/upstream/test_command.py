@@ -13,6 +13,8 @@ from upstream import __main__ as command
 from upstream import newest
 from upstream.release import FOLDER, NAME, NoRelease, unpack_wheel
 
+pytestmark = pytest.mark.untraced
+
 Moved = Callable[[str, Callable[[str], str]], Path]
 
 

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from upstream.changes import CHANGES
+from upstream import patch as patches
+from upstream.changes import CHANGES, changed
 from upstream.patch import apply_patch, write_patch
 from upstream.patched import check_import
 from upstream.release import FOLDER
+
+pytestmark = pytest.mark.untraced
 
 
 def lines(patch: Path, sign: str) -> list[str]:
@@ -43,7 +46,10 @@ def test_it_does_not_apply_twice(release: Path, patch: Path, tmp_path: Path):
         apply_patch(patch, tree)
 
 
-def test_it_is_the_same_each_time_and_leaves_nothing_else_behind(release: Path, patch: Path, tmp_path: Path):
+def test_it_is_the_same_each_time_and_leaves_nothing_else_behind(
+    release: Path, patch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(patches, 'changed', changed)
     again = tmp_path / 'new' / 'again.patch'
 
     write_patch(release, again)

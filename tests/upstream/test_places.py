@@ -11,6 +11,8 @@ from upstream.patch import write_patch
 from upstream.places import PlaceChanged
 from upstream.release import FOLDER
 
+pytestmark = pytest.mark.untraced
+
 Moved = Callable[[str, Callable[[str], str]], Path]
 
 

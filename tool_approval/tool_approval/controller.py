@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hmac import compare_digest
 from typing import Any, cast
 
-from .asking import ask
+from .asking import RunCancelled, ask
 from .canonical import canonical_json, copied, digest
 from .decision import ApprovalDecision, ApprovalMode, read_mode
 from .entries import Outcome, decision_entry, outcome_entry
@@ -68,8 +68,12 @@ class ApprovalController:
 
         Raises:
             ValueError: There is no such mode, or the timeout is not positive.
+            TypeError: The UI is none: it has no `choose`, or is a class.
             ApprovalConfigError: The policy says something that nobody can mean.
         """
+        if ui is not None and (isinstance(ui, type) or not callable(getattr(ui, 'choose', None))):
+            kind = f'the class {ui.__name__}' if isinstance(ui, type) else f'a value of type {type(ui).__name__}'
+            raise TypeError(f'`ui` must be an object with a method `choose(request, *, mode)`, not {kind}')
         if timeout is not None and not timeout > 0:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
         self.mode: ApprovalMode = read_mode(mode)
@@ -251,7 +255,7 @@ class ApprovalController:
         # 6. The person.
         try:
             answers = await ask(self.ui, shown, mode=self.mode, timeout_s=self._timeout_s)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, RunCancelled):
             stopped = ApprovalDecision(approved=False, note='The person stopped the run.', decided_by='ui')
             for request in requests:
                 self._settle(request, stopped)

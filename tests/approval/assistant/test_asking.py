@@ -7,7 +7,8 @@ from tool_approval.assistant.asking import ConversationUI
 from tool_approval.assistant.calls import Calls
 from tool_approval.ui.terminal import TerminalUI
 
-from tool_approval import ApprovalDecision, ApprovalRequest
+from tests.approval.parts import ListSink
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest
 
 from .shown import shown_screen
 
@@ -75,24 +76,28 @@ def test_only_a_person_is_asked_about_all_of_a_response_together():
     assert not made()[0].groups_responses
 
 
-@pytest.mark.parametrize('ask', ['choose', 'choose_group'])
-def test_stopping_stops_the_turn_and_returns_nothing(ask):
+@pytest.mark.parametrize('count', [1, 2])
+def test_stopping_ends_the_turn_when_the_denial_is_written_down(count):
     ui, screen, _ = made(stops=True)
-    stopped = asyncio.Event()
-    ui.stop = stopped.set
+    sink = ListSink()
+    controller = ApprovalController(ui=ui, audit=sink)
+    requests = [ApprovalRequest(tool_name='act', args={'n': n}, group_id='g') for n in range(count)]
 
     async def main():
-        asked = REQUEST if ask == 'choose' else [REQUEST]
-        question = asyncio.create_task(getattr(ui, ask)(asked, mode='interactive'))
-        await stopped.wait()
-        question.cancel()
+        turn = asyncio.create_task(controller.request_approvals([*requests, REQUEST]))
+        ui.stop = turn.cancel
         with pytest.raises(asyncio.CancelledError):
-            await question
+            await turn
 
     asyncio.run(main())
 
     assert screen.shown == 'Question?\nbeside\n'
+    assert [(entry['approved'], entry['note']) for entry in sink.entries] == [
+        (False, 'The person stopped the run.')
+    ] * count
 
 
-def test_nothing_happens_where_nobody_can_be_stopped():
-    assert made()[0].stop() is None
+def test_where_nothing_can_be_stopped_it_is_a_denial():
+    controller = ApprovalController(ui=made(stops=True)[0])
+
+    assert not asyncio.run(controller.request_approval(REQUEST)).approved

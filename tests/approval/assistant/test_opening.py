@@ -235,3 +235,18 @@ def test_the_notes_say_what_holds(folder, state, monkeypatch):
     assert f'settings {folder}/approvals.yaml (not trusted, so it only makes rules stricter)' in found
     assert f'settings {folder}/approvals.yaml (trusted)' in named
     assert 'mode strict' in named[0]
+
+
+def test_a_rule_that_no_call_of_an_agent_can_reach_is_told(folder, tmp_path):
+    agent = Agent(scripted(lambda results: 'done'))
+    for name, is_asking in (('pay', False), ('refund', True), ('look', False)):
+        agent.tool_plain(name=name, requires_approval=is_asking)(lambda: None)
+    (folder / 'approvals.yaml').write_text(
+        'tools:\n  pay: {approval: blocked}\n  refund: {approval: required}\n  look: {approval: none}\n'
+    )
+
+    _, _, assistant = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
+
+    assert [note for note in assistant.notes if 'no effect' in note] == [
+        'the rule for pay has no effect: that tool lacks requires_approval=True'
+    ]

@@ -118,6 +118,18 @@ def test_a_conversation_is_kept_only_when_asked_for(folder, state, capsys):
     assert 'One.' not in kept
 
 
+def test_a_conversation_that_is_kept_is_not_replaced_by_another(folder, state, capsys):
+    main(['run', '--agent', 'cashier:talker', '--save', 'talk', 'Two.'])
+    capsys.readouterr()
+
+    status = main(['run', '--agent', 'cashier:talker', '--save', 'talk', 'Three.'])
+
+    assert status == 2
+    assert "there is a conversation 'talk' already; go on with it by --resume" in capsys.readouterr().err
+    assert 'Two.' in (state / 'conversations' / 'talk.json').read_text()
+    assert main(['run', '--agent', 'cashier:talker', '--save', 'talk', '--resume', 'talk', 'Three.']) == 0
+
+
 def test_a_turn_that_fails_is_one_line_and_exit_status_1(folder, capsys):
     status = main(['run', '--agent', 'cashier:breaks', 'Go.'])
 

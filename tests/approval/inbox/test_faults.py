@@ -12,7 +12,7 @@ import pytest
 from tool_approval.inbox import AlreadySettled, Inbox, InboxUI, InboxUnavailable, Row
 from tool_approval.inbox.stores import SQLiteStore
 
-from tests.approval.parts import NOON, finish, request_for, start_python
+from tests.approval.parts import NOON, finish, logged, request_for, start_python
 from tool_approval import ApprovalController
 
 from .parts import NO, YES, answer, settled, soon
@@ -122,7 +122,7 @@ def test_only_who_has_withdrawn_them_says_so(make_store, hurried, caplog):
     with caplog.at_level(logging.WARNING):
         with Inbox(Slower(make_store()), clock=hurried) as page:
             asyncio.run(until_withdrawn(page, 'left'))
-        assert caplog.text == ''
+        assert logged(caplog) == []
         with Inbox(make_store(), clock=hurried) as page:
             asyncio.run(until_withdrawn(page, 'also left'))
 

@@ -180,6 +180,7 @@ def seatbelt_holds(view: SeatbeltView, path: str, seed: int) -> None:
         path = os.path.dirname(path)
 
 
+@pytest.mark.untraced
 def test_bubblewrap_is_never_weaker(tree):
     backend = BubblewrapBackend(bwrap='/bwrap', bash='/bash', machine='x86_64')
     opened = [
@@ -200,6 +201,7 @@ def bubblewrap_view(backend: BubblewrapBackend, profile: OSProfile, cwd: str) ->
     return view
 
 
+@pytest.mark.untraced
 def test_seatbelt_is_never_weaker(tree):
     backend = SeatbeltBackend()
     opened = [
@@ -217,6 +219,7 @@ def seatbelt_view(backend: SeatbeltBackend, profile: OSProfile, cwd: str) -> Sea
     return view
 
 
+@pytest.mark.untraced
 def test_an_intersection_grants_no_more_than_either(tree):
     _, folders, asked = tree
     for seed in range(COUNT):

@@ -58,6 +58,17 @@ def test_a_missing_control_file_cannot_be_moved_into_place_with_its_folder(tmp_p
     assert view.allows('file-write-create', f'{tmp_path}/other')
 
 
+def test_a_root_of_no_access_closes_what_is_open_around_it(tmp_path: Path):
+    (tmp_path / 'private').mkdir()
+    around = Root(path=str(tmp_path), access=Access.WRITE)
+    inside = Root(path=str(tmp_path / 'private'), access=Access.NONE)
+
+    view = SeatbeltView(*seatbelt_rules(OSProfile(roots=(around, inside))))
+
+    assert view.access(f'{tmp_path}/open') == Access.WRITE
+    assert view.access(f'{tmp_path}/private/key') == Access.NONE
+
+
 @pytest.mark.parametrize(('command', 'cwd'), [([], '/'), (['a\0'], '/'), (['a'], '/does/not/exist')])
 def test_what_cannot_run_is_refused(command: list[str], cwd: str):
     with pytest.raises(OSSandboxError):

@@ -1,7 +1,9 @@
 """What generated policies grant, read by programs that know nothing of how they were made."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 NONE, READ, WRITE = 0, 1, 2
 
@@ -116,7 +118,7 @@ class SeatbeltView:
 
     def allows(self, operation: str, path: str = '') -> bool:
         for is_allowed, filters in self._rules_for(operation):
-            if not filters or any(self._matches(each, path) for each in filters):
+            if not filters or any(matches(path) for matches in filters):
                 return is_allowed
         raise AssertionError('the first rule matches everything')
 
@@ -124,7 +126,7 @@ class SeatbeltView:
         """The rules that name an operation, the last one first."""
         if operation not in self._by_operation:
             self._by_operation[operation] = [
-                (verdict == 'allow', [part for part in parts if isinstance(part, list)])
+                (verdict == 'allow', [self._filter(part) for part in parts if isinstance(part, list)])
                 for verdict, *parts in reversed(self.rules)
                 if any(
                     each in ('default', operation) or self._covers(each, operation)
@@ -149,17 +151,20 @@ class SeatbeltView:
             return self.parameters[node[1].strip('"')]
         return node[1:-1]
 
-    def _matches(self, node: list, path: str) -> bool:
+    def _filter(self, node: list) -> Callable[[str], bool]:
+        """Whether a path passes: made once, as thousands are asked about."""
         kind, *rest = node
         if kind == 'require-all':
-            return all(self._matches(each, path) for each in rest)
+            filters = [self._filter(each) for each in rest]
+            return lambda path: all(matches(path) for matches in filters)
         if kind == 'subpath':
-            return covers(self._value(rest[0]), path)
+            return partial(covers, self._value(rest[0]))
         if kind == 'literal':
-            return path == self._value(rest[0])
+            return self._value(rest[0]).__eq__
         if kind == 'regex':
             pattern = rest[0][2:-1]
             assert pattern.endswith('$')
-            return re.search(pattern[:-1] + r'\Z', path, re.DOTALL) is not None
+            search = re.compile(pattern[:-1] + r'\Z', re.DOTALL).search
+            return lambda path: search(path) is not None
         assert kind in ('target', 'global-name', 'remote', 'local'), kind
-        return not path
+        return lambda path: not path

@@ -157,6 +157,7 @@ def shell_of(settings, sandbox):
     )
 
 
+@pytest.mark.untraced
 @examples(max_examples=300, deadline=None)
 @given(rules=RULES, default=DEFAULTS)
 def test_no_command_is_decided_more_freely_than_without_the_file_or_with_trust(rules, default):
@@ -179,6 +180,7 @@ TOOL_RULES = st.dictionaries(
 )
 
 
+@pytest.mark.untraced
 @examples(max_examples=200, deadline=None)
 @given(rules=TOOL_RULES, default=st.none() | st.sampled_from(['required', 'none']))
 def test_no_tool_is_decided_more_freely_than_without_the_file_or_with_trust(rules, default):
@@ -219,6 +221,7 @@ def tree(tmp_path_factory):
     return work
 
 
+@pytest.mark.untraced
 @examples(max_examples=200, deadline=None)
 @given(paths=st.lists(FLAGS, max_size=3, unique_by=lambda path: path['root']))
 def test_no_file_is_used_more_freely_than_without_the_file_or_with_trust(tree, paths):

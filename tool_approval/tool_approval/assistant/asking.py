@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar, cast
 
+from tool_approval.asking import RunCancelled
 from tool_approval.decision import ApprovalDecision, ApprovalMode
 from tool_approval.memory import ApprovalMemory
 from tool_approval.protocols import Presenter
@@ -63,8 +63,6 @@ class ConversationUI:
                 return await cast('Awaitable[T]', answer) if inspect.isawaitable(answer) else cast('T', answer)
         except KeyboardInterrupt:
             self.stop()
-            # The turn is cancelled, and this wait with it: there is nothing to return.
-            await asyncio.Event().wait()
-            raise  # pragma: no cover - nobody sets that event
+            raise RunCancelled from None
         finally:
             self._calls.go_on()

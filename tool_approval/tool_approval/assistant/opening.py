@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage
+from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 
 from tool_approval.audit import JsonlAuditSink, load_key
@@ -16,6 +18,7 @@ from tool_approval.errors import AuditError
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 from tool_approval.memory import ApprovalMemory
 from tool_approval.os_sandbox import OSSandboxBackend, UnconfinedBackend, choose_backend
+from tool_approval.policy import ApprovalPolicy
 from tool_approval.protocols import ApprovalUI, Presenter
 from tool_approval.settings import LoadedSettings, SettingsAudit, Workspace, effective, open_workspace
 from tool_approval.storage import FileApprovalStore
@@ -50,6 +53,8 @@ class Assistant:
     """The settings, as they were loaded."""
     model: str | None
     """What the model is called; `None` for the agent's own."""
+    unreached: tuple[str, ...] = ()
+    """The tools for which a rule asks or refuses, and which ask nobody by themselves."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -68,6 +73,7 @@ class Assistant:
             f'directory {self.loaded.directory}',
             confinement,
             settings,
+            *(f'the rule for {name} has no effect: that tool lacks requires_approval=True' for name in self.unreached),
             *(() if self.workspace is None else notes_of(self.workspace)),
         )
 
@@ -146,7 +152,16 @@ def open_assistant(
         workspace=workspace,
         loaded=loaded,
         model=model,
+        unreached=() if workspace is not None else tuple(_unreached(agent, controller.policy)),
     )
+
+
+def _unreached(agent: AbstractAgent[Any, Any], policy: ApprovalPolicy) -> Iterator[str]:
+    # A rule is asked when a call is deferred, and these tools defer none, unless they raise `ApprovalRequired`.
+    for toolset in agent.toolsets:
+        for name, tool in toolset.tools.items() if isinstance(toolset, FunctionToolset) else ():
+            if not tool.requires_approval and policy.rule_for(name).approval in ('required', 'blocked'):
+                yield name
 
 
 def _audit_folder(state: Path) -> Path:

@@ -48,6 +48,14 @@ class SavedConversations:
         except (ValidationError, RecursionError):
             raise AssistantError(f'the file of the conversation {name!r} holds no conversation') from None
 
+    def has(self, name: str) -> bool:
+        """Whether there is something of that name.
+
+        Raises:
+            AssistantError: That is no name.
+        """
+        return os.path.lexists(self._path(name))
+
     def save(self, name: str, messages: list[ModelMessage]) -> None:
         """Keep a conversation; an older one of that name is replaced as a whole.
 

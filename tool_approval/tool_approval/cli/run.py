@@ -84,6 +84,8 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output) -> int
     state = default_path().parent
     saved, name = SavedConversations(state / 'conversations'), options.save or options.resume
     messages = saved.load(options.resume) if options.resume else None
+    if messages is None and name is not None and saved.has(name):
+        raise UsageError(f'there is a conversation {name!r} already; go on with it by --resume, or name another one')
     screen, calls = Screen(), Calls()
     ui: list[ConversationUI] = []
 

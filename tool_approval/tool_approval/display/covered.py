@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -17,8 +17,13 @@ _SHORTEST = 8
 _MOST_COMPARED = 20
 """Chosen: so many arguments are looked for in a diff; the others stand beside it."""
 
-_EDITED = frozenset({'content', 'old_text', 'new_text', 'text'})
-"""Arguments of editing tools, of which one line may be all that is changed."""
+_EDITED = frozenset(
+    {'content', 'text'} | {f'{of}{what}' for of in ('old', 'new') for what in ('', '_text', '_str', '_string')}
+)
+"""Arguments of editing tools, of which a part of the diff may be all that is changed."""
+
+_CONTENTS = ('command', 'content', 'patch', 'diff', 'text', 'new_text')
+"""Where several arguments are the content, the first of these is what is shown."""
 
 _FACTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
 """By argument: the fact that says the same."""
@@ -39,23 +44,36 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
     whole: object = presentation.metadata.get('full_content')
     texts = [presentation.content, whole] if isinstance(whole, str) else [presentation.content]
     bodies = {text.removesuffix('\n') for text in texts}
-    facts = {key: fact_text(presentation.metadata.get(fact)) for key, fact in _FACTS.items()}
     sides = _APART.join(_sides(texts[-1])) if presentation.type == 'diff' else ''
-    compared = frozenset(islice(args, _MOST_COMPARED))
-
-    def is_shown(key: str, value: object) -> bool:
-        if not isinstance(value, str) or not value.strip():
-            return False
-        if value.removesuffix('\n') in bodies or value == facts.get(key):
-            return True
-        return key in compared and _is_in_diff(key, value, sides)
-
-    return {key: value for key, value in args.items() if not is_shown(key, value)}
+    shown = {
+        _content_of([key for key, value in args.items() if _body(value) in bodies]),
+        *_facts_of(presentation, args),
+        *(key for key in islice(args, _MOST_COMPARED) if _is_in_diff(key, args[key], sides)),
+    }
+    return {key: value for key, value in args.items() if key not in shown}
 
 
-def _is_in_diff(key: str, value: str, sides: str) -> bool:
-    body = value.removesuffix('\n')
-    if '\n' not in body and (key not in _EDITED or len(body.strip()) < _SHORTEST):
+def _body(value: object) -> str | None:
+    return value.removesuffix('\n') if isinstance(value, str) and value.strip() else None
+
+
+def _content_of(equal: list[str]) -> str | None:
+    # Attack: a second argument with the same value, such as what is to be run on failure, vanishes with the first.
+    return equal[0] if len(equal) == 1 else next((key for key in _CONTENTS if key in equal), None)
+
+
+def _facts_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> Iterator[str]:
+    said: set[str] = set()
+    for key, fact in _FACTS.items():
+        told = fact_text(presentation.metadata.get(fact))
+        if fact not in said and _body(args.get(key)) is not None and args[key] == told:
+            said.add(fact)
+            yield key
+
+
+def _is_in_diff(key: str, value: object, sides: str) -> bool:
+    body = _body(value)
+    if key not in _EDITED or body is None or ('\n' not in body and len(body.strip()) < _SHORTEST):
         return False
     return _APART not in body and f'\n{body}\n' in sides
 

@@ -23,7 +23,7 @@ HIDDEN: Final = re.compile(
     # What `str.isprintable` lets pass although nothing, or not always the same, is drawn: fillers, joiners, variation
     # selectors, the blank Braille pattern, object replacement, halves of flags.
     '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc'
-    '\U00016fe4\U0001d159\U0001f1e6-\U0001f1ff\U000e0100-\U000e01ef]'
+    '\U00013441\U00013442\U00016fe4\U0001d159\U0001f1e6-\U0001f1ff\U000e0100-\U000e01ef]'
 )
 """Characters without a shape of their own that count as printable."""
 

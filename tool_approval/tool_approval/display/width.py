@@ -87,6 +87,11 @@ def _may_cut_an_escape(text: str, at: int) -> bool:
 
 
 def _break(text: str, start: int, end: int) -> int:
-    """Before the last blank of the last third, or else where there is no more room."""
+    """Before the blanks that are last in the last third, or else where there is no more room.
+
+    Before all of them: at the end of a row nobody sees how many there are.
+    """
     blank = text.rfind(' ', start + (end - start) * 2 // 3, end + 1)
+    while blank > start and text[blank - 1] == ' ':
+        blank -= 1
     return blank if blank > start else end

@@ -44,6 +44,8 @@ class LoadedSettings:
     """Whether the user has trusted these bytes at this place, or has named the file; true if there is none."""
     why_untrusted: str | None = None
     """Why not, in words for a person."""
+    named_as: Path | None = None
+    """The file as the user would write it, absolute, with the links on the way."""
     line_of: Callable[[tuple[str | int, ...]], int | None] = lambda path: None
     """The line of the value at a path of keys, such as `('shell', 'rules', 0)`, from 1; `None` if it is not known."""
 
@@ -115,6 +117,7 @@ def load_settings(
         settings=read(document, source=str(shown), line_of=line_of),
         # Not made shorter as text: `link/../approvals.yaml` lies where the link leads.
         source=Path(os.path.realpath(shown.parent), shown.name),
+        named_as=Path.cwd() / shown,
         directory=folder,
         digest=hashlib.sha256(content).hexdigest(),
         trusted=named,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tool_approval.storage.location import default_path
+from tool_approval.tools.file_sandbox.control import git_led_to
 from tool_approval.tools.file_sandbox.names import is_control
 
 from .files import NAMES
-
-_LONGEST_POINTER = 10_000
-"""Bytes; a path has fewer (PATH_MAX), and `gitdir: ` stands before it."""
 
 
 def state_folder() -> Path | None:
@@ -35,36 +33,7 @@ def protected_paths(directory: Path, source: Path | None, roots: Sequence[Path])
     found += [state] if (state := state_folder()) is not None else []
     found.append(directory / '.git')
     found += [above / '.git' for above in directory.parents if os.path.lexists(above / '.git')]
-    found += [led for each in tuple(found) if each.name == '.git' for led in _led_to(each)]
+    found += [led for each in tuple(found) if each.name == '.git' for led in git_led_to(each)]
     # A root that is itself a part of Git's: `root: .git/hooks`.
     found += [root for root in roots if is_control(root.parts)]
     return tuple(dict.fromkeys(found))
-
-
-def _led_to(git: Path) -> Iterator[Path]:
-    """Where the `.git` file of a worktree or a submodule leads, and the folder that it shares with others.
-
-    The format is described in gitrepository-layout(5).
-    """
-    pointer = _first_line(git)
-    if not pointer.startswith('gitdir: '):
-        return
-    folder = Path(os.path.normpath(git.parent / pointer.removeprefix('gitdir: ')))
-    yield folder
-    shared = _first_line(folder / 'commondir')
-    if shared:
-        yield Path(os.path.normpath(folder / shared))
-
-
-def _first_line(path: Path) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return ''
-    try:
-        line = os.read(descriptor, _LONGEST_POINTER).partition(b'\n')[0]
-    except OSError:  # a folder
-        return ''
-    finally:
-        os.close(descriptor)
-    return '' if b'\0' in line else os.fsdecode(line)

@@ -100,7 +100,9 @@ def open_workspace(
     never = tuple(
         dict.fromkeys([*protected_paths(folder, source, roots), *(folder / Path(path) for path in protected)])
     )
-    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=never)
+    # With the links on the way to the file that was named: whoever replaces one names another file.
+    named = [loaded.named_as] if loaded is not None and loaded.named_as is not None else []
+    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=(*never, *named))
     confinement, notes = _confinement(held, files, shell, backend, never, tuple(readable), explicit)
     return Workspace(
         settings=held,

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolReturn, exceptions
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
-from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, UserError
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
@@ -51,6 +51,34 @@ def deleting(*responses: Any, **agent: Any):
         return f'deleted {path}'
 
     return made, ran
+
+
+def test_what_is_no_controller_is_refused_where_it_is_given():
+    with pytest.raises(UserError, match='takes an `ApprovalController`, not ScriptedUI'):
+        approval_handler(ScriptedUI([True]))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize('session', [7, lambda ctx: 7])
+def test_a_session_that_is_no_text_is_an_error_and_nothing_runs(session: Any):
+    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+    handler = approval_handler(ApprovalController(ui=approve_all()), session=session)
+
+    with pytest.raises(UserError, match='`session` must be a text, not int'):
+        agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert ran == []
+
+
+def test_decision_and_outcome_name_the_agent():
+    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    log = Log()
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=approve_all(), audit=log)))
+
+    assert [(entry['event'], entry['caller']) for entry in log.entries] == [
+        ('decision', 'janitor'),
+        ('outcome', 'janitor'),
+    ]
 
 
 def test_an_approved_call_runs_in_the_same_run_and_a_denied_one_tells_the_model_why():

@@ -304,7 +304,7 @@ def test_arguments_swapped_after_the_approval_are_refused(layer: str):
         'The call changed after it was approved, so it was not run.',
         FAILED,
     )
-    assert ('outcome', 'refused', '1') in log.told
+    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
 
 
 class Watching(WrapperToolset[Any]):

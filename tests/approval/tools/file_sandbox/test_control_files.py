@@ -48,6 +48,58 @@ def test_control_files_are_never_changed_through_a_link(world):
     assert sandbox.decide('write_file', 'g/config').outcome == 'block'
 
 
+@pytest.mark.parametrize(
+    ('link', 'target', 'paths'),
+    [
+        ('.git', 'g', ['.git/config', 'g/config', 'g/hooks/pre-commit', 'g']),
+        ('approvals.yaml', 'base.txt', ['approvals.yaml', 'base.txt']),
+        ('.approvals', 'kept', ['.approvals/memory.json', 'kept/memory.json']),
+        ('sub/.git', '../g', ['sub/.git/config']),
+    ],
+)
+def test_a_control_file_that_is_a_link_is_never_changed_under_its_name_or_where_it_leads(world, link, target, paths):
+    (world.ws / 'sub').mkdir()
+    place = world.ws / link
+    (world.ws / 'g').mkdir()
+    place.symlink_to(target)
+
+    for path in paths:
+        assert outcomes(world, path) == {'block'}, path
+
+
+def test_where_the_git_file_of_a_worktree_leads_is_never_changed(world):
+    (world.ws / '.git').write_text('gitdir: data/one\n')
+    (world.ws / 'data/one').mkdir(parents=True)
+
+    assert outcomes(world, 'data/one/hooks/pre-commit') == {'block'}
+    assert 'allow' in outcomes(world, 'data/two')
+
+
+@pytest.mark.parametrize(
+    ('links', 'policy', 'paths'),
+    [
+        ({'conf': 'real'}, 'conf/my.yaml', ['conf', 'conf/my.yaml', 'real', 'real/my.yaml']),
+        ({'my.yaml': 'a.yaml', 'a.yaml': 'b.yaml'}, 'my.yaml', ['my.yaml', 'a.yaml', 'b.yaml']),
+        ({'conf': '{top}/ws/real/../real'}, 'conf/../conf/my.yaml', ['conf', 'real/my.yaml']),
+        ({'x': 'y', 'y': 'x'}, 'x', ['x', 'y']),
+    ],
+)
+def test_no_link_on_the_way_to_a_protected_file_is_changed(world, links, policy, paths):
+    (world.ws / 'real').mkdir()
+    (world.ws / 'real/my.yaml').write_text('x')
+    (world.ws / 'b.yaml').write_text('x')
+    for link, target in links.items():
+        (world.ws / link).symlink_to(target.format(top=world.top))
+
+    sandbox = world.sandbox(OVERLAPPING, protected=[policy])
+
+    for path in paths:
+        for operation in ('write_file', 'edit_file', 'delete'):
+            assert sandbox.decide(operation, path).outcome == 'block', path
+        assert sandbox.decide('move', path, 'away').outcome == 'block', path
+        assert sandbox.decide('move', 'cache/c.dat', path).outcome == 'block', path
+
+
 def test_reading_them_is_a_matter_of_the_rules(world):
     assert world.decide('read_file', '.git/config', config=OVERLAPPING) == 'allow'
 

@@ -53,6 +53,7 @@ def test_nothing_is_found_in_a_world_where_something_was(top, seed):
     assert fuzz(top / 'w', seed)[1] == ''
 
 
+@pytest.mark.untraced
 def test_a_short_run_finds_nothing(top):
     decided, problem = fuzz_many(top, range(1_000, 1_004))
 

@@ -310,3 +310,40 @@ def test_an_interruption_leaves_no_descriptor_open(world, monkeypatch):
         sandbox.decide('read_file', 'cache/c.dat')
 
     assert len(os.listdir('/proc/self/fd')) == before
+
+
+def test_a_replacement_that_would_fill_the_memory_is_refused_before_it_is_made(world):
+    sandbox = world.sandbox(max_bytes=1000)
+    (world.ws / 'cache/x').write_text('a' * 1000)
+    arguments = {'old_text': 'a', 'new_text': 'b' * 10**9, 'replace_all': True}
+
+    with (
+        sandbox.open('edit_file', 'cache/x') as access,
+        pytest.raises(FileToolError, match='cache:x: nothing was changed: the text would be longer than 1000 bytes'),
+    ):
+        perform(sandbox, access, arguments)
+
+    assert (world.ws / 'cache/x').read_text() == 'a' * 1000
+
+
+def test_the_way_out_and_back_does_not_tell_what_files_there_are(world):
+    (world.top / 'outside').mkdir(exist_ok=True)
+    (world.top / 'outside/secret').write_text('x')
+
+    paths = [f'../outside/{name}/../../ws/notes/a.txt' for name in ('secret', 'missing')]
+    told = [world.sandbox().decide('read_file', path) for path in paths]
+
+    assert [each.outcome for each in told] == ['block', 'block']
+    assert told[0].reason.replace('secret', 'missing') == told[1].reason
+    assert world.decide('write_file', 'cache/missing/../x.dat') == 'allow'
+
+
+def test_names_below_a_directory_that_is_read_with_consent_are_not_told(world):
+    config = {'paths': {'p': {'root': './priv', 'mode': 'rw', 'write_approval': False, 'read_approval': True,
+                              'suffixes': ['.txt']}}}  # fmt: skip
+    (world.ws / 'priv/d').mkdir(parents=True)
+    (world.ws / 'priv/d/merger.pdf').write_text('x')
+
+    reason = world.sandbox(config).decide('delete', 'priv/d').reason
+
+    assert reason == 'Something in p:d has a suffix that is not allowed in p.'

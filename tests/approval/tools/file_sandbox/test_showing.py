@@ -130,6 +130,15 @@ def test_what_is_deleted_is_shown(world):
     assert show(world, 'delete', path='notes/a.txt').content == '--- notes:a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n'
 
 
+def test_an_empty_file_that_goes_does_not_stay_as_it_is(world):
+    for name in ('notes/empty.txt', 'notes/void.txt'):
+        (world.ws / name).touch()
+
+    assert show(world, 'delete', path='notes/empty.txt').content == 'Deletes notes:empty.txt (0 bytes)'
+    moved = show(world, 'move', path='notes/empty.txt', dest='notes/void.txt').content
+    assert moved == 'Moves notes:empty.txt (0 bytes) to notes:void.txt, which is replaced'
+
+
 def test_what_stays_the_same_is_told(world):
     assert show(world, 'write_file', path='notes/a.txt', content='a\n').content == 'notes:a.txt stays as it is.'
 

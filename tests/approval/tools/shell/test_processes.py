@@ -1,6 +1,7 @@
 import itertools
 import os
 import subprocess
+import time
 
 import pytest
 from tool_approval.tools.shell import processes
@@ -9,6 +10,11 @@ from tool_approval.tools.shell.processes import MARKER, descendants, kill_strays
 MINE = f'mine {os.getpid()}'
 BEYOND = 10**9
 """No process has so high a number."""
+
+
+def alone(*, parent=1, group=1):
+    """What the kernel says of a process that leads no group."""
+    return processes._Process(state='S', parent=parent, group=group, flags=0, began='1')
 
 
 @pytest.fixture
@@ -38,9 +44,70 @@ def test_a_process_with_the_marker_is_ended_wherever_it_is(ended):
 
 def test_whoever_forks_without_end_is_given_up_at_last(monkeypatch):
     numbers = itertools.count(BEYOND + 1)
-    monkeypatch.setattr(processes, '_table', lambda: {next(numbers): (BEYOND, '1')})
+    monkeypatch.setattr(processes, '_table', lambda: {next(numbers): alone(parent=BEYOND)})
 
     assert kill_strays(MINE, below=BEYOND, seen={}) == 20
+
+
+def test_who_is_in_the_group_is_killed_too_and_has_not_left_it():
+    first = subprocess.Popen(['sleep', '4248'], process_group=0)
+    second = subprocess.Popen(['sleep', '4248'], env={**os.environ, MARKER: MINE}, process_group=first.pid)
+    try:
+        assert kill_strays(MINE, below=first.pid, seen={}) == 0
+
+        assert second.wait() == -9
+    finally:
+        first.kill()
+        first.wait()
+
+
+def test_it_waits_until_those_that_were_killed_are_dead(monkeypatch):
+    dying = {BEYOND + 1: alone(parent=BEYOND)}
+    tables = iter([dying, dying, dying, {}])
+    monkeypatch.setattr(processes, '_table', lambda: next(tables))
+
+    assert kill_strays(MINE, below=BEYOND, seen={}) == 1
+    assert list(tables) == []
+
+
+def test_it_does_not_wait_for_ever_for_one_that_does_not_die(monkeypatch):
+    monkeypatch.setattr(processes, '_PATIENCE_S', 0.01)
+    monkeypatch.setattr(processes, '_table', lambda: {BEYOND + 1: alone(parent=BEYOND)})
+
+    assert kill_strays(MINE, below=BEYOND, seen={}) == 1
+
+
+def test_one_whose_program_is_being_loaded_is_looked_at_again(ended, monkeypatch):
+    # Found by a race: until a program is loaded, its process has no environment that could be looked at.
+    stray = subprocess.Popen(['sleep', '4248'], env={**os.environ, MARKER: MINE}, start_new_session=True)
+    read, looks = processes._read, []
+
+    def loading(pid, name):
+        if pid == stray.pid and name in ('environ', 'cmdline') and len(looks) < 5:
+            looks.append(name)
+            return b''
+        return read(pid, name)
+
+    monkeypatch.setattr(processes, '_read', loading)
+    try:
+        assert kill_strays(MINE, below=ended, seen={}) == 1
+        assert stray.wait() == -9
+    finally:
+        stray.kill()
+        stray.wait()
+
+
+def test_an_empty_environment_of_a_loaded_program_is_not_waited_for(ended, monkeypatch):
+    bare = subprocess.Popen(['sleep', '4248'], env={}, start_new_session=True)
+    monkeypatch.setattr(time, 'sleep', lambda s: pytest.fail('it waits'))
+    try:
+        while not processes._read(bare.pid, 'cmdline'):
+            pass
+        assert kill_strays(MINE, below=ended, seen={}) == 0
+        assert bare.poll() is None
+    finally:
+        bare.kill()
+        bare.wait()
 
 
 def test_without_a_list_of_processes_nothing_is_found(monkeypatch):

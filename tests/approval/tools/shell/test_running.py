@@ -18,11 +18,17 @@ def shell(tmp_path, timeout_s=30, **options):
 
 
 def run(tmp_path, command, timeout_s=30, **options):
-    return asyncio.run(shell(tmp_path, timeout_s, **options).run(command))
+    return asyncio.run(shell(tmp_path, timeout_s, **options).run(mine(command)))
+
+
+def mine(text):
+    """The text with waits that nobody else has: another process may run another of these tests just now."""
+    return text.replace('sleep 42', f'sleep {os.getpid()}42')
 
 
 def living(text):
-    """Processes with `text` on their command line."""
+    """Processes of these tests with `text` on their command line."""
+    text = mine(text)
     listed = subprocess.run(['ps', '-eo', 'stat=,args='], capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if text in line and not line.startswith('Z')]
 
@@ -110,7 +116,7 @@ def test_what_forked_away_without_environment_is_ended_with_its_living_parents(t
 
 def test_cancelling_ends_the_whole_group(tmp_path):
     async def main():
-        task = asyncio.create_task(shell(tmp_path).run('sleep 4246 & sleep 4246 | cat'))
+        task = asyncio.create_task(shell(tmp_path).run(mine('sleep 4246 & sleep 4246 | cat')))
         deadline = time.monotonic() + 10
         while not living('sleep 4246') and time.monotonic() < deadline:
             await asyncio.sleep(0)
@@ -182,7 +188,7 @@ def test_a_hundred_at_once_keep_to_themselves(tmp_path):
 
     async def main():
         command = 'echo {}; head -c 100000 /dev/zero | tr "\\0" a; sleep 4247 &'
-        return await asyncio.gather(*(tool.run(command.format(number)) for number in range(100)))
+        return await asyncio.gather(*(tool.run(mine(command.format(number))) for number in range(100)))
 
     results = asyncio.run(main())
 

@@ -61,6 +61,7 @@ def check(entry):
             assert active(each) == []
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize('size', [1, 10, 1000])
 def test_hostile_text_in_every_field_becomes_no_mention_and_no_link(size):
     text = HOSTILE * size

@@ -1,3 +1,5 @@
+from functools import cache
+
 from tool_approval.ui.slack.views import full_view, note_form
 
 from tool_approval import ApprovalRequest
@@ -8,6 +10,7 @@ from .test_blocks import entry_of
 LONG = entry_of(ApprovalRequest(tool_name='t', args={'text': '\n'.join(f'line {n:05}' for n in range(9000))}))
 
 
+@cache
 def pages():
     page, seen = 0, []
     while True:

@@ -24,6 +24,16 @@ def test_what_is_too_long_for_yaml_is_json() -> None:
     assert json.loads(as_text('t', args)) == args
 
 
+@pytest.mark.parametrize(
+    'args', [{'a': 'x vim: set tabstop=13 :'}, {'a': 'x vim: set tabstop=13 :', 'b': 'y' * LONGEST}]
+)
+def test_no_line_of_the_model_stands_where_vim_looks_for_its_settings(args: dict[str, str]) -> None:
+    lines = as_text('x vim: set tabstop=13 :', args).splitlines()
+
+    assert not any('vim:' in line for line in [*lines[:5], *lines[-5:]])
+    assert any('vim:' in line for line in lines)
+
+
 def test_a_text_has_an_end() -> None:
     with pytest.raises(UnreadableEdit, match='longer than 1000000 characters'):
         read_text('x' * (LONGEST_TEXT + 1), as_yaml=True)

@@ -34,6 +34,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.untraced
 @given(st.dictionaries(texts, values, max_size=4))
 def test_what_is_edited_without_a_change_is_the_same(args: dict[str, Any]) -> None:
     text = as_text('tool', args)

@@ -9,6 +9,8 @@ from tool_approval.inbox import Approver, Inbox, InboxUnavailable
 from tool_approval.ui.web import Limits, LocalLogin, inbox_app
 from tool_approval.ui.web.guard import HEADERS
 
+from tests.approval.parts import logged
+
 from .parts import ADA, FORM, HOST, Desk, encoded, error_of
 
 
@@ -444,7 +446,7 @@ def test_a_client_that_goes_away_in_mid_body_is_no_fault(desk, caplog):
         return sent
 
     assert asyncio.run(main()) == []
-    assert caplog.text == ''
+    assert logged(caplog) == []
 
 
 def test_a_web_socket_is_refused(desk):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pydantic_ai import RunContext
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.tools import ToolDefinition
 
 from tool_approval.canonical import canonical_json
@@ -45,10 +46,16 @@ class Frame:
 
     @classmethod
     def of(cls, ctx: RunContext[Any], session: Session = None) -> Frame:
-        """Of the run that `ctx` belongs to."""
-        given: object = session(ctx) if callable(session) else session
-        if session is None:
-            given = getattr(ctx.deps, 'session_id', None)
+        """Of the run that `ctx` belongs to.
+
+        Raises:
+            UserError: What is given as session, or returned, is no text.
+        """
+        given: object = getattr(ctx.deps, 'session_id', None)
+        if session is not None:
+            given = session(ctx) if callable(session) else session
+        if session is not None and given is not None and not isinstance(given, str):
+            raise UserError(f'`session` must be a text, not {type(given).__name__}: approvals are remembered for it.')
         agent = ctx.agent
         return cls(
             run_id=ctx.run_id,

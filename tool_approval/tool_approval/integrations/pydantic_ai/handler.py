@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
 
 from tool_approval.canonical import as_json
@@ -18,7 +19,7 @@ from .batch import Batch
 from .binding import CHANGED, approved_digest, find_binding, is_approved, watched
 from .external import External
 from .frame import Frame, Session
-from .results import Refusal, refuse, with_notice
+from .results import Refusal, outcome_of, refuse, with_notice
 
 Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -41,7 +42,12 @@ def approval_handler(
         external: What carries out external calls, and answers questions, by tool name.
         session: The conversation approvals are remembered for.
         tells_changes: Whether the model is told that an approver changed arguments, and to what.
+
+    Raises:
+        UserError: What is given as controller is none.
     """
+    if not isinstance(controller, ApprovalController):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UserError(f'`approval_handler` takes an `ApprovalController`, not {type(controller).__name__}.')
     return ApprovalHandler(controller=controller, external=external or {}, session=session, tells_changes=tells_changes)
 
 
@@ -80,17 +86,23 @@ class ApprovalHandler:
         try:
             result = await run(args)
         except BaseException as error:
-            self.controller.record_outcome(request, 'failed', error=error, digest=digest)
+            self._record_failure(request, error, digest)
             raise
         finally:
             watched.reset(token)
         if isinstance(result, Refusal):
-            self.controller.record_outcome(request, 'failed', digest=digest)
+            self._record_failure(request, result, digest)
             return result
         self.controller.record_outcome(request, 'executed', digest=digest)
         if self.tells_changes and binding.get('has_changed_arguments') is True:
             return with_notice(result, request.args)
         return result
+
+    def _record_failure(self, request: ApprovalRequest, end: object, digest: str | None) -> None:
+        outcome = outcome_of(end)
+        if outcome is not None:
+            error = end if isinstance(end, BaseException) and outcome == 'failed' else None
+            self.controller.record_outcome(request, outcome, error=error, digest=digest)
 
     def _executing(
         self, ctx: RunContext[Any], call: ToolCallPart, args: Mapping[str, Any], binding: Mapping[str, Any] | None
@@ -117,5 +129,6 @@ def executing_request(
         payload={},
         tool_call_id=tool_call_id,
         bound_to=binding.get('bound_to', {}) if binding is not None else {},
+        metadata={'caller': frame.caller},
         **frame.fields(),
     )

@@ -10,6 +10,7 @@ from pydantic_ai.messages import ToolReturn
 
 from tool_approval.canonical import canonical_json
 from tool_approval.decision import ApprovalDecision
+from tool_approval.entries import Outcome
 
 # Older hosts have no way to tell the model of a failure that it should not simply retry.
 TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)
@@ -34,11 +35,16 @@ def failure(message: str) -> Any:
 class Refusal(str):
     """A refusal in place of a tool's result, on hosts that cannot mark a result as failed: nothing has run."""
 
-    __slots__ = ()
+    outcome: Outcome | None = 'failed'
+    """See `refuse`."""
 
 
-def refuse(message: str) -> str:
+def refuse(message: str, outcome: Outcome | None = 'failed') -> str:
     """Tell the model, in place of a tool's result, that a call was refused.
+
+    Args:
+        message: What the model is told.
+        outcome: What the handler around the call writes down of it; `None` where that was written down already.
 
     Returns:
         The message, on hosts that have no `ToolFailed`.
@@ -46,9 +52,19 @@ def refuse(message: str) -> str:
     Raises:
         ToolFailed: On hosts that have it: the result counts as failed, and no retry is used up.
     """
-    if TOOL_FAILED is not None:
-        raise TOOL_FAILED(message)
-    return Refusal(message)
+    refusal: Any = Refusal(message) if TOOL_FAILED is None else TOOL_FAILED(message)
+    setattr(refusal, _OUTCOME, outcome)
+    if isinstance(refusal, Exception):
+        raise refusal
+    return refusal
+
+
+def outcome_of(end: object) -> Outcome | None:
+    """What is to be written down of a call that ended with an error, or a refusal."""
+    return getattr(end, _OUTCOME, 'failed')
+
+
+_OUTCOME = 'outcome'
 
 
 def with_notice(result: Any, args: Mapping[str, Any]) -> Any:

@@ -93,7 +93,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         if verdict.is_blocked:
             reason = verdict.reason or f'The tool {name!r} is blocked.'
             self.controller.record_block(request, reason)
-            return refuse(reason)
+            return refuse(reason, 'refused')
         if ctx.tool_call_approved:
             return await self._approved(name, tool_args, ctx, tool, verdict, request)
         if verdict.is_pre_approved:
@@ -112,7 +112,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         binding = find_binding(ctx)
         if binding is not None and not is_approved(self.controller, binding, name, tool_args, verdict.bound_to):
             self._record(request, 'refused', approved_digest(binding))
-            return refuse(CHANGED)
+            return refuse(CHANGED, None)
         try:
             result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
         except BaseException as error:
@@ -127,7 +127,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     def _record(
         self, request: ApprovalRequest, outcome: Outcome, digest: str | None, error: BaseException | None = None
     ) -> None:
-        # A refusal is recorded by the handler around it too, as a failure: the log has the reason only from here.
+        # A handler around it records whatever comes of the call, but for a refusal, which it cannot tell from a failure.
         if watched.get() != request.tool_call_id or outcome == 'refused':
             self.controller.record_outcome(request, outcome, error=error, digest=digest)
 

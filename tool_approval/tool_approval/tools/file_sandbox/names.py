@@ -15,11 +15,11 @@ unassigned and private ones, half characters, separators of lines and paragraphs
 systems write them into names."""
 
 _SHAPELESS = re.compile(
-    '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc\U00016fe4\U0001d159\U000e0100-\U000e01ef]'
+    '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]'
 )
 """Joiners, fillers, the empty Braille pattern and variation selectors, which are in other categories."""
 
-_CONTROL_NAMES = frozenset(
+CONTROL_NAMES = frozenset(
     {'.git', 'git~1', '.approvals', '.tool-approval', '.tool_approval'}
     | {f'{name}.{kind}' for name in ('approvals', 'tool_approval') for kind in ('yaml', 'yml', 'toml', 'json')}
 )
@@ -71,7 +71,7 @@ def fold(name: str) -> str:
 
 def is_control(names: Sequence[str]) -> bool:
     """Whether a path leads to, or into, what must never be written."""
-    return any(fold(name) in _CONTROL_NAMES for name in names)
+    return any(fold(name) in CONTROL_NAMES for name in names)
 
 
 def has_suffix(name: str, suffixes: Sequence[str] | None) -> bool:

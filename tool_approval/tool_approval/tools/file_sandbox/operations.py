@@ -78,11 +78,11 @@ def as_text(content: bytes) -> str | None:
         return None
 
 
-def edited(text: str, arguments: Mapping[str, Any]) -> str:
+def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
     """The text with the replacement made.
 
     Raises:
-        ValueError: What is to be replaced does not stand there, or more than once.
+        ValueError: What is to be replaced does not stand there, or more than once, or the text would become too long.
     """
     old, new, is_everywhere = arguments['old_text'], arguments['new_text'], arguments.get('replace_all', False)
     count = text.count(old) if old else 0
@@ -92,6 +92,9 @@ def edited(text: str, arguments: Mapping[str, Any]) -> str:
         raise ValueError(
             f'`old_text` occurs {count} times; add lines around it until it is unique, or set `replace_all`'
         )
+    if len(text) + count * (len(new) - len(old)) > max_bytes:
+        # Attack: one letter, replaced a million times by a long text, fills the memory (test_operations.py).
+        raise ValueError(f'the text would be longer than {max_bytes} bytes')
     return text.replace(old, new)
 
 
@@ -139,7 +142,7 @@ def _edit_file(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any
     if text is None:
         raise FileToolError(target.shown, 'it is no text, so it cannot be edited')
     try:
-        new = edited(text, arguments)
+        new = edited(text, arguments, sandbox.max_bytes)
     except ValueError as error:
         raise FileToolError(target.shown, f'nothing was changed: {error}') from None
     return _write(sandbox, target, new.encode(), seen)

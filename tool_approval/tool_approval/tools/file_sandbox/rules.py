@@ -128,7 +128,8 @@ def has_more_names(target: Target) -> bool:
 def _check_change(target: Target, roots_below: Sequence[Root]) -> None:
     if target.root.config.mode != 'rw':
         raise PermissionError(f'{target.shown} cannot be changed: {target.root.name} is read-only.')
-    if is_control(target.place.names):
+    # Attack: `.git` is a link to a directory of another name (test_control_files.py).
+    if any(map(is_control, (target.place.names, *target.place.links))):
         raise PermissionError(f'{target.shown} belongs to git or to the approval rules, which are never changed.')
     if target.is_root and target.use != 'make':
         raise PermissionError(f'{target.shown} is the whole of {target.root.name}; name a file in it.')
@@ -164,7 +165,7 @@ def _check_tree(target: Target) -> None:
     """A directory goes with all it contains, so the rules hold for all of that."""
     try:
         for path, status in tree(target.place.parent, target.place.name):
-            inner = printable(f'{target.key}/{path}', 300)
+            inner = _inner(target, path)
             if is_control(path.split('/')):
                 raise PermissionError(f'{inner} belongs to git or to the approval rules, which are never changed.')
             if stat.S_ISDIR(status.st_mode) or (stat.S_ISLNK(status.st_mode) and target.use == 'delete'):
@@ -186,7 +187,14 @@ def check_suffixes_below(source: Target, root: Root) -> None:
     """
     for path, status in tree(source.place.parent, source.place.name):
         if not stat.S_ISDIR(status.st_mode):
-            _check_suffix(printable(f'{source.key}/{path}', 300), path, root)
+            _check_suffix(_inner(source, path), path, root)
+
+
+def _inner(target: Target, path: str) -> str:
+    # A name is as secret as the list that has it.
+    return (
+        f'Something in {target.shown}' if target.root.config.read_approval else printable(f'{target.key}/{path}', 300)
+    )
 
 
 def _check_suffix(shown: str, path: str, root: Root) -> None:

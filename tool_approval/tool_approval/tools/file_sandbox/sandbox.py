@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from tool_approval.places import printable
 
-from .names import check_text, components, fold, starts_with
+from .control import control_links, places
+from .names import check_text, fold, starts_with
 from .roots import OUTSIDE, Roots
 from .rules import USES, Operation, Target, Use, check, check_suffixes_below, follows_last
 from .walk import Place, WalkError, is_possible, walk
@@ -83,7 +84,8 @@ class FileSandbox:
         base = Path(os.path.abspath(base or '.'))
         self.roots = Roots(self.config.paths, base)
         self.max_bytes = max_bytes
-        self._protected = [names for path in protected for names in _both_places(base / path)]
+        links = [link for root in self.roots.all for link in control_links(Path(root.place))]
+        self._protected = [names for path in (*protected, *links) for names in places(base / path)]
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[Access]:
@@ -169,12 +171,16 @@ class FileSandbox:
             raise PermissionError('A path is a text.')
         check_text(path)
         try:
-            return walk(self.roots.base, path, follows_last=follows)
+            place = walk(self.roots.base, path, follows_last=follows)
         except WalkError as error:
             # Outside, nothing is told of what is there.
             root = self.roots.find(error.names)
             reason = OUTSIDE if root is None else f'It cannot be reached in {root.name}: {error}.'
             raise PermissionError(self._refusal(path, reason)) from None
+        if any(self.roots.find(names) is None for names in place.left):
+            place.close()  # as if a file were there
+            raise PermissionError(self._refusal(path, OUTSIDE))
+        return place
 
     def _refusal(self, path: str, reason: str) -> str:
         hint = ''
@@ -208,12 +214,6 @@ def _check_pair(source: Target, dest: Target) -> None:
         raise PermissionError(f'{source.shown} cannot be {verb} onto or into itself.')
     if dest.use == 'put':
         check_suffixes_below(source, dest.root)
-
-
-def _both_places(path: Path) -> list[list[str]]:
-    """A protected path as it is written and as it leads, folded."""
-    written = os.path.join(os.path.realpath(path.parent), path.name)
-    return [list(map(fold, components(each))) for each in dict.fromkeys((written, os.path.realpath(path)))]
 
 
 def operations() -> tuple[Operation, ...]:

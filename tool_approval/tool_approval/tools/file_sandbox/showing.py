@@ -71,7 +71,7 @@ def _edit(sandbox: FileSandbox, target: Target, arguments: Mapping[str, Any]) ->
     if old is None:
         return _text(target, f'Would change nothing: {_described(target)} is no text that can be edited.')
     try:
-        return _diff(target, old, edited(old, arguments))
+        return _diff(target, old, edited(old, arguments, sandbox.max_bytes))
     except ValueError as error:
         return _text(target, f'Would change nothing in {target.shown}: {error}.')
 
@@ -116,7 +116,10 @@ def _diff(
         line if line.endswith('\n') else f'{line}\n\\ No newline at end of file\n'
         for line in difflib.unified_diff(_lines(old), _lines(new), target.shown, to)
     )
-    shown = '\n'.join(filter(None, (heading, text or f'{target.shown} stays as it is.')))
+    if not text:  # an empty file, or one that gets what it has
+        unchanged = f'Deletes {_described(target)}' if is_deleted else f'{target.shown} stays as it is.'
+        return _text(target, heading or unchanged)
+    shown = '\n'.join(filter(None, (heading, text)))
     return ApprovalPresentation.of('diff', shown, language='diff', max_lines=200, path=target.key)
 
 

@@ -43,6 +43,10 @@ class Place:
         """Descriptors of the directories; the first is `/`, and the i-th is that of `names[:i]`."""
         self.names: list[str] = []
         """The names from the top, without links."""
+        self.links: list[list[str]] = []
+        """The links that were followed, each as its names from the top."""
+        self.left: list[list[str]] = []
+        """Where there was nothing, and the path went on upwards."""
         self.status: os.stat_result | None = None
         """What the end is, if it exists and is no directory."""
 
@@ -91,6 +95,8 @@ class Place:
         """To the directory that was come from: not to what `..` means by now."""
         if not self.names:
             return
+        if self.is_missing:
+            self.left.append(list(self.names))
         if self.is_folder:
             os.close(self.folders.pop())
         self.names.pop()
@@ -189,6 +195,7 @@ def _go(place: Place, names: list[str], follows_last: bool, path: str) -> None:
             links += 1
             if links > MAX_LINKS:
                 raise OSError(errno.ELOOP, '')
+            place.links.append([*place.names, name])
             target = os.readlink(name, dir_fd=place.folders[-1])
             if target.startswith('/'):
                 place.back_to_top()

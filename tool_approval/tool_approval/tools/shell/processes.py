@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 MARKER: Final = 'TOOL_APPROVAL_COMMAND'
 """A variable with a random value in a command's environment: what it starts has it too, in whatever group it is."""
 _ROUNDS: Final = 20
 """Chosen: whoever forks faster than this ends processes needs a PID namespace around it."""
+_PATIENCE_S: Final = 0.5
+"""Chosen: how long to wait for processes that are dying, or whose program is being loaded."""
+_LOOK_AGAIN_S: Final = 0.001
 
 
 def kill_group(group: int, number: signal.Signals) -> None:
@@ -25,40 +29,59 @@ def descendants(above: int) -> dict[int, str]:
     """What a process has started, and they in turn: when each began, by number, so that a number used again is not
     taken for it.
     """
-    return {pid: began for pid, (_, began) in _below({above}, _table()).items()}
+    return {pid: process.began for pid, process in _below({above}, _table()).items()}
 
 
 def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
     """Kill what left the group: whose environment has the marker, what is below a process, and what was seen there.
 
-    A process that clears its environment and whose parents ended before anybody looked is not found; only the PID
-    namespace of an OS sandbox ends that one. Where there is no `/proc`, nothing is found.
+    It returns when they are dead. A process that clears its environment and whose parents ended before anybody looked
+    is not found; only the PID namespace of an OS sandbox ends that one. Where there is no `/proc`, nothing is found.
 
     Args:
         marker: The value of `MARKER`.
-        below: The process at the top.
+        below: The process at the top, which leads the group.
         seen: What `descendants` said of it before it was ended.
 
     Returns:
-        How many were killed.
+        How many were killed that had left the group.
     """
-    killed: set[int] = set()
-    for _ in range(_ROUNDS):
+    killed: dict[int, _Process] = {}
+    top = _process(below)
+    deadline = time.monotonic() + _PATIENCE_S
+    rounds = 0
+    while rounds < _ROUNDS:
         table = _table()
-        known = {pid for pid, began in seen.items() if pid in table and table[pid][1] == began}
-        found = (known | _below({below, *known, *killed}, table).keys() | _marked(marker, table)) - killed
-        found -= {below, os.getpid()}
+        known = {pid for pid, began in seen.items() if pid in table and table[pid].began == began}
+        marked, is_loading = _marked(marker, table, since=int(top.began) if top is not None else 0)
+        found = known | _below({below, *known, *killed}, table).keys() | marked
+        found -= {below, os.getpid(), *killed}
+        if found:
+            rounds += 1
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+                killed[pid] = table[pid]
+        is_dying = any(pid in table and table[pid].began == process.began for pid, process in killed.items())
         if not found:
-            break
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        killed |= found
-    return len(killed)
+            if not (is_dying or is_loading) or time.monotonic() > deadline:
+                break
+            time.sleep(_LOOK_AGAIN_S)
+    return sum(process.group != below for process in killed.values())
 
 
-_Table = dict[int, tuple[int, str]]
-"""The parent of each living process, and when it began."""
+class _Process(NamedTuple):
+    """A process that has not been reaped yet."""
+
+    state: str
+    parent: int
+    group: int
+    flags: int
+    began: str
+
+
+_Table = dict[int, _Process]
+"""Those that live, by number."""
 
 
 def _table() -> _Table:
@@ -68,22 +91,45 @@ def _table() -> _Table:
     except OSError:
         return table
     for pid in pids:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            # The name of a program, in brackets, may contain anything.
-            fields = Path(f'/proc/{pid}/stat').read_text(errors='replace').rpartition(')')[2].split()
-            if fields[0] != 'Z':
-                table[pid] = (int(fields[1]), fields[19])
+        process = _process(pid)
+        if process is not None and process.state != 'Z' and not process.flags & _KERNEL_THREAD:
+            table[pid] = process
     return table
 
 
-def _marked(marker: str, table: _Table) -> set[int]:
+def _process(pid: int) -> _Process | None:
+    try:
+        # The name of a program, in brackets, may contain anything.
+        fields = _read(pid, 'stat').rpartition(b')')[2].decode().split()
+        return _Process(fields[0], int(fields[1]), int(fields[2]), int(fields[6]), fields[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+_KERNEL_THREAD: Final = 0x0020_0000
+"""`PF_KTHREAD` in the flags that the kernel gives of a process."""
+
+
+def _marked(marker: str, table: _Table, *, since: int) -> tuple[set[int], bool]:
+    """Who has the marker; and whether one that began `since` then cannot be told yet."""
     wanted = f'{MARKER}={marker}'.encode()
     found: set[int] = set()
-    for pid in table:
+    is_loading = False
+    for pid, process in table.items():
         with contextlib.suppress(OSError):
-            if wanted in Path(f'/proc/{pid}/environ').read_bytes().split(b'\0'):
+            environment = _read(pid, 'environ')
+            if not environment and int(process.began) >= since:
+                # While a program is being loaded, its process has neither arguments nor an environment. One that has
+                # arguments has its environment too by now, or really none.
+                is_loading = is_loading or not _read(pid, 'cmdline')
+                environment = _read(pid, 'environ')
+            if wanted in environment.split(b'\0'):
                 found.add(pid)
-    return found
+    return found, is_loading
+
+
+def _read(pid: int, name: str) -> bytes:
+    return Path(f'/proc/{pid}/{name}').read_bytes()
 
 
 def _below(above: set[int], table: _Table) -> _Table:
@@ -91,7 +137,9 @@ def _below(above: set[int], table: _Table) -> _Table:
     grown = True
     while grown:
         more = {
-            pid: entry for pid, entry in table.items() if pid not in found and (entry[0] in above or entry[0] in found)
+            pid: process
+            for pid, process in table.items()
+            if pid not in found and (process.parent in above or process.parent in found)
         }
         found |= more
         grown = bool(more)

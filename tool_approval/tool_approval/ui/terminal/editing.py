@@ -66,11 +66,12 @@ def is_yaml(args: Mapping[str, Any]) -> bool:
 def as_text(tool_name: str, args: Mapping[str, Any]) -> str:
     """The text to edit: a heading of comments in YAML, and JSON where YAML would not do."""
     if not is_yaml(args):
-        return f'{json.dumps(args, indent=2, ensure_ascii=True)}\n'
+        fence = '\n' * FENCE
+        return f'{fence}{json.dumps(args, indent=2, ensure_ascii=True)}\n{fence}'
     from .yaml_text import dump
 
     heading = [
-        f'# The arguments of {escape_line(tool_name)}.',
+        f'# The arguments of {escape_line(tool_name).replace(":", "<U+003A>")}.',
         '#',
         '# Change them, save and quit: you are asked about the changed call before it runs.',
         '# Leave everything as it is, or empty the file, to go back to the question.',
