@@ -13,6 +13,7 @@ from tool_approval.assistant.conversation import Conversation
 from tool_approval.assistant.session import EXIT_FAILED, EXIT_STOPPED, hold_session
 from tool_approval.assistant.stories.scripts import scripted
 from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.storage import FileApprovalStore
 
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest
 
@@ -154,14 +155,17 @@ def test_with_debug_the_error_passes():
         session(['one'], plan, debug=True)
 
 
-def test_remembered_approvals_are_listed_and_forgotten():
-    memory = ApprovalMemory()
+def test_remembered_approvals_are_listed_and_forgotten(tmp_path):
+    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
     request = ApprovalRequest(tool_name='act', description='Act \u202e once', session_id='s')
-    memory.store(request, ApprovalDecision(approved=True, remember='session'))
+    for remember in ('session', 'always'):
+        memory.store(request, ApprovalDecision(approved=True, remember=remember))
 
-    _, shown, turns = session(['/approvals', '/forget 2', '/forget 1', '/approvals'], lambda results: '', memory=memory)
+    _, shown, turns = session(
+        ['/approvals', '/forget 3', '/forget 1', '/forget 1', '/approvals'], lambda results: '', memory=memory
+    )
 
-    assert '  1. act: Act <U+202E> once\n' in shown
+    assert '  1. session  act: Act <U+202E> once\n  2. always  act: Act <U+202E> once\n' in shown
     assert '  Forgotten: Act <U+202E> once\n' in shown
     assert shown.endswith('  Nothing is remembered.\n')
     assert turns == []

@@ -138,7 +138,7 @@ def test_a_session_approval_is_listed_revoked_and_gone_with_the_program(talk: Ta
     talk.answer('Approve write_file? ', 'n')
     again.end()
 
-    assert listed.endswith('> /approvals\n  1. write_file: Write project:notes.txt\n\n>')
+    assert listed.endswith('> /approvals\n  1. session  write_file: Write project:notes.txt\n\n>')
     assert [entry['approved'] for entry in talk.entries()] == [True, True, True, False]
 
 

@@ -80,7 +80,9 @@ def _obey(words: list[str], memory: ApprovalMemory, write: Callable[[str], objec
     match words:
         case ['/approvals']:
             for number, approval in enumerate(approvals, start=1):
-                write(f'  {number}. {escape_line(approval.tool_name)}: {escape_line(approval.label)}\n')
+                # The session's come first.
+                span = 'always' if number > len(memory) else 'session'
+                write(f'  {number}. {span}  {escape_line(approval.tool_name)}: {escape_line(approval.label)}\n')
             if not approvals:
                 write('  Nothing is remembered.\n')
         case ['/forget', number] if number.isdecimal() and 1 <= int(number) <= len(approvals):

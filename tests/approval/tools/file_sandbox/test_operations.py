@@ -74,7 +74,7 @@ def test_names_are_listed_with_their_kind(world):
     told = world.do('list_files', 'cache')
 
     assert told.split('\n') == [
-        'cache::',
+        'cache:',
         'c.dat (2 bytes)',
         'd/',
         r'e\x1b[31m (0 bytes)',

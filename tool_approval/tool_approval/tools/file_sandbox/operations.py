@@ -112,7 +112,8 @@ def _list_files(sandbox: FileSandbox, access: Access, arguments: Mapping[str, An
     names = names_in(folder)
     lines = [_line(folder, name) for name in names[:LISTED]]
     more = [f'... [{len(names) - LISTED} more]'] if len(names) > LISTED else []
-    return '\n'.join([f'{target.shown}:', *lines, *more] if lines else [f'{target.shown} is empty.'])
+    heading = target.shown if target.is_root else f'{target.shown}:'
+    return '\n'.join([heading, *lines, *more] if lines else [f'{target.shown} is empty.'])
 
 
 def _line(folder: int, name: str) -> str:
