@@ -158,8 +158,8 @@ all: install ## Everything CI requires, two targets at a time
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going checks
 	@$(MAKE) --no-print-directory test
 
-# What takes longest is started first.
-checks: test-hosts build typecheck docs test-core test-patched typecheck-patched imports lint format-check
+# What takes longest is started first. The documentation is built, strictly, by a test (tests/docs/test_site.py).
+checks: test-hosts build typecheck test-core test-patched typecheck-patched imports lint format-check
 
 clean: ## Remove what the other targets made
 	rm -rf .hatch build dist site .coverage .hypothesis .mypy_cache .ruff_cache

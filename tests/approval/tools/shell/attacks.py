@@ -779,7 +779,7 @@ LIFTED = {
     'read': ['read PATH', 'read'],
     'test': ["test -v 'a[$(touch x)]'", 'test $a'],
     '[': ["[ -v 'a[$(touch x)]' ]", '[ $a ]'],
-    '[[': ["[[ 'a[$(touch x)]' -eq 0 ]]", '[[ -v a ]]', '[[ a -lt b ]]'],
+    '[[': ["[[ 'a[$(touch x)]' -eq 0 ]]", "[[ -v 'a[0]' ]]", '[[ a -lt b ]]'],
     'printf': ["printf -v 'a[$(touch x)]' b", 'printf $a'],
     'date': ['date -s 1', 'date --set=1', 'date 01010101', 'date -us x', 'date -d x -s y', 'date -d x 0101', 'date --date x 0101', 'date -f x', 'date -ds 0101'],
     'dd': ['dd of=x', 'dd "o$x"'],

@@ -1,3 +1,5 @@
+import pytest
+
 from .parts import OPEN, blocked, judge, unasked
 
 
@@ -31,7 +33,7 @@ def test_every_part_says_which_rule_decided_and_why():
 def test_an_option_from_the_table_is_named():
     [part] = judge(*unasked('sort')).explain('sort --out=x f').parts
 
-    assert part.reason == '`--output` may run or write something (`--out=x`)'
+    assert part.reason == '`--out` may run or write something (`--out=x`)'
 
 
 def test_what_is_not_understood_is_said():
@@ -52,3 +54,24 @@ def test_an_empty_command_has_a_part_too():
 
     assert explanation.decision == 'ask'
     assert explanation.deciding.reason == 'there is nothing to run, so no rule is about it'
+
+
+@pytest.mark.parametrize(
+    ('command', 'reason'),
+    [
+        ('pytest "$t"', 'it is not known before it runs, and may be `@file` or an option (`"$t"`)'),
+        ('pytest @f', 'options may be read from the file (`@f`)'),
+        ('pytest --pdb', '`--pdb` may run or write something (`--pdb`)'),
+        ('echo a | xargs pytest', 'it is not known before it runs, and may be `@file` or an option (what `xargs` or the like adds)'),
+    ],
+)  # fmt: skip
+def test_what_was_given_is_said_and_not_what_the_table_has(command, reason):
+    assert judge(*unasked('pytest', 'echo')).explain(command).deciding.reason == reason
+
+
+def test_a_rule_that_does_not_hold_for_these_paths_is_named():
+    rule = {'pattern': 'pytest', 'approval': False, 'sandbox_paths': ['out']}
+    decide = judge(rule, roots={'out': '/here/out'}).explain
+
+    reason = 'the rule `pytest` holds only below `out`, and it is not certain that it reads nothing else'
+    assert decide('pytest no').deciding.reason == decide('pytest').deciding.reason == reason

@@ -85,6 +85,7 @@ def test_what_was_found_once_stays_asked_about(tmp_path):
     assert touched == []
 
 
+@pytest.mark.untraced
 def test_a_short_run_finds_nothing(tmp_path):
     run = fuzz(5, Oracle(tmp_path), lambda run: run.ran >= 100)
 
@@ -102,7 +103,7 @@ def _forget_growth(monkeypatch):
 
 SABOTAGES = {
     'an unquoted expansion is one word': _forget_growth,
-    'no option is dangerous': lambda patch: patch.setattr(judge_module, 'find_hit', lambda words, named=1: None),
+    'no option is dangerous': lambda patch: patch.setattr(judge_module, 'find_hit_within', lambda words, named=1: None),
     'every syntax is understood': lambda patch: patch.setattr(Reader, '_problem', lambda reader, problem: None),
     'a redirection writes nothing': lambda patch: patch.setattr(
         Judge, '_redirect', lambda judge, target, is_write, state: None

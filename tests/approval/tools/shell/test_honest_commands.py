@@ -14,7 +14,7 @@ from .parts import OPEN, blocked, decision, judge, unasked
         'git log --grep=rm', 'git log --grep rm', 'git log -S "rm -rf"', 'git log --oneline -- rm', 'git diff -- scripts/rm',
         'git --no-pager show HEAD:rm', 'git commit -m "rm old"', 'git branch --list rm', 'git stash push -m "rm x"', 'git add rm',
         'pytest -k rm', 'python -m pytest -k rm', 'find . -name rm', 'rg "rm -rf"', 'rg rm src', '[ -f rm ]', 'test -f rm && ls',
-        "sed -n '/rm/p' f", "awk '/rm/ {print}' f", 'sort rm', 'printf "%s\n" rm', 'man rm', 'date -d rm', 'tree rm', 'fd rm',
+        "sed -n '/rm/p' f", "awk '/rm/ {print}' f", 'sort rm', 'printf "%s\n" rm', 'man rm', 'date -d rm', 'tree rm', 'fd rm', 'command -v rm', 'command -V rm', 'cd rm',
     ],
 )  # fmt: skip
 def test_the_name_of_a_blocked_program_is_data_to_what_runs_nothing(command):
@@ -32,7 +32,7 @@ def test_the_name_of_a_blocked_program_is_data_to_what_runs_nothing(command):
         ('fd -x', 'fd -x rm'), ('fd', 'fd -x rm'), ('rg --pre', 'rg --pre rm x'), ('sort', 'sort --compress-program=rm f'),
         ('sort --compress-program', 'sort --compress-program rm f'), ('find', 'find . -exec rm {} +'), ('find', 'find . -exec foo rm ";"'),
         ('sed', 'sed "1e rm f" f'), ('sed -i', 'sed -i "1e rm f" f'), ('awk', """awk 'BEGIN{system("rm f")}'"""), ('man -P', 'man -P rm x'),
-        ('xargs', 'xargs foo rm'), ('./find', './find rm'), ('printf', 'printf -v rm'), ('pytest', 'pytest -p rm'), ('command', 'command -v rm'),
+        ('xargs', 'xargs foo rm'), ('./find', './find rm'), ('printf', 'printf -v rm'), ('pytest', 'pytest -p rm'), ('command', 'command -p rm'), ('command', 'command -pv rm'),
         ('python', 'python -m foo rm'), ('python -m', 'python -m foo rm'), ('python -m pytest', 'python -m pytest -p rm'),
     ],
 )  # fmt: skip
@@ -58,11 +58,26 @@ def test_a_percent_sign_that_is_left_over_may_set_a_variable(text):
         'cd . && git status', 'cd ./ && make', 'cd /here && make', 'cd /here/; make', 'git status && cd docs && ls',
         'make; cd docs; cat a', 'cd docs && find . -name "*.md"', 'cd docs && rg a | sort | uniq', "cd docs && sed -n '1p' a",
         "cd docs && awk '{print $1}' a", 'cd docs && tree && date', 'cd docs && [ -f a ] && printf "%s" a', 'echo a >&2 && cd docs',
+        'cd "$x" && find .', 'cd -- "$x" && ls', 'cd "$(pwd)" && ls',
     ],
 )  # fmt: skip
 def test_a_change_of_directory_matters_to_what_runs_behind_it_in_its_own_way(command):
     rules = unasked(
-        'git status', 'make', 'ls', 'cat', 'find', 'rg', 'sort', 'uniq', 'sed', 'awk', 'tree', 'date', 'printf', 'echo'
+        'pwd',
+        'git status',
+        'make',
+        'ls',
+        'cat',
+        'find',
+        'rg',
+        'sort',
+        'uniq',
+        'sed',
+        'awk',
+        'tree',
+        'date',
+        'printf',
+        'echo',
     )
 
     assert decision(command, *rules) == 'allow'
@@ -71,7 +86,7 @@ def test_a_change_of_directory_matters_to_what_runs_behind_it_in_its_own_way(com
 @pytest.mark.parametrize(
     'command',
     [
-        'cd docs && git status', 'cd /here/docs && make', 'cd /here/../x && make', 'cd . && cd docs && make', 'cd "$x" && find .',
+        'cd docs && git status', 'cd /here/docs && make', 'cd /here/../x && make', 'cd . && cd docs && make', 'cd "$x" && make',
         'cd -P . && make', 'cd /her && make', 'cd "" && make', 'pushd . && make', 'cd docs && ./find .', 'cd docs && find . -delete',
         'cd docs; for i in a b; do make; done', 'for i in a b; do make; cd docs; done', 'while make; do cd docs; done',
         'until make; do cd docs; done', 'git status && cd docs && git status', 'eval "cd docs"; make', 'command cd docs; make',
@@ -94,7 +109,9 @@ def test_what_reads_code_or_settings_from_another_directory_is_asked_about(comma
         ('git commit', 'git commit --message="$m" --author "$a" -- "$f"'), ('git stash push', 'git stash push -m "$m" -- "$f"'),
         ('git log', 'git log --author="$a" -n "$n" --since "$d" -S "$s"'), ('find', 'find . -type f -name "$x" -o -path "$y"'),
         ('find', 'find src lib ! -name "*$x*" -print'), ('date', 'date -d "$d" +%F'), ('date', 'date -u --date="$d"'),
-        ('git commit', "git commit -m \"$(cat <<'EOF'\nfix $x\n\nbody\nEOF\n)\""), ('git grep', 'git grep -e "$x" -- "$f"'),
+        ('git commit', "git commit -m \"$(cat <<'EOF'\nfix $x\n\nbody\nEOF\n)\""), ('git grep', 'git grep -e "$x" -- "$f"'), ('sort', 'sort -k "$x" f'),
+        ('sort', 'sort -r -- "$f"'), ('sort', 'sort -rk2 -t , -u -- $f'), ('curl', 'curl -s --max-time 5 -- "$url"'), ('rg', 'rg -n -- "$x" src'),
+        ('rg', 'rg -g "$g" -e "$x" src'), ('file', 'file -b -- "$f"'), ('date', 'date -r "$f"'),
     ],
 )  # fmt: skip
 def test_what_is_not_known_may_be_the_value_of_an_option_or_stand_behind_them(pattern, command):
@@ -115,7 +132,10 @@ def test_what_is_not_known_may_be_the_value_of_an_option_or_stand_behind_them(pa
         ('find', 'find "$x" -name a'), ('find', 'find . -name $x'), ('find', 'find . -newer -name "$x"'), ('find', 'find . -name "$x" -delete'),
         ('find', 'find . -newer 0<f -name "$x"'), ('find', 'find . -newer {d}<f -name "$x"'), ('find', 'find . -D -name "$x"'),
         ('find', 'find . -- "$x"'), ('find', 'find . -exec "$x" {} ";"'), ('date', 'date -s "$d"'), ('date', 'date -r -d "$d"'),
-        ('date', 'date "$d"'), ('date', 'date -- "$d"'), ('git commit', 'git commit -m "$(touch x)"'), ('sort', 'sort -k "$x"'),
+        ('date', 'date "$d"'), ('date', 'date -- "$d"'), ('git commit', 'git commit -m "$(touch x)"'), ('sort', 'sort -k $x'),
+        ('sort', 'sort --random-source -- "$f"'), ('sort', 'sort -ro -- "$f"'), ('sort', 'sort -k -- "$f"'), ('curl', 'curl -s -H -- "$u"'),
+        ('curl', 'curl -so "$f" -- a'), ('rg', 'rg --pre -- "$x"'), ('file', 'file -m -- "$f"'), ('pytest', 'pytest -q -- "$f"'), ('sort', 'sort "$f" --'),
+        ('pytest', 'pytest -p "$x"'), ('curl', 'curl -d "$x" -- a'),
     ],
 )  # fmt: skip
 def test_what_is_not_known_stays_asked_about_where_it_may_be_an_option(pattern, command):
@@ -156,7 +176,8 @@ def test_what_an_expansion_becomes_is_not_known(command):
 
 @pytest.mark.parametrize(
     'program',
-    ['{print $1 "|" $2}', '{print $1 " -> " $2}', '{printf "%s|%s>\\n", $1, $2}', 'BEGIN{print "a\\"|b"}', '{print "a/b|" $1}', '$1 > 2 {print "x"}'],
+    ['{print $1 "|" $2}', '{print $1 " -> " $2}', '{printf "%s|%s>\\n", $1, $2}', 'BEGIN{print "a\\"|b"}', '{print "a/b|" $1}', '$1 > 2 {print "x"}',
+     '/foo/ {print $1" > "$2}', '{print; if ($1>5) exit}', '{print $1; n += $2 > 3} END{print n}', '!/a|b/{print "|"}'],
 )  # fmt: skip
 def test_a_text_of_awk_may_hold_what_would_write_outside_of_it(program):
     assert decision(f"awk '{program}' f", *unasked('awk')) == 'allow'
@@ -166,7 +187,9 @@ def test_a_text_of_awk_may_hold_what_would_write_outside_of_it(program):
     'program',
     ['{print "a" > "p"}', '{print "a" | "sh"}', '{print "a" |& "sh"}', '/"/ {print > "f"}', '/"/{print "a" > "p"}', '{print "a\\"" > "p"}',
      '# "\n{print > "p"}', '{x = 1 / 2; print "a" > "p"}', '{print "\\\\" > "p"}', '{print "system"}', '{f = "a"; @f("|")}', '/\\"/{print > "p"}',
-     '{print "a\n" > "p"}', '{print /"/ > "p"}'],
+     '{print "a\n" > "p"}', '{print /"/ > "p"}',
+     '/a/ {print > "p"}', '/[/"]/ {print ">"} {print > "p"}', '{print /;/ > "p"}', '{print "a",\n "b" > "p"}', '{print; print > "p"}', '{x = 1; print "a;" | "sh"}',
+     '# ;\n{print /;/ > "p"}', '/\\//{print "a" > "p"}'],
 )  # fmt: skip
 def test_a_program_of_awk_that_writes_beside_a_text_is_asked_about(program):
     assert decision(f"awk '{program}' f", *unasked('awk')) == 'ask'
@@ -207,6 +230,10 @@ def test_options_of_the_interpreter_and_of_a_module_stay_asked_about(pattern, co
         'curl -so /dev/null -w "%{http_code}" http://x', 'curl -sw "%{http_code}\n" http://x', 'curl --write-out "100%% %{time_total}" http://x',
         'curl --output /dev/null http://x', 'wget -qO- http://x', 'wget -O - http://x', 'tar --list -f a.tar', 'top -bn1', 'top -b -n 1',
         'bash -n a.sh', 'sh -n ./a.sh', 'ip -br a', 'pnpm test -- --run', 'tsc --noEmit -p tsconfig.json', 'tsc -p .', 'test a -eq b',
+        'kubectl logs -f x', 'mypy --cache-dir=/dev/null src', 'mypy --cache-dir /dev/null src', 'sort -S 1G a', 'curl --head http://x',
+        'curl --header "Accept: a" http://x', 'prettier --check --cache .', 'git stash pop --index', 'git stash apply --index', 'crontab -l', 'tmux ls',
+        'sqlite3 ./a.db "select 1"', 'sqlite3 ../a.db .tables', 'sqlite3 a.db ".schema t"', 'sqlite3 -batch a.db "select 1"', 'hostname -f', 'ifconfig eth0',
+        'route -n',
     ],
 )  # fmt: skip
 def test_a_value_that_does_no_harm_is_allowed(command):
@@ -222,7 +249,9 @@ def test_a_value_that_does_no_harm_is_allowed(command):
         'curl -w " @f" http://x', 'curl -w%output{x} http://x', 'curl -w@f http://x', 'curl -Oo /dev/null http://x', 'curl -ow /dev/null',
         'curl -w "" @f', 'curl -o /dev/null$x http://x', 'wget -qO x http://x', 'wget -O-x http://x', 'tar --listed-incremental=x -f a',
         'bash -n', 'bash -n a.sh b', 'bash -n -c x', 'bash -n $x', 'bash -n -- a', 'bash -n < a.sh', 'zsh -n a.sh', 'bash -nc x', 'ip -b f',
-        'ip -br -b f', 'tsc -p ../x', 'kubectl logs -f x', 'npm test --workspace=a', 'ctest --test-dir build',
+        'ip -br -b f', 'tsc -p ../x', 'kubectl apply -f x', 'kubectl -n logs apply -f x', 'kubectl logs -s x', 'npm test --workspace=a', 'ctest --test-dir build',
+        'mypy --cache-dir=/dev/null/x src', 'mypy --cache-dir x src', 'crontab', 'crontab -l -e', 'crontab f', 'crontab "$x"', 'tmux ls \\; kill-server', 'tmux',
+        'sqlite3 a.db ".schema t\n.shell x"', 'sqlite3 a.db .read', 'sqlite3 a.db ".output x"', 'sqlite3 a.db .shell', 'sqlite3 a.db "$x"',
     ],
 )  # fmt: skip
 def test_any_other_value_is_asked_about(command):
@@ -231,7 +260,8 @@ def test_any_other_value_is_asked_about(command):
 
 @pytest.mark.parametrize(
     'command',
-    ['[ "$(wc -l < f)" -gt 10 ]', 'test "$x" -eq 1', '[ a -eq "$x" ]', '[ ! "$x" -lt 3 ]', '[ f -nt "$x" ]', 'test 1 -lt 2 -a 3 -lt x', '[[ 1 -eq 1 ]]'],
+    ['[ "$(wc -l < f)" -gt 10 ]', 'test "$x" -eq 1', '[ a -eq "$x" ]', '[ ! "$x" -lt 3 ]', '[ f -nt "$x" ]', 'test 1 -lt 2 -a 3 -lt x', '[[ 1 -eq 1 ]]',
+     '[[ $x =~ ^[0-9]+$ ]]', '[[ $x =~ ^a\\.b{2}$ && -f a ]]', '[ -v x ]', 'test -v x', '[[ -v x ]]'],
 )  # fmt: skip
 def test_numbers_are_compared_without_running_anything(command):
     assert decision(command, *unasked('wc')) == 'allow'
@@ -239,7 +269,7 @@ def test_numbers_are_compared_without_running_anything(command):
 
 @pytest.mark.parametrize(
     'command',
-    ['[[ "$x" -gt 1 ]]', '[[ a -eq 1 ]]', '[ -v a -eq 1 ]', '[ $x -gt 1 ]', '[ "$x" -gt -v ]', 'test "$a" "$op" 1', '[ -v "a[0]" ]', 'test "$x" -eq 1 -o "$y"'],
+    ['[[ "$x" -gt 1 ]]', '[[ a -eq 1 ]]', '[ -v a -eq 1 ]', '[ -v "$x" ]', 'test -v', '[[ $x =~ $(touch x) ]]', '[[ $x =~ (a) ]]', '[ $x -gt 1 ]', '[ "$x" -gt -v ]', 'test "$a" "$op" 1', '[ -v "a[0]" ]', 'test "$x" -eq 1 -o "$y"'],
 )  # fmt: skip
 def test_what_is_evaluated_or_may_be_an_operator_is_asked_about(command):
     assert decision(command) == 'ask'

@@ -77,6 +77,57 @@ def test_files_named_by_options_and_by_files_count_too(tmp_path, command, expect
     assert tool.explain(command).decision == expected
 
 
+READERS = (
+    'pytest', 'python -m pytest', 'grep', 'rg', 'git grep', 'git log', 'fd', 'mypy', 'tree', 'du', 'ls', 'find', 'sed', 'awk', 'jq', 'cut', 'sort',
+    'head', 'diff', 'ruff check', 'cat', 'pytest -k', 'foo -x', 'git', 'git --no-pager', 'npm', 'grep -rn x',
+)  # fmt: skip
+
+
+def in_output(command):
+    rules = [{'pattern': pattern, 'approval': False, 'sandbox_paths': ['output']} for pattern in READERS]
+    return judge(*rules, roots={'output': '/here/output'}).explain(command).decision
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'pytest --ignore=output', 'pytest --ignore output', 'pytest --ignore-glob output', 'pytest --deselect output', 'pytest --cov output',
+        'pytest --junit-prefix output', 'pytest --cache-show output', 'pytest --log-date-format output', 'pytest --deselect=output',
+        'python -m pytest --ignore output', 'pytest --ignore -k /etc output', 'pytest --ignore -k output output/a', 'pytest --ignore -- output',
+        'pytest --pyargs output', 'pytest output --pyargs', 'pytest -n output', 'pytest -p no:output', 'pytest -k output output/../..', 'pytest -',
+        'grep -rU -v output/zz', 'grep -rvf output/pat', 'grep -r --null output', 'grep x --reg=y output', 'grep --regex x output /etc', 'grep -- -r output',
+        'rg output', 'rg -v output/zz', 'rg -f output/p', 'rg --files output', 'rg -e output', 'rg -n output', 'git grep output', 'git grep -e output',
+        'fd output', 'fd -e output', 'mypy --exclude output', 'tree -I output', 'du --exclude output', 'git log --grep output', 'git log --since output',
+        'ls --ignore output', 'ls --hide=output', 'ls -I output', 'find -name output', 'find -newer output', 'find ! -name output', 'find output -newer /etc',
+        'sed -n output/a', 'sed -e p -e q', 'awk 1', "awk 'BEGIN{ARGV[1]=\"/etc/passwd\"} 1' output/a", "awk 'BEGIN{SYMTAB[\"x\"]=1} 1' output/a",
+        "jq 'import \"/etc/a\" as $a; .' output/a", 'jq --rawfile a /etc/passwd .x output/a', 'cut -d, -f1', 'sort -k output', 'head -n output',
+        'ruff check --exclude output', 'cat -- -x output/a', 'pytest -k output/a', 'foo -x output/a', 'git output', 'npm output', 'git --no-pager log /etc',
+        'grep x output -e /etc -f /etc/a', "awk 'output/a' \"$x\"", 'git -x log output', 'grep --unknown x output',
+        'grep /etc/passwd --reg=output output', 'rg /etc/passwd --regex=output output', 'sed -n /etc/passwd --expr=p output', 'jq /etc/passwd --from=output output',
+    ],
+)  # fmt: skip
+def test_neither_a_value_nor_a_pattern_is_the_path_that_is_read(command):
+    assert in_output(command) == 'ask'
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'pytest --capture=no output', 'pytest --import-mode=importlib output', 'pytest --log-cli-level=INFO output', 'pytest --show-capture=no output',
+        'pytest -p no:cacheprovider output', 'pytest -n4 output', 'pytest -xvs output', 'pytest --lf -ra output', 'pytest output --ignore output/b',
+        'pytest --ignore output/b output/c output/d', 'pytest -q -- output', 'pytest -W error output', 'python -m pytest -q --tb=short output',
+        'rg x output', 'rg -n -g "*.py" x output', 'rg -tpy -e x output', "find output -name '*.py'", 'find -H output -type f -not -path "*/x/*"',
+        'find output "(" -name "*.py" -o -name a ")" -print', 'sed -n 1p output/a', 'sed -e p -e q output/a', 'awk 1 output/a', "awk -F, '{print $1}' output/a",
+        "awk -v a=/x '{print a}' output/a", 'jq .x output/a', 'jq -r ".a | .b" output/a', 'cut -d, -f1 output/a', 'cut -d " " -f 1 output/a',
+        'sort -t, -k2 output/a', 'ls -la output', 'tree -L 2 -I x output', 'du -sh -d1 output', 'git grep x output', 'git log -p output', 'git log -5 -- output',
+        'fd x output', 'fd -e py x output', 'mypy --strict output', 'ruff check output', 'diff -u output/a output/b', 'grep -e x output', 'grep -rn x output',
+        'foo -x a output/a output/b'.replace(' a ', ' output/c '), 'grep -rne output/x output', 'pytest -k x output', 'ls --color=auto output',
+    ],
+)  # fmt: skip
+def test_options_that_are_known_leave_the_path_what_it_is(command):
+    assert in_output(command) == 'allow'
+
+
 def test_a_symbolic_link_that_leads_outside_is_outside(tmp_path):
     (tmp_path / 'out').mkdir()
     (tmp_path / 'out' / 'link').symlink_to('/etc')

@@ -10,7 +10,8 @@ from .parts import decision, judge, unasked
 @pytest.mark.parametrize(
     'script',
     ['p', '1,5p', '$p', '/a/,/b/p', '/a/{p;q}', '/a/{ /b/p ; }', '1!d', 's/a/b/g;p', 's|a|b|p', 'y/ab/cd/', '0~3p', '1,+2p', '',
-     ';;p;', '/a/,$p', '{p}', '/a/ { s/x/y/p };q'],
+     ';;p;', '/a/,$p', '{p}', '/a/ { s/x/y/p };q',
+     ':a;N;$!ba;s/\\n/ /g', 's_a_b_', 's!a!b!', '\\|a|p', '\\,/a,d', 't;b end;:end'],
 )  # fmt: skip
 def test_a_script_that_selects_and_substitutes_is_allowed(script):
     assert decision(f"sed -n '{script}' f", *unasked('sed -n')) == 'allow'
@@ -19,7 +20,7 @@ def test_a_script_that_selects_and_substitutes_is_allowed(script):
 @pytest.mark.parametrize(
     'script',
     ['w x', '/a/w x', '/a/{w x\n}', '{w x', 'p;w x', 'p}w x', '};w x', '{};e', 's/a/b/w x', 's/a/b/e', 's/a/b/;e', '1e x', 'r x', 'R x',
-     'W x', 'p\nw x', 's/[/]w x/p/', '\\,a,w x', 'a x', '/a/{p;w x\n}', 'p w x', '{p w x}', 'y/a/b/w x', '#n', ':a', 'b', '1,2!e', '!w x'],
+     'W x', 'p\nw x', 's/[/]w x/p/', '\\,a,w x', 'a x', '/a/{p;w x\n}', 'p w x', '{p w x}', 'y/a/b/w x', '#n', ':', ':a w', ':A', 'ba w x', 'b;w x', '\\|a|w x', '\\|a|b|w x', 's_a_b_w x', '1,2!e', '!w x'],
 )  # fmt: skip
 def test_a_script_with_anything_else_in_it_is_asked_about(script):
     assert decision(f"sed -n '{script}' f", *unasked('sed -n')) == 'ask'
@@ -64,3 +65,11 @@ def test_a_program_that_may_write_run_or_be_another_is_asked_about(command):
 @pytest.mark.parametrize('command', ['awk', 'awk -F,', 'awk --', 'awk -v a=1'])
 def test_awk_without_a_program_prints_how_it_is_used(command):
     assert decision(command, *unasked('awk')) == 'allow'
+
+
+@pytest.mark.parametrize(
+    ('command', 'expected'),
+    [("sed -n '1,10p' -- f", 'allow'), ('sed -- 1p -f', 'allow'), ("sed -n -- 'w x' f", 'ask'), ('sed -e p -- f', 'allow'), ('sed -- "$x" f', 'ask')],
+)  # fmt: skip
+def test_behind_two_dashes_sed_takes_no_options(command, expected):
+    assert decision(command, *unasked('sed')) == expected

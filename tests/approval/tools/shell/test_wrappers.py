@@ -31,7 +31,8 @@ def test_to_ask_where_a_program_is_runs_nothing():
     assert decision('command -v node', *unasked('command -v')) == 'allow'
     assert decision('command -v node') == decision('command -V node') == 'allow'
     assert decision('command -v $x') == 'ask'
-    assert decision('command -v rm', *blocked('rm'), default=OPEN) == 'ask'
+    assert decision('command -v rm', *blocked('rm'), default=OPEN) == 'allow'
+    assert decision('command foo rm', *blocked('rm'), default=OPEN) == 'ask'
 
 
 @pytest.mark.parametrize(
@@ -65,3 +66,20 @@ def test_a_quoted_value_in_front_of_the_command_stays_one_word(command):
 )
 def test_a_mark_that_is_empty_or_not_known_may_be_any_word(command):
     assert decision(command, *unasked('xargs', 'cat')) == ('allow' if '--replace' in command else 'ask')
+
+
+@pytest.mark.parametrize(
+    'shell', ['ksh93', 'bash5.2', 'bash-static', 'zsh-5.9', 'posh', 'osh', 'xonsh', 'lksh', 'oksh', '/opt/bash5', 'bash-5.2-static']
+)  # fmt: skip
+def test_a_shell_of_any_version_is_one(shell):
+    assert decision(f"{shell} -c 'rm v'", *blocked('rm'), default=OPEN) == 'block'
+    assert decision(f'{shell} -c "r\'\'m v"', *blocked('rm'), default=OPEN) == 'block'
+    assert decision(f'echo x | {shell}', *blocked('rm'), default=OPEN) == 'ask'
+    assert decision(f'{shell} -c ls', *unasked('ls')) == 'ask'
+
+
+@pytest.mark.parametrize('command', ['./timeout 5 ls', './bash -c ls', '/tmp/env ls', './nice ls'])
+def test_a_wrapper_that_lies_anywhere_is_a_program_like_any_other(command):
+    """Attack: a file that the agent wrote, by the name of a wrapper."""
+    assert decision(command, *unasked('ls')) == 'ask'
+    assert decision(f'/usr/bin/{command.rpartition("/")[2]}', *unasked('ls')) == 'allow'

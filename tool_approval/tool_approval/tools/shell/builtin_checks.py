@@ -18,7 +18,7 @@ def unsafe_test(words: Sequence[Word]) -> Hit | None:
     for at, word in enumerate(words[1:], start=1):
         if not word.is_fixed and not may_expand:
             return Hit(word.raw, 'it is not known before it runs, and may be an operator')
-        if word.is_fixed and word.value in ('-v', '-R'):
+        if word.is_fixed and word.value in ('-v', '-R') and not _asks_for_variable(words):
             return Hit(word.raw, 'it evaluates a subscript, which may run a command')
         # To `test` and `[` a side is a number or a mistake; only `[[` evaluates it (test_honest_commands.py asks bash).
         if words[0].value == '[[' and word.is_fixed and word.value in arithmetic:
@@ -26,6 +26,17 @@ def unsafe_test(words: Sequence[Word]) -> Hit | None:
             if not all(side.is_fixed and re.fullmatch(r'[+-]?\d{1,18}', side.value) for side in sides):
                 return Hit(word.raw, 'it evaluates arithmetic, which may run a command')
     return None
+
+
+def _asks_for_variable(words: Sequence[Word]) -> bool:
+    """Whether the whole test is `-v` with a plain name, which has no subscript."""
+    inner = [word.value if word.is_fixed else '' for word in words[1:]]
+    return (
+        len(inner) in (2, 3)
+        and inner[0] == '-v'
+        and re.fullmatch(r'[A-Za-z_]\w*', inner[1]) is not None
+        and inner[2:] in ([], [']'], [']]'])
+    )
 
 
 _UNARY: Final = frozenset(f'-{letter}' for letter in 'abcdefghknprstuwxzGLNOS')

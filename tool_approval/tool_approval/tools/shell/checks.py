@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -87,11 +88,25 @@ def _dots(words: Sequence[Word]) -> Hit | None:
     for word in words[1:]:
         if (
             not word.is_fixed
-            or re.match(r'\s*[.\\]', word.value)
+            or (re.match(r'\s*[.\\](?!\.?/)', word.value) and not _SHOWING.fullmatch(word.value))
             or re.search(r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|\bedit\b', word.value, re.IGNORECASE)
         ):
             return Hit(word.raw, 'it may be a command to the shell, or write a file')
     return None
+
+
+_SHOWING: Final = re.compile(
+    r'\.(?:tables|schema|databases|indexes|indices|mode|headers?|show|timer|width)(?: [\w%]+)*'
+)
+"""Commands to sqlite's shell that only show something, or say how."""
+
+
+def _only(*texts: str) -> Callable[[Sequence[Word]], Hit | None]:
+    def check(words: Sequence[Word]) -> Hit | None:
+        is_one = ' '.join(word.value for word in words[1:] if word.is_fixed) in texts and len(words) > 1
+        return None if is_one and all(word.is_fixed for word in words) else Hit(words[0].raw, 'it runs what it is fed')
+
+    return check
 
 
 def _always(why: str) -> Callable[[Sequence[Word]], Hit | None]:
@@ -104,10 +119,17 @@ def _always(why: str) -> Callable[[Sequence[Word]], Hit | None]:
 def unseen_code(words: Sequence[Word]) -> Hit | None:
     """Of interpreters: code from standard input, or from nowhere."""
     operands = [word for word in words[1:] if not word.value.startswith('-')]
-    if any(word.value in ('-', '/dev/stdin', '/dev/fd/0') for word in words[1:]) or len(words) == 1:
+    if any(map(_is_device, words[1:])) or len(words) == 1:
         return Hit(words[-1].raw, 'it runs what it is fed')
     is_question = len(words) == 2 and words[1].value in ('--version', '-V', '--help', '-v', '-h')
     return Hit(words[-1].raw, 'it runs what it is fed') if not operands and not is_question else None
+
+
+def _is_device(word: Word) -> bool:
+    """Attack: `python3 //dev/./stdin`, `python3 /proc/self/fd/0`, `python3 /de?/stdin`."""
+    if word.value == '-' or (not word.is_fixed and word.value.startswith(('/', '..'))):
+        return True
+    return re.match(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)', posixpath.normpath(word.value)) is not None
 
 
 INTERPRETERS: Final = frozenset(
@@ -154,8 +176,9 @@ def _tar(words: Sequence[Word]) -> Hit | None:
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
         return Hit(words[1].raw, 'it is not known before it runs, and may be an option')
-    if re.fullmatch(r'[A-Za-z]+', letters) and (bad := re.search(r'[IFxruAcgUPT]', letters)):
-        return Hit(letters, f'`{bad[0]}` unpacks, writes, changes or runs something')
+    # Attack: `tar xf- a.tar`. Whatever the first word is, without a dash in front it is letters.
+    if not letters.startswith('-') and (bad := re.search(r'[IFxruAcgUPTML]|[^A-Za-z]', letters)):
+        return Hit(letters, f'`{bad[0]}` may unpack, write, change or run something')
     if any(word.value == '--force-local' for word in words):
         return None
     for word in words[1:]:
@@ -216,8 +239,10 @@ CHECKS: Final[dict[str, Callable[[Sequence[Word]], Hit | None]]] = {
     'git': unsafe_git, **dict.fromkeys(['make', 'gmake', 'bmake', 'remake', 'scons', 'rake', 'task', 'just', 'waf', 'sysctl', 'invoke', 'inv'], _make),
     'mount': _operands(0, 'it mounts it'), 'ip': _ip, 'man': _man, 'cargo': _cargo, 'dd': _assigning, 'test': unsafe_test, '[': unsafe_test, '[[': unsafe_test,
     'read': unsafe_read, 'set': unsafe_set, 'printf': unsafe_printf, 'date': _date, 'tar': _tar, 'bsdtar': _tar,
-    'hostname': _operands(0, 'it sets the name'),
-    **{name: _always('it runs what it is fed') for name in ['at', 'batch', 'crontab', 'ed', 'red', 'ftp', 'm4', 'dc', 'socat', 'screen', 'tmux']},
+    'hostname': _operands(0, 'it sets the name'), 'ifconfig': _operands(1, 'it may change the network'),
+    'route': _operands(0, 'it may change the network'),
+    **{name: _always('it runs what it is fed') for name in ['at', 'batch', 'ed', 'red', 'ftp', 'm4', 'dc', 'socat', 'newgrp']},
+    'crontab': _only('-l'), 'tmux': _only('ls', 'list-sessions', 'list-windows', 'list-panes'), 'screen': _only('-ls', '-list'),
     **{name: _always('it runs, or changes what the shell runs') for name in (
         '.', 'source', 'alias', 'unalias', 'shopt', 'enable', 'hash', 'bind', 'complete', 'compgen', 'compopt',
         'mapfile', 'readarray', 'let', 'declare', 'typeset', 'local', 'export', 'readonly', 'unset', 'getopts', 'fc',

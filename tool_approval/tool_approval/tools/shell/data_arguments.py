@@ -12,7 +12,7 @@ from .words import Word
 _TAKE_DATA: Final = frozenset(
     {
         'find', 'fd', 'fdfind', 'rg', 'sed', 'gsed', 'awk', 'gawk', 'mawk', 'nawk', 'sort', 'uniq', 'tree', 'file',
-        'date', 'printf', 'test', '[', '[[', 'man', 'pytest', 'py.test', 'mypy', 'read',
+        'date', 'printf', 'test', '[', '[[', 'man', 'pytest', 'py.test', 'mypy', 'read', 'cd',
     }
 )  # fmt: skip
 """What `find -exec` runs is judged as a command of its own."""
@@ -42,6 +42,8 @@ def takes_data(words: Sequence[Word]) -> bool:
         known = GLOBAL_OPTIONS['git'].harmless
         sub = next((word for word in words[1:] if word.value not in known), None)
         return sub is not None and sub.is_fixed and sub.value in _OF_GIT and find_hit(words) is None
+    if name == 'command':
+        return len(words) > 1 and words[1].value in ('-v', '-V') and find_hit(words) is None
     if name in ('python', 'python3') and len(words) > 2 and words[1].value == '-m' and words[2].value in _MODULES:
         return words[2].is_fixed and find_hit(words[2:]) is None
     return name in _TAKE_DATA and find_hit(words) is None

@@ -21,18 +21,12 @@ def unsafe_git(words: Sequence[Word]) -> Hit | None:
             return Hit(words[at].raw, 'it changes which repository, configuration or program git uses')
         at += 1
     sub = words[at].value if at < len(words) else ''
+    if sub in _SERVING:
+        return Hit(words[at].raw, f'`git {sub}` runs what it is given, or what it is fed')
     rest = words[at + 1 :]
     for word in rest:
-        if re.match(r'(?:--[\w-]+=)?\w+::', word.value) or '--upload-pack' in word.value:
-            return Hit(word.raw, 'an address of this kind runs a program')
-        if sub in _REMOTE and not word.is_fixed and '/' not in word.value:
-            return Hit(word.raw, 'it is not known before it runs, and an address may run a program')
-        if '%G' in word.value or '%(signature' in word.value:
-            return Hit(word.raw, 'to check a signature, git runs the program that its configuration names')
-        name = word.value.partition('=')[0]
-        is_long = name.startswith('--') and len(name) > 2
-        if is_long and any(long.startswith(name[2:]) for long in _LONG.get(sub, '').split()):
-            return Hit(word.raw, f'`git {sub}` deletes, overwrites or reconfigures something with it')
+        if (why := _unsafe_word(sub, word)) is not None:
+            return Hit(word.raw, why)
     risky = _CHANGING.get(sub)
     # Attack: `git notes --ref x add`. Behind an option, the first word may be its value.
     looked_at = rest if rest and rest[0].value.startswith('-') else rest[:1]
@@ -46,6 +40,24 @@ def unsafe_git(words: Sequence[Word]) -> Hit | None:
     return _making(sub, rest) if sub in _LISTING else None
 
 
+def _unsafe_word(sub: str, word: Word) -> str | None:
+    text = word.value
+    if re.match(r'(?:--[\w-]+=)?\w+::', text) or '--upload-pack' in text:
+        return 'an address of this kind runs a program'
+    if sub in _REMOTE and not word.is_fixed and '/' not in text:
+        return 'it is not known before it runs, and an address may run a program'
+    if re.search(r'%[-+ ]?G|%\(\*?signature', text):
+        return 'to check a signature, git runs the program that its configuration names'
+    if (sub == 'push' and text.startswith((':', '+'))) or (sub in ('fetch', 'pull') and _OVERWRITING.match(text)):
+        return f'`git {sub}` deletes or overwrites a branch with it'
+    name = text.partition('=')[0]
+    is_long = name.startswith('--') and len(name) > 2
+    if is_long and any(long.startswith(name[2:]) for long in _LONG.get(sub, '').split()):
+        return f'`git {sub}` deletes, overwrites or reconfigures something with it'
+    return None
+
+
+_OVERWRITING: Final = re.compile(r'\+[^:]*:(?!refs/remotes/)')
 _LONG: Final = {
     'branch': 'delete move copy force set-upstream-to unset-upstream create-reflog',
     'tag': 'delete force sign local-user verify file cleanup',
@@ -53,7 +65,7 @@ _LONG: Final = {
     'reset': 'hard',
     'checkout': 'force',
     'switch': 'force discard-changes force-create',
-    'apply': 'apply',
+    'apply': 'apply build-fake-ancestor',
     'fsck': 'lost-found',
     'interpret-trailers': 'in-place',
     'archive': 'remote exec',
@@ -67,6 +79,19 @@ _LONG: Final = {
 }
 """Long options, by sub-command; `option_table` has their letters."""
 
+_SERVING: Final = frozenset(
+    [
+        'remote-ext',
+        'remote-fd',
+        'shell',
+        'daemon',
+        'instaweb',
+        'web--browse',
+        'http-backend',
+        'cvsserver',
+        'receive-pack',
+    ]
+)
 _REMOTE: Final = frozenset({'fetch', 'pull', 'push', 'clone', 'ls-remote', 'archive', 'remote', 'submodule'})
 _CHANGING: Final = {
     'remote': frozenset(['add', 'rename', 'remove', 'rm', 'set-head', 'set-branches', 'set-url', 'prune', 'update']),
@@ -97,13 +122,21 @@ def _config(rest: Sequence[Word]) -> Hit | None:
         rest = rest[1:]
     if len(rest) == 1 and rest[0].is_fixed and re.fullmatch(r'[a-z][\w-]*(?:\.[\w-]+)+', rest[0].value):
         return None  # one key alone is read
-    reads = ('--get', '--get-all', '--get-regexp', '--get-urlmatch', '--list', '-l', 'list', 'get')
-    writes = re.compile(r'-(?:e|-(?:add|unset|replace|rename|remove|edit|fi|b))')
-    if not rest or rest[0].value not in reads:
+    if not rest or rest[0].value not in _READS:
         return Hit(rest[0].raw if rest else 'config', '`git config` may set what git runs')
-    found = next((word for word in rest if writes.match(word.value)), None)
-    return Hit(found.raw, '`git config` may set what git runs') if found is not None else None
+    # Attack: `git config --get --no-get alias.p push`, with which the key is set.
+    options = [word for word in rest[1:] if word.value.startswith('-')]
+    values = [word for word in rest[1:] if not word.value.startswith('-')]
+    found = [*(word for word in options if not _SHAPING.fullmatch(word.value)), *values[2:]]
+    return Hit(found[0].raw, '`git config` may set what git runs') if found else None
 
+
+_READS: Final = ('--get', '--get-all', '--get-regexp', '--get-urlmatch', '--list', '-l', 'list', 'get')
+_SHAPING: Final = re.compile(
+    r'--(?:global|local|system|worktree|get|get-all|get-regexp|list|bool|int|bool-or-int|path|null|name-only|show-origin'
+    r'|show-scope|includes|all|regexp|show-names|type=[a-z-]+)|-[zl]'
+)
+"""Options with which `git config` reads, and says what it read."""
 
 _LISTING: Final = {
     'branch': ['--list', '-l', '--contains', '--no-contains', '--merged', '--no-merged', '--points-at', '--show-current'],
@@ -154,5 +187,5 @@ def _lists(sub: str, text: str) -> bool:
 
 def _undone(rest: Sequence[Word]) -> Hit | None:
     """Whether a list is taken back: `git branch --list --no-list name`."""
-    found = next((word for word in rest if re.match(r'--no-(?:l|p)', word.value)), None)
+    found = next((word for word in rest if re.match(r'--no-(?:l|p|s(?!o))', word.value)), None)
     return Hit(found.raw, 'it may take back that names are only listed') if found is not None else None

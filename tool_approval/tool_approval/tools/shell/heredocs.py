@@ -9,7 +9,7 @@ from .grammar import Syntax
 
 _TEXT: Final = re.compile(rb'(?:[^\\`$]|\\[^\n]|\$(?![\w{(\[@*#?$!-]))*')
 """What stands between the expansions of a document; `$` before anything else is itself."""
-_DELIMITER: Final = re.compile(rb'\'([A-Za-z_]\w*)\'|"([A-Za-z_]\w*)"|([A-Za-z_]\w*)')
+_DELIMITER: Final = re.compile(rb'\'([A-Za-z_][\w.-]*)\'|"([A-Za-z_][\w.-]*)"|([A-Za-z_]\w*)')
 
 
 def is_plain_heredoc(node: Syntax, source: bytes) -> bool:

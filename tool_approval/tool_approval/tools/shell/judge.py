@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from .checks import operands
@@ -17,16 +17,18 @@ from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part
 from .grammar import parse
 from .here import reads_here
+from .inside import Inside
 from .moving import moves, runs_anywhere
-from .options import find_hit
+from .other_names import find_hit_within, other_names, runs_what_it_is_fed
 from .paths import Root, Roots
-from .programs import guarded_name, program_name
+from .programs import guarded_name, program_name, trusted_name
 from .reading import Reader
 from .remembering import remembered_words
-from .rules import CompiledRule, RuleBook
+from .rules import CompiledRule, Found, RuleBook
 from .runners import runner_words
+from .shells import SHELLS
 from .words import Command, Word, fixed
-from .wrappers import SHELLS, Inside, unwrap
+from .wrappers import unwrap
 
 if TYPE_CHECKING:
     from .config import ShellConfig
@@ -43,15 +45,6 @@ _NEUTRAL: Final = frozenset(
     }
 )  # fmt: skip
 """What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
-
-
-_FED: Final = frozenset(
-    {
-        'sqlite', 'psql', 'mysql', 'mariadb', 'duckdb', 'gdb', 'lldb', 'sftp', 'gnuplot', 'octave', 'maxima', 'irb',
-        'ghci', 'mongosh',
-    }
-)  # fmt: skip
-"""Programs that read commands, some of which run others, from standard input."""
 
 
 @dataclass
@@ -174,13 +167,13 @@ class Judge:
             state.parts.append(_asks(name, 'assignment', 'the variable may change what runs'))
 
     def _wrapper(self, command: Command, inside: Inside, state: _State) -> None:
-        decided = self._by_rules(command, state)
+        decided = self._by_rules(command, state).decided
         if inside.problem is not None and not self._names_file(command, decided):
             state.parts.append(_asks(command.raw, 'command', inside.problem))
             self._guard_within(command, state)
         elif decided is not None:
             state.parts.append(_by_rule(command.raw, decided))
-        elif inside.is_transparent:
+        elif inside.is_transparent and trusted_name(command.words[0].value) is not None:
             state.parts.append(_allows(command.raw, 'command', None, 'what it runs is judged by itself'))
         else:
             reason = 'it runs another program in its own way, and no rule is about that'
@@ -212,17 +205,15 @@ class Judge:
             self._line(script, state, command)
             state.depth -= 1
 
-    def _by_rules(self, command: Command, state: _State) -> CompiledRule | None:
+    def _by_rules(self, command: Command, state: _State) -> Found:
         """The rule that decides, after what might be meant was written down."""
         moved = state.moved
         # Attack: with the directory in the place of all paths, `ls /etc` would be free (test_sandbox_paths.py).
-        named = [command]
-        if reads_here(command, self._cwd):
-            named.append(replace(command, words=(*command.words, fixed('.'))))
+        here = (False, True) if reads_here(command, self._cwd) else (False,)
 
         def is_in_roots(rule: CompiledRule) -> bool:
             names, after = rule.rule.sandbox_paths, len(rule.words)
-            return not moved and any(self._roots.hold(each, names, after=after) for each in named)
+            return not moved and any(self._roots.hold(command, names, after=after, is_here=each) for each in here)
 
         found = self._book.find(command.words, is_in_roots)
         if found.possible is not None:
@@ -231,16 +222,16 @@ class Judge:
             state.parts.append(Part(text=command.raw, kind='command', decision='ask', rule=pattern, reason=reason))
         if found.decided is not None and found.decided.is_guard and state.description is None:
             state.description = found.decided.rule.description
-        return found.decided
+        return found
 
     def _program(self, command: Command, state: _State) -> None:
-        decided = self._by_rules(command, state)
-        module = _module(command)
-        for inner in (module, _git_command(command)):
-            other = self._book.find(inner, lambda rule: True).decided if inner is not None else None
+        found = self._by_rules(command, state)
+        decided = found.decided
+        for inner in other_names(command.words):
+            other = self._book.find(inner, lambda rule: True).decided
             if other is not None and other.is_guard:
                 state.parts.append(_by_rule(command.raw, other))
-        part = _by_rule(command.raw, decided) if decided is not None else self._default(command)
+        part = _by_rule(command.raw, decided) if decided is not None else self._default(command, found.skipped)
         if part.decision == 'allow':
             lifted = self._lifted(command, decided, state)
             part = _asks(command.raw, 'command', lifted) if lifted is not None else part
@@ -248,13 +239,15 @@ class Judge:
         if part.decision != 'block':
             self._guard_within(command, state, is_known=True)
 
-    def _default(self, command: Command) -> Part:
+    def _default(self, command: Command, skipped: CompiledRule | None) -> Part:
         default = self._config.default
         if command.words[0].value in _NEUTRAL and default.allowed:
             return _allows(command.raw, 'command', None, 'it changes nothing outside of the shell')
         if not default.allowed:
             outcome: Outcome = 'block'
             reason = 'no rule is about it, and by default nothing may run'
+        elif default.approval and skipped is not None:
+            outcome, reason = 'ask', _skipping(skipped)
         elif default.approval:
             outcome, reason = 'ask', 'no rule is about it, and by default somebody is asked'
         else:
@@ -265,12 +258,11 @@ class Judge:
         """Why somebody is asked although a rule, or the default, would not."""
         words = command.words
         named = len(decided.words) if decided is not None else 1
-        hit = find_hit(words, named=named)
-        if hit is None and (module := _module(command)) is not None:
-            hit = find_hit(module)
+        hit = find_hit_within(words, named=named)
         if hit is not None:
-            return f'{hit.why} (`{hit.word}`)'
-        if command.is_fed and guarded_name(words[0].value) in _FED:
+            return f'{hit.why} (`{hit.word}`)' if hit.word else f'{hit.why} (what `xargs` or the like adds)'
+        runner = runner_words(words)
+        if command.is_fed and any(map(runs_what_it_is_fed, [words[0], *(words[runner:] if runner > 0 else ())])):
             return 'it runs what it is fed'
         if _program(command) == 'tee' and not (decided is not None and decided.rule.sandbox_paths):
             for word in operands([words[0], *words[named:]]):
@@ -278,8 +270,7 @@ class Judge:
                     return f'the file is written (`{word.raw}`)'
         if state.moved and not runs_anywhere(words[0].value):
             return 'it runs in another directory, whose files may change what it does'
-        runner = runner_words(words)
-        if decided is not None and runner > 0 and named <= runner:
+        if decided is not None and runner > 0 and not any(not each.startswith('-') for each in decided.words[runner:]):
             return 'it runs what it is given, and the rule names only the one that runs it'
         return None
 
@@ -296,30 +287,17 @@ def _program(command: Command) -> str:
     return program_name(command.words[0].value) if command.words else ''
 
 
-def _git_command(command: Command) -> Sequence[Word] | None:
-    """`git push x` of `/usr/lib/git-core/git-push x`."""
-    found = re.fullmatch(r'git-([a-z-]+)', guarded_name(command.words[0].value))
-    return None if found is None else [fixed('git'), fixed(found[1]), *command.words[1:]]
-
-
-def _module(command: Command) -> Sequence[Word] | None:
-    """`pip uninstall x` of `python -m pip uninstall x`."""
-    if guarded_name(command.words[0].value) not in ('python', 'pypy', 'py'):
-        return None
-    for at, word in enumerate(command.words[1:], start=1):
-        if word.value == '-m' and at + 1 < len(command.words):
-            return command.words[at + 1 :]
-        if (found := re.fullmatch(r'-[A-Za-z]*m(\w[\w.]*)', word.value)) is not None:
-            return [fixed(found[1]), *command.words[at + 1 :]]
-    return None
-
-
 def _asks(text: str, kind: str, reason: str) -> Part:
     return Part(text=text, kind=kind, decision='ask', rule=None, reason=reason)  # pyright: ignore[reportArgumentType] - one of its own
 
 
 def _allows(text: str, kind: str, rule: str | None, reason: str) -> Part:
     return Part(text=text, kind=kind, decision='allow', rule=rule, reason=reason)  # pyright: ignore[reportArgumentType] - one of its own
+
+
+def _skipping(rule: CompiledRule) -> str:
+    names = ', '.join(f'`{name}`' for name in rule.rule.sandbox_paths)
+    return f'the rule `{rule.rule.pattern}` holds only below {names}, and it is not certain that it reads nothing else'
 
 
 def _by_rule(text: str, rule: CompiledRule) -> Part:

@@ -41,7 +41,7 @@ class Entry:
     words: frozenset[str] = frozenset()
     """Options of one dash and many letters."""
     by_sub: Mapping[str, str] = field(default_factory=dict[str, str])
-    """More letters, by sub-command."""
+    """More letters, by sub-command; with a dash in front, letters that mean something else there."""
     harmless: re.Pattern[str] | None = None
     """Options with such a value, attached or in the next word, that do no harm although their names are above."""
     prefixes: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ _NODE: Final = _entry('eprCi', '', 'eval print require import loader experimenta
                       'openssl-config redirect-warnings build-snapshot env-file-if-exists test-reporter prof logfile '
                       'test-reporter-destination test-global-setup tls-keylog localstorage-file snapshot-blob '
                       'experimental-config-file experimental-default-config-file experimental-sea-config watch-path '
-                      'report-directory build-sea')  # fmt: skip
+                      'report-directory build-sea trace-event-categories trace-turbo redirect-code-traces', prefixes='--perf- --perf_')  # fmt: skip
 _NPM: Final = _entry('CgcwF', '', 'prefix dir local-prefix script-shell node-options userconfig globalconfig cache global call '
                      'init-module git shell editor browser viewer onload-script registry node-gyp package workspace '
                      'workspaces ws workspace-root include-workspace-root filter config shell-mode pnpmfile '
@@ -105,8 +105,9 @@ _NPX: Final = _entry('cpw', '', 'call package node-options script-shell workspac
 _GCC: Final = _entry('oBT', 'DILlOWfimgx', 'output for-linker for-assembler specs prefix save-temps write-dependencies '
                      'write-user-dependencies sysroot gcc-toolchain ld-path config dump dyld-prefix plugin',
                      '-wrapper -specs -fplugin -save-temps -dumpbase -dumpdir -aux-info -load -MF -MD -MMD -ivfsoverlay '
-                     '-ccc-gcc-name -ccc-install-dir -imultilib -iplugindir -working-directory -fprofile-generate',
-                     prefixes='-Wl, -Wa, -Wp, -X -fplugin -fdump -fuse-ld=/ -fuse-ld=. -MF -fprofile- -fcrash-diag '
+                     '-ccc-gcc-name -ccc-install-dir -imultilib -iplugindir -working-directory -fprofile-generate '
+                     '-fmodule-mapper -fmodules-ts -time -save-stats -fdiagnostics-format -fdiagnostics-add-output',
+                     prefixes='-Wl, -Wa, -Wp, -X -fplugin -fdump -fuse-ld=/ -fuse-ld=. -MF -MJ -fprofile- -fcrash-diag '
                      '-ftime-trace -fmodules-cache-path -serialize-diagnostics -print-diagnostic -gen-reproducer -cc1 '
                      '--analyze -load -fsave-opt -foptimization-record')  # fmt: skip
 _LD: Final = _entry('oTMR', 'lLemhz', 'output plugin script Map version-script dynamic-list print-map dependency-file '
@@ -136,11 +137,11 @@ TABLE: Final[Mapping[str, Entry]] = {
                   'output-directory template config upload-archive separate-git-dir edit-description strategy '
                   'show-signature hook gpg-sign editor edit interactive trailer-command tree-filter msg-filter '
                   'index-filter env-filter directory reference pager filter-command filter-process',
-                  safe='output-indicator-new text', grep='O', hash_object='w', rebase='xisS', difftool='xt', mergetool='t', clone='ucb',
+                  safe='output-indicator-new text index', grep='O', hash_object='w', rebase='xisS', difftool='xt', mergetool='t', clone='ucb',
                   archive='o', format_patch='o', fast_export='', add='ipe', help='w', log='', config='ef',
                   ls_remote='', fetch='', merge='sS', pull='sS', cherry_pick='eS', revert='eS', am='S', commit_tree='S', symbolic_ref='d', bugreport='o', diagnose='o', checkout='fB', commit='SF', tag='sudfFv',
                   branch='dDmMcCfu', push='fd', switch='fC'),
-    'sort': _entry('oTS', 'kt', 'output compress-program temporary-directory files0-from'),
+    'sort': _entry('oT', 'ktS', 'output compress-program temporary-directory files0-from'),
     'shuf': _entry('o', 'in', 'output'), 'sdiff': _entry('o', 'Iw', 'output diff-program'),
     'diff3': _entry('', 'L', 'diff-program'), 'file': _entry('CmzZfp', 'FPe', 'compile magic-file uncompress uncompress-noreport files-from preserve-date'),
     'tree': _entry('oR', '', 'output'), 'iconv': _entry('o', 'ft', 'output'), 'ss': _entry('DKF', 'fN', 'diag kill'),
@@ -149,19 +150,19 @@ TABLE: Final[Mapping[str, Entry]] = {
     'less': _LESS, 'more': _entry('', '', '', '+'), 'most': _entry('', '', '', '+'),
     'sed': _entry('ifs', 'el', 'in-place file'),
     'awk': _AWK, 'gawk': _AWK, 'mawk': _AWK, 'nawk': _AWK,
-    'tar': _entry('IFxPruUgAcT', 'fCbX', 'to-command use-compress-program checkpoint-action info-script '
+    'tar': _entry('IFxPruUgAcTML', 'fCbX', 'multi-volume tape-length to-command use-compress-program checkpoint-action info-script '
                   'new-volume-script rsh-command rmt-command extract get append update delete remove-files '
                   'index-file listed-incremental volno-file absolute-names to-stdout transform sparse-version '
                   'overwrite unlink-first recursive-unlink one-top-level concatenate catenate files-from create directory', safe='list file'),
     'bsdtar': _entry('xruscTI', 'fCbX', 'use-compress-program create extract files-from'),
     'zip': _entry('TmOBbd', 'x', 'test unzip-command move output-file temp-path log-file-path out delete', '-TT'),
-    'unzip': _entry('dofn', prefixes='--'), 'gzip': _entry('dkfrS', '', 'decompress uncompress keep force recursive suffix'),
+    'unzip': _entry('dofn-', prefixes='--'), 'gzip': _entry('dkfrS', '', 'decompress uncompress keep force recursive suffix'),
     '7z': _entry('o'), 'xz': _entry('dztkfFSTc', '', 'decompress uncompress compress test force keep suffix files files0 stdout to-stdout'),
     'bzip': _entry('dzkf', '', 'decompress compress keep force'), 'zstd': _entry('odDzkfr', '', 'output-dir-flat output-dir-mirror decompress uncompress '
                                                                   'rm filelist patch-from force keep trace train'),
     'lz': _entry('dzkfmo', '', 'rm decompress compress force'),
-    'rsync': _entry('eM', 'fB', 'rsh rsync-path log-file partial-dir temp-dir backup-dir write-batch only-write-batch '
-                    'read-batch daemon config password-file files-from remove-source-files delete early-input '
+    'rsync': _entry('eMT', 'fB', 'rsh rsync-path log-file partial-dir temp-dir backup-dir write-batch only-write-batch '
+                    'read-batch daemon config password-file files-from remove-source-files remove-sent-files delete early-input '
                     'outbuf remote-option copy-as', safe='delay-updates'),
     'ssh': _entry('oFEDLRSWwIiJQM', 'pbBcelmO'), 'scp': _entry('SoFDiJ', 'PcXl'), 'sftp': _entry('SoFDbRisJ', 'PcXlB'),
     'ssh-keygen': _entry('fDNwY', '', ''), 'ssh-add': _entry('sSe', '', ''),
@@ -170,13 +171,14 @@ TABLE: Final[Mapping[str, Entry]] = {
                    'quote create-dirs remote-header-name netrc-file cert key engine egd-file random-file form '
                    'unix-socket abstract-unix-socket proxy preproxy doh-url resolve connect-to variable write-out '
                    'data data-binary data-ascii data-raw data-urlencode json url-query ssl-sessions request cookie '
-                   'socks4 socks4a socks5 socks5-hostname proxy1.0 mail-from mail-rcpt', prefixes='--expand-',
-                   harmless=r'(?:-X|--request)[ =]?(?:GET|HEAD)|(?:-H|--header)[ =]?[\w-]+:.*|(?:-[sSfLkIiv]*o ?|--output )/dev/null|'
+                   'socks4 socks4a socks5 socks5-hostname proxy1.0 mail-from mail-rcpt header proxy-header etag-compare '
+                   'netrc-optional', prefixes='--expand-', safe='head',
+                   harmless=r'(?:-X|--request)[ =]?(?:GET|HEAD)|(?:-H|--(?:proxy-)?header)[ =]?[\w-]+:.*|(?:-[sSfLkIiv]*o ?|--output )/dev/null|'
                             rf'(?:-[sSfLkIiv]*w ?|--write-out )(?![ @]){_CURL_TEXT}'),
     'wget': _entry('OoaPieUNrmkKcxB', 'ATtQwRDX', 'output-document output-file append-output directory-prefix '
                    'input-file execute use-askpass config post-file body-file save-cookies load-cookies '
                    'warc-file mirror recursive hsts-file rejected-log method', harmless=r'-[qS]*O ?-|--output-document[ =]-'),
-    'sqlite': _entry('', '', '', '-cmd -init -batch -interactive -A -ar'), 'duckdb': _entry('cf', '', 'init', '-cmd -init'),
+    'sqlite': _entry('', '', '', '-cmd -init -interactive -ar', prefixes='-A --A'), 'duckdb': _entry('cf', '', 'init', '-cmd -init'),
     'psql': _PSQL, 'mysql': _MYSQL, 'mariadb': _MYSQL,
     'terraform': _entry(words='-chdir -out -state -state-out -backup -plugin-dir -backend-config -var-file -write'),
     'make': _entry('fCIEopWt', 'jlO', 'file makefile directory include-dir eval old-file new-file assume-old what-if touch'),
@@ -198,22 +200,23 @@ TABLE: Final[Mapping[str, Entry]] = {
     'mypy': _entry('c', 'mp', 'config-file python-executable install-types junit-xml cache-dir any-exprs-report html-report '
                    'cobertura-xml-report linecount-report linecoverage-report lineprecision-report txt-report '
                    'xml-report xslt-html-report xslt-txt-report custom-typeshed-dir shadow-file custom-typing-module '
-                   'command plugin package-root cache-map quickstart-file timing-stats line-checking-stats',
+                   'command plugin package-root cache-map quickstart-file timing-stats line-checking-stats pdb',
+                   harmless='--cache-dir[ =]/dev/null',
                    safe='cache-fine-grained python-version package'),
     'ruff': _entry('ow', '', 'fix fix-only unsafe-fixes config output-file add-noqa cache-dir write-changes watch'),
     'black': _entry('cW', 'lt', 'code config'), 'flake': _entry('', '', 'output-file tee config append-config'),
     'isort': _entry('o', '', 'settings-path settings-file sp settings config-root'), 'pylint': _entry('f', '', 'init-hook load-plugins rcfile output output-format import-graph ext-import-graph int-import-graph '
-                     'extension-pkg-allow-list', harmless=r'(?:-f|--output-format)[ =]?(?:text|json2?|parseable|colorized|msvs|github)'),
+                     'extension-pkg-allow-list extension-pkg-whitelist unsafe-load-any-extension', harmless=r'(?:-f|--output-format)[ =]?(?:text|json2?|parseable|colorized|msvs|github)'),
     'bandit': _entry('oc', '', 'output configfile ini'), 'coverage': _entry('od', '', 'rcfile data-file directory'),
     'eslint': _entry('ocf', '', 'fix config rulesdir output-file resolve-plugins-relative-to parser plugin cache-location '
-                     'format cache-file init inspect-config mcp', harmless=r'(?:-f|--format)[ =]?(?:stylish|json|html)'),
-    'prettier': _entry('wc', '', 'write config plugin plugin-search-dir'), 'tsc': _entry('pb', '', 'outDir outFile build project '
+                     'format cache-file init inspect-config mcp suppress-all suppress-rule prune-suppressions suppressions-location', harmless=r'(?:-f|--format)[ =]?(?:stylish|json|html)'),
+    'prettier': _entry('wc', '', 'write config plugin plugin-search-dir cache-location', safe='cache'), 'tsc': _entry('pb', '', 'outDir outFile build project '
                                                                               'declarationDir tsBuildInfoFile generateTrace generateCpuProfile init', one_dash=True,
                                                                               harmless=r'(?:-p|--project)[ =](?:(?:\./)?tsconfig\.json|\.)'),
     'jest': _entry('cu', '', 'config rootDir setupFiles globalSetup outputFile updateSnapshot testRunner runner '
                    'transform resolver reporters coverageDirectory cacheDirectory filter preset testEnvironment env testSequencer '
                    'testResultsProcessor globalTeardown setupFilesAfterEnv snapshotSerializers watchPlugins modulePaths '
-                   'projects roots prettierPath dependencyExtractor haste init', safe='coverage watch run'),
+                   'projects roots prettierPath dependencyExtractor haste init coverageReporters snapshotResolver', safe='coverage watch run'),
     'cargo': _entry('CZ', '', 'config manifest-path target-dir out-dir artifact-dir fix open lockfile-path root', '+', safe='target',
                     prefixes='+'),
     'rustc': _entry('oCZ', 'lL', 'out-dir emit codegen sysroot extern', '+', prefixes='+'),
@@ -223,16 +226,17 @@ TABLE: Final[Mapping[str, Entry]] = {
                  prefixes='-mod=m -test.'),
     'gofmt': _entry('w', '', '', '-w -cpuprofile'), 'gcc': _GCC, 'ld': _LD, 'as': _entry('o', 'I', 'MD'), 'ar': _LD,
     'docker': _entry('vHoc', '', 'volume mount privileged config context host entrypoint pid device cap-add output '
-                     'cidfile iidfile env-file tlscacert'),
+                     'cidfile iidfile env-file tlscacert metadata-file cache-to secret'),
     'podman': _entry('v', '', 'volume mount privileged config entrypoint pid device cap-add root runroot'),
     'kubectl': _entry('fks', 'noclL', 'kubeconfig filename kustomize server token as cache-dir template raw '
-                      'profile-output client-certificate'),
+                      'profile-output client-certificate', logs='-f'),
     'helm': _entry('fd', '', 'post-renderer kubeconfig plugins output-dir destination registry-config repository-config'),
     'gh': _entry('w', '', 'hostname input method field raw-field web', api='XfF'),
     'journalctl': _entry('D', 'nupSUtgo', 'directory file root vacuum-size vacuum-time vacuum-files rotate flush '
-                         'cursor-file sync setup-keys image'),
+                         'cursor-file sync setup-keys image update-catalog relinquish-var smart-relinquish-var'),
     'systemctl': _entry('HM', '', 'host root machine image force'), 'openssl': _entry(words='-out -engine -config -keyout -writerand -provider -provider-path -outdir -certsout '
-                                                   '-keylogfile -sess_out -msgfile -CAcreateserial -CAserial -passout -certout -proxy'),
+                                                   '-keylogfile -sess_out -msgfile -CAcreateserial -CAserial -passout -certout -proxy -reqout '
+                                                   '-respout -signer'),
     'gpg': _entry('o', '', 'output homedir options exec-path photo-viewer status-file logger-file log-file attribute-file '
                   'agent-program dirmngr-program keyboxd-program gpgconf keyring primary-keyring secret-keyring '
                   'trustdb-name load-extension keyserver'),
@@ -261,7 +265,8 @@ TABLE: Final[Mapping[str, Entry]] = {
     'script': _entry('c', '', 'command'), 'apt': _entry('oc', '', 'option config-file'), 'apt-get': _entry('oc', '', 'option config-file'),
     'dpkg': _entry('', '', 'root instdir admindir path-include pre-invoke post-invoke status-logger log'), 'objdump': _entry('', '', 'plugin'), 'nm': _entry('', '', 'plugin'),
     'split': _entry('', 'abCln', 'filter'), 'install': _entry('', '', 'strip-program'),
-    'mocha': _entry('rRunO', '', 'require config package spec file reporter ui node-option global-setup opts reporter-option',
+    'mocha': _entry('rRunO', '', 'require config package spec file reporter ui node-option global-setup opts reporter-option import '
+                    'loader experimental-loader',
                     harmless=r'(?:-R|--reporter)[ =]?(?:spec|dot|json|min|list|tap)|(?:-u|--ui)[ =]?(?:bdd|tdd|qunit|exports)'),
     'mvn': _entry('', '', 'file settings global-settings toolchains define log-file', prefixes='-f -s -t -l -gs -gt -D',
                   harmless=r'-ff|-fn|-fae|-D(?:test=[\w.#*]+|skipTests(?:=true)?)'),
@@ -272,7 +277,8 @@ TABLE: Final[Mapping[str, Entry]] = {
     'shfmt': _entry('w', '', 'write apply-ignore', one_dash=True), 'autopep': _entry('i', '', 'in-place'),
     'yapf': _entry('i', '', 'in-place'), 'goimports': _entry('w', '', '', '-w'), 'rspec': _entry('rIoOf', '', 'require options out init format',
                                                                                       harmless=r'(?:-f|--format)[ =]?(?:p|d|j|progress|documentation|json)'),
-    'vitest': _entry('cur', '', 'config update root dir reporter outputFile globalSetup environment execArgv api ui browser poolOptions',
+    'vitest': _entry('cur', '', 'config update root dir reporter outputFile globalSetup environment execArgv api ui browser poolOptions '
+                     'diff workspace', prefixes='--coverage.',
                      harmless=r'--reporter[ =]?(?:default|verbose|dot|json|tap|basic)'),
     'tox': _entry('cx', 'ep', 'conf root workdir override devenv sdistonly installpkg result-json hashseed-file runner discover '
                   'toxinidir'),
@@ -297,6 +303,7 @@ TABLE: Final[Mapping[str, Entry]] = {
         'dependency_out cpp_out python_out java_out go_out js_out'), 'javac': _entry('dhs', '', 'processor', '-processor -processorpath -d -s -h -J -cp',
         prefixes='-J -Xplugin --processor'),
     'lldb': _entry('sSoOkK', '', 'source source-before-file one-line one-line-before-file batch repl', one_dash=True),
+    'hostname': _entry('Fb', '', 'file boot'), 'arp': _entry('dsf', '', 'delete set file'),
     'strace': _entry('o', 'e', 'output'), 'mail': _entry('AaSE'), 'sendmail': _entry('CX'), 'cpio': _entry('oipFO', '', 'rsh-command'),
 }  # fmt: skip
 
@@ -307,13 +314,14 @@ SAME_ENTRY: Final[Mapping[str, str]] = {
     'pigz': 'gzip', 'gunzip': 'gzip', 'pbzip': 'bzip', 'zstdcat': 'zstd', 'unzstd': 'zstd', 'zstdmt': 'zstd',
     'gradlew': 'gradle', 'mvnw': 'mvn', 'bash-language-server': 'node', 'gpgv': 'gpg', 'neato': 'dot', 'fdp': 'dot',
     'umount': 'mount', 'rustdoc': 'rustc', 'clippy-driver': 'rustc', 'ccmake': 'cmake', 'lz4': 'lz', 'lzcat': 'xz',
+    **dict.fromkeys(['editor', 'sensible-editor', 'rview', 'gvim', 'gview', 'gvimdiff', 'rgvim', 'rgview', 'evim', 'eview', 'vimtutor', 'nvi', 'elvis'], 'vim'),
 }  # fmt: skip
 """Programs with the options of another."""
 
 _SCRIPTS: Final = ('jest', 'mocha', 'vitest', 'eslint', 'prettier', 'tsc')
 HANDED_ON: Final = {
     'tox': ('pytest',), 'nox': ('pytest',), 'hatch': ('pytest',), 'cargo': ('libtest',), 'coverage': ('pytest',),
-    'npm': _SCRIPTS, 'yarn': _SCRIPTS, 'pnpm': _SCRIPTS, 'bun': _SCRIPTS,
+    'npm': _SCRIPTS, 'npx': _SCRIPTS, 'yarn': _SCRIPTS, 'pnpm': _SCRIPTS, 'bun': _SCRIPTS,
 }  # fmt: skip
 """Programs that hand on what stands behind `--`, and to which programs as a rule."""
 

@@ -11,7 +11,7 @@ from .hits import Hit
 from .option_table import HANDED_ON, INERT, RESPONSE_FILES, SAME_ENTRY, TABLE, Entry, option_name, plain_name
 from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
 from .values import certain_values
-from .words import Word
+from .words import Word, fixed
 
 
 def is_inert(program: str) -> bool:
@@ -28,7 +28,7 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
     """
     if is_inert(words[0].value):
         return None
-    name = _known_name(words[0].value)
+    name = known_name(words[0].value)
     check = CHECKS.get(name)
     own = _without_named(name, words, named)
     hit = check(words) if check is not None else None
@@ -37,7 +37,7 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
     hit = hit or _taken_back(words, named) or _response_file(name, words, named) or _handed_on(name, words, named)
     if hit is not None:
         return hit
-    if name in ('printf', 'test', '[', '[['):
+    if name in ('printf', 'test', '[', '[[', 'cd'):
         return None  # what else stands there is no option
     if name in INTERPRETERS and (hit := unseen_code(words)) is not None:
         return hit
@@ -77,6 +77,8 @@ _STOPPING: Final = frozenset({'python', 'pypy', 'node', 'nodejs', 'perl', 'ruby'
 def _without_named(name: str, words: Sequence[Word], named: int) -> Sequence[Word]:
     """The command without what the rule names of it, except for the sub-command."""
     known = GLOBAL_OPTIONS.get(name)
+    if name in ('tar', 'bsdtar') and named > 1:
+        return [words[0], fixed('-'), *words[named:]]  # what stands behind its letters is no letters
     if known is None:
         return [words[0], *words[named:]]
     at = 1
@@ -92,29 +94,40 @@ def _taken_back(words: Sequence[Word], named: int) -> Hit | None:
     """Attack: `git clean -n --no-dry-run -f`, where a rule approves `git clean -n`; `unzip -l --l`, `tsc --noEmit false`."""
     options = [word.value for word in words[1:named] if word.value.startswith('-')]
     behind = words[named].value if named < len(words) else ''
-    if words[named - 1].value in options and behind.casefold() in ('false', '0', 'no', 'off', 'null', 'undefined'):
+    if words[named - 1].value in options and behind.casefold() in _NO:
         return Hit(words[named].raw, 'it may take back what the rule names')
     for word in words[named:] if options else ():
         text = word.value
         for option in options:
             name = option.lstrip('-') if option.startswith('--') else ''
             letter = option[1:] if len(option) == 2 else ''
-            opposite = [
-                f'{option}=false',
-                f'{option}=0',
-                f'{option}-',
-                *([f'--{letter}', f'+{letter}'] if letter else []),
-            ]
-            if text in opposite or (text.startswith('--no-') and name.startswith(text[5:] if name else '')):
+            opposite = [f'{option}-', *([f'--{letter}', f'+{letter}'] if letter else [])]
+            if (
+                text in opposite
+                or _denies(option, text)
+                or (text.startswith('--no-') and name.startswith(text[5:] if name else ''))
+            ):
                 return Hit(word.raw, 'it may take back what the rule names')
     return None
+
+
+_NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
+
+
+def _denies(option: str, text: str) -> bool:
+    """Attack: `terraform fmt -check --check=F`. To Go's flags, one dash is as good as two, and `F` is false."""
+    name, has_value, value = text.partition('=')
+    is_same = text.startswith('-') and plain_name(option).startswith(plain_name(name)) and plain_name(name) != ''
+    return is_same and has_value != '' and value.casefold() in _NO
 
 
 def _response_file(name: str, words: Sequence[Word], named: int) -> Hit | None:
     """Attack: `gcc @file`, with `-o x` in the file. Also behind `--`: most put the file's words in its place first."""
     for word in words[named:] if name in RESPONSE_FILES else ():
-        if word.value.startswith('@') or (word.can_be_option and not word.is_fixed):
+        if word.value.startswith('@'):
             return Hit(word.raw, 'options may be read from the file')
+        if word.can_be_option and not word.is_fixed:
+            return Hit(word.raw, 'it is not known before it runs, and may be `@file` or an option')
     return None
 
 
@@ -129,22 +142,26 @@ def _handed_on(name: str, words: Sequence[Word], named: int) -> Hit | None:
     return None
 
 
-def _known_name(program: str) -> str:
+def known_name(program: str) -> str:
     """The name that the table has: `python` for `python3.11`, `gcc` for `x86_64-linux-gnu-g++-12`, `diff3` for `diff3`."""
-    name = program_name(program).casefold()
-    name = name if name in TABLE or name in CHECKS or name in SAME_ENTRY else guarded_name(program)
+    name = _VARIANT.sub('', program_name(program).casefold())
+    name = name if name in TABLE or name in CHECKS or name in SAME_ENTRY else guarded_name(name)
     if (compiler := _COMPILER.fullmatch(name)) is not None:
         name = compiler[1]
     return SAME_ENTRY.get(name, name)
 
 
+_VARIANT: Final = re.compile(r'\.(?:basic|tiny|gtk3?|nox|athena|motif)$')
+"""How Debian names the kinds of vim."""
 _COMPILER: Final = re.compile(
     r'(?:[\w.]+-){0,4}?(gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|ld|as|nm|ar|objdump)(?:-?[\d.]+)?'
 )
 """Compilers and their like have the machine in front of their names, and the version behind."""
 
 
-_NO_END: Final = frozenset({'find', 'git', 'npm', 'npx', 'vim', 'vi', 'nvim', 'ex', 'view', 'less', 'tar'})
+_NO_END: Final = frozenset(
+    {'find', 'git', 'npm', 'npx', 'vim', 'vi', 'nvim', 'ex', 'view', 'less', 'tar', 'pytest', 'sqlite'}
+)
 """Programs in which `--` does not end what may run something, or not for sure."""
 
 
@@ -153,7 +170,8 @@ def _why(name: str, words: Sequence[Word], at: int, own: Sequence[Word]) -> str 
     entry = TABLE.get(name)
     if entry is None or _is_harmless(entry, words, at):
         return None
-    sub = next((word.value for word in own[1:] if not word.value.startswith('-')), '')
+    behind = own if name in GLOBAL_OPTIONS else words
+    sub = next((word.value for word in behind[1:] if not word.value.startswith('-')), '')
     given = option_name(text)
     if (is_word := _as_word(entry, text)) is not None:
         return is_word
@@ -165,7 +183,11 @@ def _why(name: str, words: Sequence[Word], at: int, own: Sequence[Word]) -> str 
         return '`+` begins a command' if '+' in entry.words else None
     if entry.one_dash and len(given) > 1 and (is_long := _as_long(entry, given)) is not None:
         return is_long
-    letters = entry.short + entry.by_sub.get(sub, '')
+    more = entry.by_sub.get(sub, '')
+    letters = entry.short + more
+    if more.startswith('-'):
+        # Attack: `kubectl -n logs apply -f x`, where the first word is a value.
+        letters = ''.join(set(entry.short) - set(more)) if words[1].value == sub else entry.short
     for letter in text[1:]:
         if letter in letters:
             return f'`-{letter}` may run or write something'
@@ -189,8 +211,7 @@ def _as_long(entry: Entry, given: str) -> str | None:
     if given in entry.safe:
         return None
     plain = plain_name(given)
-    found = next((each for each, its in zip(entry.long, entry.plain, strict=True) if its.startswith(plain)), None)
-    return f'`--{found}` may run or write something' if found is not None else None
+    return f'`--{given}` may run or write something' if any(each.startswith(plain) for each in entry.plain) else None
 
 
 def _is_harmless(entry: Entry, words: Sequence[Word], at: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from .path_arguments import not_paths, reads_what_it_is_fed
+from .path_arguments import arguments, reads_what_it_is_fed
 from .programs import GLOBAL_OPTIONS, guarded_name
 from .words import Command, Word
 
@@ -54,7 +54,7 @@ class Roots:
         """What rules may name."""
         return frozenset(self._is_inside)
 
-    def hold(self, command: Command, names: Iterable[str], *, after: int) -> bool:
+    def hold(self, command: Command, names: Iterable[str], *, after: int, is_here: bool = False) -> bool:
         """Whether every path of a command lies in one of the named roots, and there is one, or nothing is read but a pipe.
 
         What may be a path counts as one: operands, what follows an option, what is attached to it.
@@ -63,6 +63,7 @@ class Roots:
             command: The command.
             names: Roots.
             after: How many words are the rule's own.
+            is_here: Whether it reads the working directory where it names no path: then this has to lie in a root, too.
         """
         name = guarded_name(command.words[0].value)
         # Attack: `git --no-pager diff`, where what stands behind two words is no path.
@@ -73,16 +74,16 @@ class Roots:
         options = [word.value for word in command.words[after:]]
         if is_fed_elsewhere or any(_names_files(name, text) or _follows_links(name, text) for text in options):
             return False
-        others = not_paths(command.words, after=after)
-        given = [word for at, word in enumerate(command.words) if at >= after and at not in others]
+        known = arguments(command.words, after=after)
+        given = [word for at, word in enumerate(command.words) if at >= after and at not in known.not_paths]
         paths = list(_paths(given, patterns=name in _READ_PATTERNS))
         files = [each.target for each in command.redirects if each.target.raw != '/dev/null']
         if any(path is None for path in paths) or not all(word.is_fixed for word in files):
             return False
         checks = [self._is_inside[name] for name in names if name in self._is_inside]
-        wanted = [path for path in paths if path]
-        absolute = [os.path.join(self._cwd, path) for path in (*wanted, *(word.value for word in files))]
-        has_source = bool(wanted) or reads_what_it_is_fed(command)
+        wanted = [*(path for path in paths if path), *(word.value for word in files), *(['.'] if is_here else [])]
+        absolute = [os.path.join(self._cwd, path) for path in wanted]
+        has_source = is_here or known.has_path or reads_what_it_is_fed(command)
         return has_source and all(any(check(path) for check in checks) for path in absolute)
 
 
@@ -138,8 +139,12 @@ def _paths(words: Sequence[Word], *, patterns: bool) -> Iterable[str | None]:
         words: Without the program.
         patterns: Whether its option `-f` reads a file of patterns or of code, whose name may be attached.
     """
+    is_over = False
     for word in words:
         text = word.value
+        if is_over:
+            yield text  # behind `--`, `-x` is a file
+        is_over = is_over or text == '--'
         if not word.is_fixed or text.startswith(('@', '~')) or '\0' in text:
             yield None
         elif not text.startswith('-') or text == '-':

@@ -8,6 +8,7 @@ from typing import Final
 TRUSTED_PLACES: Final = ('/usr/bin/', '/bin/', '/usr/sbin/', '/sbin/', '/usr/local/bin/')
 """Where a program belongs to the system: nobody without its rights can put another one there."""
 _VERSION: Final = re.compile(r'(?<=[a-z])-?\d+(?:\.\d+)*$')
+_MAIN: Final = re.compile(r'(?<=[\w-])(?:/__main__\.pyc?|\.__main__)$')
 _SUFFIX: Final = re.compile(r'\.(?:exe|cmd|bat|com)$')
 
 
@@ -29,7 +30,9 @@ def trusted_name(text: str) -> str | None:
 
 def guarded_name(text: str) -> str:
     """What a guarding rule compares: `/bin/RM`, `rm.exe` and `rm` are one, and so are `pip3.11` and `pip`."""
-    name = _SUFFIX.sub('', program_name(text).casefold())
+    # Attack: `python -m pip.__main__`, and `python /usr/lib/python3/dist-packages/pip/__main__.py`.
+    whole = _MAIN.sub('', text.casefold())
+    name = _SUFFIX.sub('', program_name(whole))
     return _VERSION.sub('', name)
 
 

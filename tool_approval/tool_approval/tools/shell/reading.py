@@ -56,6 +56,8 @@ _KEYWORDS: Final = frozenset(
     ]
 )
 _DESCRIPTOR: Final = re.compile(r'[0-9]+|\{\w+\}')
+_REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
+"""A regular expression without quotes, expansions, groups and blanks: to bash it is one word as well."""
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 
@@ -77,7 +79,7 @@ class Reader:
         self._is_fed = runner is not None and runner.is_fed
         self._is_piped = runner is not None and runner.of(()).is_fed_here
         self._is_redirected = self._is_fed and not self._is_piped
-        self._heredocs = 0
+        self._heredocs_end = 0
         if parsed.problem is not None:
             self._problem(parsed.problem)
         if parsed.root is not None:
@@ -204,7 +206,7 @@ class Reader:
         fed, before = self._is_fed, None
         for child in children:
             if before is not None:
-                self._check_blank(before, child)
+                words.extend(self._between(before, child))
             before = child
             match child.kind:
                 case 'variable_assignment' if not words:
@@ -253,6 +255,14 @@ class Reader:
         if before.end > after.start or not _BLANK.fullmatch(gap):
             self._problem('two words stand without a blank')
 
+    def _between(self, before: Syntax, after: Syntax) -> list[Word]:
+        """Blanks, or the word `-`, which the grammar loses in front of a here-document: `cat - <<E`."""
+        gap = self._parsed.source[before.end : after.start]
+        if after.kind == 'heredoc_redirect' and re.fullmatch(rb'[ \t]+-[ \t]+', gap):
+            return [Word('-', '-')]
+        self._check_blank(before, after)
+        return []
+
     def _assignment(self, node: Syntax) -> str:
         name, *rest = node.children
         operator = rest[0].kind if rest else ''
@@ -287,8 +297,9 @@ class Reader:
         return more
 
     def _heredoc(self, node: Syntax) -> None:
-        self._heredocs += 1
-        if self._heredocs > 1 or not is_plain_heredoc(node, self._parsed.source):
+        # Attack: a document within another, whose end bash finds elsewhere.
+        is_behind, self._heredocs_end = node.start >= self._heredocs_end, max(self._heredocs_end, node.end)
+        if not is_behind or not is_plain_heredoc(node, self._parsed.source):
             self._problem('a here-document is not understood')
         fed = self._is_fed
         self._is_fed = fed or any(child.kind == 'pipeline' or child.kind == '|' for child in node.children)
@@ -304,7 +315,8 @@ class Reader:
                 self._problem('a here-document is not understood')
             elif child.kind not in ('heredoc_start', 'heredoc_end') and child.is_named:
                 self._statement(child)
-            elif not child.is_named and child.kind not in ('<<', '<<-', '&&', '||', '|'):
+            elif not child.is_named and not self._parsed.text(child) == child.kind in ('<<', '<<-', '&&', '||', '|'):
+                # Attack: `rm -<<E`, where the grammar takes the word `-` for a part of the operator.
                 self._problem('a here-document is not understood')
         self._is_fed = fed
 
@@ -325,6 +337,8 @@ class Reader:
                 words.append(Word(child.kind, child.kind))
             elif child.kind in WORDS or child.kind == 'extglob_pattern':
                 words.append(self._words.read(child))
+            elif child.kind == 'regex' and _REGEX.fullmatch(text := self._parsed.text(child)):
+                words.append(Word(text, text))
             else:
                 self._problem(f'{child.kind.replace("_", " ")} is not understood in a test')
                 self._statement(child)

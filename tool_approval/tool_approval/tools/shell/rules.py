@@ -43,6 +43,8 @@ class Found:
     """The first rule that matches, if one does."""
     possible: CompiledRule | None
     """The first guarding rule before it that may be meant."""
+    skipped: CompiledRule | None = None
+    """The first rule that does not hold for the paths of the command, where none decides."""
 
 
 class _ProgramRules:
@@ -111,7 +113,7 @@ class RuleBook:
             words: The command, beginning with a fixed program.
             is_in_roots: Whether the paths of the command satisfy the rule's `sandbox_paths`.
         """
-        possible: CompiledRule | None = None
+        possible = skipped = None
         rules = self._by_program.get(guarded_name(words[0].value))
         if rules is None:
             return Found(None, None)
@@ -122,12 +124,15 @@ class RuleBook:
                 said = _guards(rule, words)
             elif any(_approves(rule, view) for view in views):
                 said = 'yes'
-            if said == 'no' or (rule.rule.sandbox_paths and rule.rule.allowed and not is_in_roots(rule)):
+            if said == 'no':
+                continue
+            if rule.rule.sandbox_paths and rule.rule.allowed and not is_in_roots(rule):
+                skipped = skipped or rule
                 continue
             if said == 'yes':
                 return Found(rule, possible)
             possible = possible or rule
-        return Found(None, possible)
+        return Found(None, possible, skipped)
 
     def blocked_within(self, words: Sequence[Word]) -> CompiledRule | None:
         """A rule that blocks what a program is given as arguments: what it runs if it is a wrapper nobody knows."""

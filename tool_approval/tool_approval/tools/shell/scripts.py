@@ -11,10 +11,10 @@ from .words import Word
 MAX_SCRIPT: Final = 2_000
 """Chosen: a longer script is asked about unread."""
 
-_ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)'
+_ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?|\\\|(?:[^|\\\n]|\\.)*\|I?|\\,(?:[^,\\\n]|\\.)*,I?)'
 _SED_ITEM: Final = re.compile(
     rf'(?:{_ADDRESS}(?:[ \t]*,[ \t]*(?:[+~]?\d+|{_ADDRESS}))?)?[ \t]*!?[ \t]*'
-    r'(?P<command>\{|\}|[pdqlnNDPhHgGx=]|[qQ]\d+|y/[^/\\\n]*/[^/\\\n]*/|s(?P<mark>[/|,:#@%])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*'
+    r'(?P<command>\{|\}|[pdqlnNDPhHgGx=]|:[a-z]\w*|[bt][ \t]*(?:[a-z]\w*)?|[qQ]\d+|y/[^/\\\n]*/[^/\\\n]*/|s(?P<mark>[/|,:#@%_!])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*'
     r'(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)[gpiI0-9]*)'
 )
 _SED_OPTION: Final = re.compile(
@@ -26,9 +26,13 @@ def unsafe_sed(words: Sequence[Word]) -> tuple[Word, str] | None:
     """The word of a sed command that may write or run something, and why."""
     scripts: list[Word] = []
     operands: list[Word] = []
-    at = 1
+    at, is_over = 1, False
     while at < len(words):
         text = words[at].value
+        if is_over:
+            operands.append(words[at])
+            at += 1
+            continue
         if not words[at].is_fixed and words[at].can_be_option:
             return words[at], 'it is not known before it runs, and may be an option'
         if text.startswith('--expression='):
@@ -36,6 +40,8 @@ def unsafe_sed(words: Sequence[Word]) -> tuple[Word, str] | None:
         elif text in ('-e', '--expression') or re.fullmatch(r'-[nErsuz]+e', text):
             at += 1
             scripts.extend(words[at : at + 1])
+        elif text == '--':
+            is_over = True
         elif text.startswith('-') and len(text) > 1:
             if not _SED_OPTION.fullmatch(text):
                 return words[at], 'it may write files, or run a script'
@@ -79,13 +85,18 @@ def unsafe_awk(words: Sequence[Word]) -> tuple[Word, str] | None:
         # Attack: `x='};BEGIN{system("touch y")}'; awk "{print $x"` (test_scripts.py).
         return unknown, 'the program is not known before it runs'
     text = '\n'.join(word.value for word in code)
-    bare = '\n'.join(_without_strings(word.value) for word in code).replace('||', '')
-    printed = bare.find('print')
-    if re.search(r'@|system|getline|\\\n', text) or (printed >= 0 and re.search(r'[|>]', bare[printed:])):
+    bare = '\n'.join(_without_strings(_LEADING.sub('', word.value)) for word in code).replace('||', '')
+    # Where no text or regular expression is left that may hold a `;`, a statement ends where one stands.
+    is_clear = not re.search(r'[/#\\"]', bare.replace('""', ''))
+    statements = re.split('[;}]', bare) if is_clear else [bare]
+    if re.search(r'@|system|getline|\\\n', text) or any(map(_PRINTING.search, statements)):
         return code[-1], 'the program may write files or run commands'
     return None
 
 
+_PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
+_LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
+"""A regular expression with which a program begins, where no division can stand."""
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
 _UP_TO_REGEX: Final = re.compile(rf'(?:[^"/#\\]|{_STRING.pattern})*')
 

@@ -7,33 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from .inside import Inside
 from .programs import program_name
+from .shells import run_by_shell
 from .words import Word, fixed
 
 _ANYTHING: Final = Word('', '', is_fixed=False)
-_INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
-SHELLS: Final = _INLINE_SHELLS | {'zsh', 'ksh', 'mksh', 'fish', 'csh', 'tcsh', 'yash', 'rc', 'pwsh', 'nu', 'elvish'}
-"""Shells; of those whose grammar is not bash's, no inline code is understood."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inside:
-    """What a wrapper runs."""
-
-    words: tuple[tuple[Word, ...], ...] = ()
-    """Commands, word by word."""
-    scripts: tuple[str, ...] = ()
-    """Commands as text for a shell."""
-    is_transparent: bool = False
-    """Whether what is inside decides alone: the wrapper adds nothing to it."""
-    moves: bool = False
-    """Whether it runs in other directories."""
-    is_program: bool = False
-    """Whether the wrapper does more than run others, and is judged as any program is."""
-    assignments: tuple[str, ...] = ()
-    """Variables that are set for it."""
-    problem: str | None = None
-    """Why what is inside is not fully known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +110,8 @@ def unwrap(words: Sequence[Word]) -> Inside | None:
     name = program_name(words[0].value)
     if _LOADER.fullmatch(name):
         name = 'ld.so'
-    if name in SHELLS:
-        return _shell(name, words)
+    if (shell := run_by_shell(name, words)) is not None:
+        return shell
     special = _SPECIAL.get(name)
     if special is not None:
         return special(words)
@@ -262,47 +241,6 @@ def _command(words: Sequence[Word]) -> Inside:
     if len(words) > 1 and words[1].value in ('-v', '-V'):
         return Inside(is_program=True)  # it says what it would run
     return _after_options(_WRAPPERS['command'], words)
-
-
-def _shell(name: str, words: Sequence[Word]) -> Inside:
-    at, problem, is_inline = 1, None, False
-    if name in _INLINE_SHELLS and [word.value for word in words[1:2]] == ['-n'] and _names_one_file(words[2:]):
-        return Inside(is_program=True)  # it reads the file, and runs nothing of it
-    while at < len(words) and words[at].is_fixed and words[at].value[:1] in ('-', '+'):
-        text = words[at].value
-        if text == '--':
-            at += 1
-            break
-        if text in ('-o', '+o') and at + 1 < len(words):
-            safe = words[at + 1].value in ('pipefail', 'errexit', 'nounset')
-            problem = problem if safe else 'a shell is started with options'
-            at += 2
-            continue
-        is_cluster = re.fullmatch(r'-[a-zA-Z]+', text) is not None
-        is_inline = is_inline or (is_cluster and 'c' in text)
-        if not re.fullmatch(r'-[ceuf]+', text):
-            problem = 'a shell is started with options'
-        at += 1
-    if not is_inline:
-        return Inside(problem='a shell runs a file, or what it is fed')
-    if at >= len(words) or not words[at].is_fixed:
-        return Inside(problem='a shell is given code that is not known')
-    if name not in _INLINE_SHELLS:
-        problem = 'the shell has another grammar'
-    elif 'bash' not in name and _BASH_ONLY.search(words[at].value):
-        problem = 'a shell that is not bash reads it in another way'
-    return Inside(scripts=(words[at].value,), is_transparent=True, problem=problem)
-
-
-def _names_one_file(words: Sequence[Word]) -> bool:
-    return len(words) == 1 and words[0].is_fixed and re.match(r'[\w./]', words[0].value) is not None
-
-
-# Attack: dash takes `echo &>/dev/null touch x` for two commands, and `[[ a > x ]]` for a redirection.
-_BASH_ONLY: Final = re.compile(
-    r"""\$['"]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
-)
-"""What bash reads in one way and other shells in another; also where it is quoted, as only bash's quotes are known."""
 
 
 def _eval(words: Sequence[Word]) -> Inside:
