@@ -12,8 +12,8 @@ RELEASE_ARGS ?=
 VERSION ?=
 MODEL ?=
 PYTEST_ARGS ?=
-# One more than there are processors: many tests wait for another process.
-WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+# Two more than there are processors: many tests wait for another process.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-system demo test test-slow test-hosts test-core format format-check lint typecheck imports \
