@@ -19,6 +19,7 @@ from tool_approval.integrations.pydantic_ai import approval_handler
 
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalPolicy, ApprovalRequest
 
+from .floor import Floor, Log
 from .pairing import Checkpoint, Pair, paired_round
 from .spread import Spread, spread
 from .variants import Script, Variant, approve_async, ours
@@ -152,6 +153,9 @@ async def measure(rounds: int, folder: Path) -> list[Added]:
         layered('approved by a person at once, not written down', in_memory),
         layered('approved by a person at once', asked),
         layered('remembered', remembered),
+        ours(Floor(None, remembers=False), 'the floor, not written down'),
+        ours(Floor(Log(folder / 'floor.jsonl'), remembers=False), 'the floor, approved'),
+        ours(Floor(Log(folder / 'floor-remembered.jsonl'), remembers=True), 'the floor, remembered'),
     ]
     gc.collect()
     gc.freeze()
@@ -180,6 +184,9 @@ def page(results: Sequence[Added], found: Sequence[tuple[str, Spread]], loads: t
         'Runs of the layer and of a bare handler that approves at once are paired and advance in turn.',
         'A figure is their difference divided by the number of calls: median, quartiles in brackets.',
         'The bare handler against itself should give 0; what it gives is the noise.',
+        'The floor is a handler of `benchmarks/floor.py`, in straight lines, that does the least the promises cost:',
+        'a look-up by keyed hash, a digest compared before the tool runs, two chained lines in the log.',
+        'It has no policy, no prompt, no redaction and no error handling.',
         '',
         '| what a call costs more than with a bare handler | computing time, ms | elapsed, ms | limit, ms |  |',
         '| --- | --- | --- | --- | --- |',

@@ -13,8 +13,8 @@ from . import cost, memory, stall, waiting
 from .page import page
 from .results import Release, Results, Stall
 from .spread import ratios, spread
-from .targets import CONTROL, OURS, OURS_SYNC, UPSTREAM
-from .variants import approve, approve_async, check_same_work, ours, plain, stop_resume, upstream
+from .targets import CONTROL, OURS, OURS_SYNC, UPSTREAM, UPSTREAM_THREAD
+from .variants import approve, approve_async, approve_in_thread, check_same_work, ours, plain, stop_resume, upstream
 
 WHAT = ('cost', 'growth', 'waiting', 'stall')
 
@@ -40,13 +40,14 @@ async def _measure(what: set[str], *, is_quick: bool) -> Results:
     again = upstream(approve_async, CONTROL)
     mine, mine_sync = ours(approve_async, OURS), ours(approve, OURS_SYNC)
     blocking, resumed, unasked = upstream(approve, 'upstream, sync'), stop_resume(approve_async), plain()
-    await check_same_work([reference, again, mine, mine_sync, blocking, resumed, unasked])
+    threaded = upstream(approve_in_thread, UPSTREAM_THREAD)
+    await check_same_work([reference, again, mine, mine_sync, blocking, threaded, resumed, unasked])
     # What the imports made would otherwise be looked through by every full collection.
     gc.collect()
     gc.freeze()
     if 'cost' in what:
-        against_reference = [again, unasked, blocking, resumed, mine, mine_sync]
-        contests = [*((each, reference) for each in against_reference), (resumed, mine)]
+        against_reference = [again, unasked, blocking, threaded, resumed, mine, mine_sync]
+        contests = [*((each, reference) for each in against_reference), (mine_sync, threaded), (resumed, mine)]
         for case in cost.QUICK_CASES if is_quick else cost.CASES:
             results.comparisons += await cost.compare(case, contests, note=_note)
     if 'growth' in what:

@@ -22,6 +22,9 @@ So this is what the ways themselves cost, far less than any real model takes.
 Ratios are medians of pairs, with quartiles in brackets and the extremes behind them.
 The two sides of a pair hand over to each other at every model request, and each takes the first turn once.
 Targets are judged by computing time, of all threads, which other processes disturb least.
+A sync handler keeps upstream's event loop waiting, so "upstream, sync" asks no thread. "Upstream, in a thread" calls it
+by `asyncio.to_thread`: what upstream costs where the handler may block. That thread is kept for the next run; ours end
+with their run.
 """
 
 _WAITING = """\

@@ -13,6 +13,8 @@ UPSTREAM = 'upstream, async'
 """What the others are compared with."""
 CONTROL = 'upstream, async (again)'
 """The same again, built a second time: shows what a ratio of 1 looks like on this machine."""
+UPSTREAM_THREAD = 'upstream, in a thread'
+"""Upstream's, with an async handler that calls the sync one by `asyncio.to_thread`."""
 OURS = 'ours, async'
 """Ours, with an async handler."""
 OURS_SYNC = 'ours, sync'

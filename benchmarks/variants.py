@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -79,6 +80,11 @@ def approve(ctx: RunContext[object], requests: DeferredToolRequests) -> Deferred
 async def approve_async(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
     """Approve everything, at once."""
     return approve(ctx, requests)
+
+
+async def approve_in_thread(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
+    """Approve everything by a sync handler that may block, as upstream's capability has to be given one."""
+    return await asyncio.to_thread(approve, ctx, requests)
 
 
 async def touch(number: int) -> str:
