@@ -63,6 +63,20 @@ def test_a_rules_description_is_the_requests(tmp_path):
     assert request.reason == 'the rule `git commit` asks'
 
 
+@pytest.mark.parametrize(
+    ('command', 'why'),
+    [
+        ('cp a b', 'no rule is about it, and by default somebody is asked'),
+        ('ls && cp a b', '`cp a b`: no rule is about it, and by default somebody is asked'),
+        ('mv c d; cp a b', '`mv c d` (and 1 more): no rule is about it, and by default somebody is asked'),
+        ("ls; cp a 'b\nc'", "`cp a 'b\\nc'`: no rule is about it, and by default somebody is asked"),
+        (f'ls; cp a {"b" * 100}', f'`cp a {"b" * 52}...`: no rule is about it, and by default somebody is asked'),
+    ],
+)
+def test_of_several_parts_the_reason_says_which_is_asked_about(tmp_path, command, why):
+    assert check(ShellTool({'rules': unasked('ls')}, cwd=tmp_path), command).reason == why
+
+
 def test_a_plain_command_offers_to_remember_its_sub_command(tmp_path):
     tool = ShellTool(cwd=tmp_path)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tool_approval.errors import ApprovalBlocked
+from tool_approval.places import printable
 from tool_approval.presentation import ApprovalPresentation
 from tool_approval.request import ApprovalContext, ApprovalRequest, RememberOption
 
@@ -115,7 +116,7 @@ class ShellTool:
                 language='bash',
                 metadata={'cwd': self.cwd, 'parts': [part.as_json() for part in explanation.parts]},
             ),
-            reason=explanation.deciding.reason,
+            reason=_why(explanation),
             remember_options=options,
             bound_to={'cwd': self.cwd},
         )
@@ -150,6 +151,16 @@ class ShellTool:
     async def __call__(self, command: str) -> str:
         """The result of `run` as a text for a model."""
         return (await self.run(command)).for_model()
+
+
+def _why(explanation: Explanation) -> str:
+    """Why somebody is asked; of a command of several parts, which one it is about."""
+    part = explanation.deciding
+    if len(explanation.parts) == 1:
+        return part.reason
+    more = sum(each.decision == 'ask' for each in explanation.parts) - 1
+    also = f' (and {more} more)' if more else ''
+    return f'`{printable(part.text)}`{also}: {part.reason}'
 
 
 def _refusal(explanation: Explanation) -> str:
