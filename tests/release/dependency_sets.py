@@ -30,7 +30,7 @@ SETS: dict[str, tuple[str, tuple[str, ...]]] = {
     'newest': ('highest', ('./pydantic_ai_slim', './tool_approval[all]')),
 }
 """How each set is resolved, and for which distributions."""
-TOOLS = ('hypothesis', 'inline-snapshot', 'pytest')
+TOOLS = ('hypothesis', 'inline-snapshot', 'jsonschema', 'pytest', 'wcwidth')
 """What the tests themselves import; at whatever version goes with the set."""
 CORE_TESTS = (
     *('tests/approval', '--ignore=tests/approval/integrations', '--ignore=tests/approval/compat'),

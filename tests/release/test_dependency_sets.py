@@ -3,7 +3,7 @@ import tomllib
 import pytest
 from packaging.requirements import Requirement
 
-from .dependency_sets import FOLDER, SETS, pins, problems
+from .dependency_sets import FOLDER, SETS, TOOLS, pins, problems
 from .environments import ROOT
 
 OURS = {'pydantic-ai-deferred-handler', 'tool-approval'}
@@ -70,3 +70,16 @@ def test_a_pin_for_another_python_is_none_of_this_one():
 
 def test_a_lowest_version_may_be_written_shorter_than_it_is_locked():
     assert problems('a==2.10.0', [Requirement('a>=2.10,<3')], is_minimal=True) == []
+
+
+def test_the_tests_have_all_their_tools_on_each_set():
+    environments = tomllib.loads((ROOT / 'pyproject.toml').read_text())['tool']['hatch']['envs']
+    listed = {
+        Requirement(line).name
+        for name in ('core', 'host')
+        for line in environments[name]['dependencies']
+        if '{' not in line
+    }
+
+    assert listed - pins((FOLDER / 'newest.txt').read_text()).keys() <= {*TOOLS}
+    assert {Requirement(line).name for line in environments['core']['dependencies']} <= {*TOOLS}
