@@ -70,6 +70,15 @@ def test_it_waits_until_those_that_were_killed_are_dead(monkeypatch):
     assert list(tables) == []
 
 
+def test_what_is_below_a_number_that_was_used_again_is_left_alone(monkeypatch):
+    stray, child = BEYOND + 1, BEYOND + 2
+    again = alone()._replace(began='2')
+    tables = iter([{stray: alone(parent=BEYOND)}, {stray: again, child: alone(parent=stray)}, {}])
+    monkeypatch.setattr(processes, '_table', lambda: next(tables))
+
+    assert kill_strays(MINE, below=BEYOND, seen={}) == 1
+
+
 def test_it_does_not_wait_for_ever_for_one_that_does_not_die(monkeypatch):
     monkeypatch.setattr(processes, '_PATIENCE_S', 0.01)
     monkeypatch.setattr(processes, '_table', lambda: {BEYOND + 1: alone(parent=BEYOND)})
@@ -99,6 +108,7 @@ def test_one_whose_program_is_being_loaded_is_looked_at_again(ended, monkeypatch
 
 def test_an_empty_environment_of_a_loaded_program_is_not_waited_for(ended, monkeypatch):
     bare = subprocess.Popen(['sleep', '4248'], env={}, start_new_session=True)
+    monkeypatch.setattr(processes, '_table', lambda: {bare.pid: processes._process(bare.pid)})
     monkeypatch.setattr(time, 'sleep', lambda s: pytest.fail('it waits'))
     try:
         while not processes._read(bare.pid, 'cmdline'):

@@ -89,7 +89,9 @@ def _dots(words: Sequence[Word]) -> Hit | None:
         if (
             not word.is_fixed
             or (re.match(r'\s*[.\\](?!\.?/)', word.value) and not _SHOWING.fullmatch(word.value))
-            or re.search(r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|\bedit\b', word.value, re.IGNORECASE)
+            or re.search(
+                r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|zipfile|\bedit\b', word.value, re.IGNORECASE
+            )
         ):
             return Hit(word.raw, 'it may be a command to the shell, or write a file')
     return None
@@ -152,6 +154,16 @@ INTERPRETERS: Final = frozenset(
         'expect',
         'osascript',
         'r',
+        'tsx',
+        'ts-node',
+        'ipython',
+        'groovy',
+        'scala',
+        'elixir',
+        'raku',
+        'racket',
+        'octave',
+        'gnuplot',
     ]
 )
 
@@ -229,6 +241,17 @@ def _cargo(words: Sequence[Word]) -> Hit | None:
     return None
 
 
+def _msbuild(words: Sequence[Word]) -> Hit | None:
+    """Its options may begin with a slash."""
+    found = next((word for word in words[1:] if re.match(r'/[a-zA-Z]+:', word.value)), None)
+    return Hit(found.raw, 'it may set a property, or load a program') if found is not None else None
+
+
+def _deno(words: Sequence[Word]) -> Hit | None:
+    found = next((word for word in operands(words) if word.value in ('eval', 'repl')), None)
+    return Hit(found.raw, 'it runs the code that it is given') if found is not None else None
+
+
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], Hit | None]]] = {
     'sed': _sed, 'gsed': _sed, 'awk': _awk, 'gawk': _awk, 'mawk': _awk, 'nawk': _awk, 'original-awk': _awk,
     'uniq': _operands(1, 'the second file is written', numbered='fsw'),
@@ -237,7 +260,7 @@ CHECKS: Final[dict[str, Callable[[Sequence[Word]], Hit | None]]] = {
     'json.tool': _operands(1, 'the second file is written'), 'ldd': _always('it may run the file'),
     'sqlite': _dots, 'psql': _dots, 'mysql': _dots, 'mariadb': _dots, 'duckdb': _dots,
     'git': unsafe_git, **dict.fromkeys(['make', 'gmake', 'bmake', 'remake', 'scons', 'rake', 'task', 'just', 'waf', 'sysctl', 'invoke', 'inv'], _make),
-    'mount': _operands(0, 'it mounts it'), 'ip': _ip, 'man': _man, 'cargo': _cargo, 'dd': _assigning, 'test': unsafe_test, '[': unsafe_test, '[[': unsafe_test,
+    'deno': _deno, 'dotnet': _msbuild, 'msbuild': _msbuild, 'mount': _operands(0, 'it mounts it'), 'ip': _ip, 'man': _man, 'cargo': _cargo, 'dd': _assigning, 'test': unsafe_test, '[': unsafe_test, '[[': unsafe_test,
     'read': unsafe_read, 'set': unsafe_set, 'printf': unsafe_printf, 'date': _date, 'tar': _tar, 'bsdtar': _tar,
     'hostname': _operands(0, 'it sets the name'), 'ifconfig': _operands(1, 'it may change the network'),
     'route': _operands(0, 'it may change the network'),

@@ -27,6 +27,8 @@ def unsafe_git(words: Sequence[Word]) -> Hit | None:
     for word in rest:
         if (why := _unsafe_word(sub, word)) is not None:
             return Hit(word.raw, why)
+    if sub in ('fetch', 'pull') and (hit := _pruning(rest)) is not None:
+        return hit
     risky = _CHANGING.get(sub)
     # Attack: `git notes --ref x add`. Behind an option, the first word may be its value.
     looked_at = rest if rest and rest[0].value.startswith('-') else rest[:1]
@@ -57,12 +59,23 @@ def _unsafe_word(sub: str, word: Word) -> str | None:
     return None
 
 
+def _pruning(rest: Sequence[Word]) -> Hit | None:
+    """Attack: `git fetch -p origin 'refs/heads/*:refs/heads/*'` deletes all branches that are not there."""
+    if not any(re.match(r'--pr|-[a-zA-Z]*p', word.value) for word in rest):
+        return None
+    found = next((word for word in rest if _INTO_BRANCHES.match(word.value)), None)
+    return Hit(found.raw, 'branches that are not there are deleted with it') if found is not None else None
+
+
+_INTO_BRANCHES: Final = re.compile(r'[^-:@][^:@]*:(?!refs/remotes/|//|$)')
 _OVERWRITING: Final = re.compile(r'\+[^:]*:(?!refs/remotes/)')
 _LONG: Final = {
     'branch': 'delete move copy force set-upstream-to unset-upstream create-reflog',
     'tag': 'delete force sign local-user verify file cleanup',
     'push': 'force delete mirror prune force-with-lease',
     'reset': 'hard',
+    'fetch': 'force stdin refmap',
+    'pull': 'force refmap',
     'checkout': 'force',
     'switch': 'force discard-changes force-create',
     'apply': 'apply build-fake-ancestor',

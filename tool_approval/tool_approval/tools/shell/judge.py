@@ -19,7 +19,7 @@ from .grammar import parse
 from .here import reads_here
 from .inside import Inside
 from .moving import moves, runs_anywhere
-from .other_names import find_hit_within, other_names, runs_what_it_is_fed
+from .other_names import code_within, find_hit_within, other_names, runs_what_it_is_fed
 from .paths import Root, Roots
 from .programs import guarded_name, program_name, trusted_name
 from .reading import Reader
@@ -45,6 +45,9 @@ _NEUTRAL: Final = frozenset(
     }
 )  # fmt: skip
 """What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
+
+
+_MOVED: Final = 'it runs in another directory, whose files may change what it does'
 
 
 @dataclass
@@ -172,7 +175,10 @@ class Judge:
             state.parts.append(_asks(command.raw, 'command', inside.problem))
             self._guard_within(command, state)
         elif decided is not None:
-            state.parts.append(_by_rule(command.raw, decided))
+            part = _by_rule(command.raw, decided)
+            # Attack: `cd evil && bash scripts/test.sh`.
+            is_moved = state.moved and part.decision == 'allow' and not runs_anywhere(command.words[0].value)
+            state.parts.append(_asks(command.raw, 'command', _MOVED) if is_moved else part)
         elif inside.is_transparent and trusted_name(command.words[0].value) is not None:
             state.parts.append(_allows(command.raw, 'command', None, 'what it runs is judged by itself'))
         else:
@@ -258,7 +264,7 @@ class Judge:
         """Why somebody is asked although a rule, or the default, would not."""
         words = command.words
         named = len(decided.words) if decided is not None else 1
-        hit = find_hit_within(words, named=named)
+        hit = find_hit_within(words, named=named) or (None if takes_data(words) else code_within(words, named=named))
         if hit is not None:
             return f'{hit.why} (`{hit.word}`)' if hit.word else f'{hit.why} (what `xargs` or the like adds)'
         runner = runner_words(words)
@@ -269,7 +275,7 @@ class Judge:
                 if not self._may_write(word, state):
                     return f'the file is written (`{word.raw}`)'
         if state.moved and not runs_anywhere(words[0].value):
-            return 'it runs in another directory, whose files may change what it does'
+            return _MOVED
         if decided is not None and runner > 0 and not any(not each.startswith('-') for each in decided.words[runner:]):
             return 'it runs what it is given, and the rule names only the one that runs it'
         return None

@@ -139,7 +139,7 @@ TABLE: Final[Mapping[str, Entry]] = {
                   'index-filter env-filter directory reference pager filter-command filter-process',
                   safe='output-indicator-new text index', grep='O', hash_object='w', rebase='xisS', difftool='xt', mergetool='t', clone='ucb',
                   archive='o', format_patch='o', fast_export='', add='ipe', help='w', log='', config='ef',
-                  ls_remote='', fetch='', merge='sS', pull='sS', cherry_pick='eS', revert='eS', am='S', commit_tree='S', symbolic_ref='d', bugreport='o', diagnose='o', checkout='fB', commit='SF', tag='sudfFv',
+                  ls_remote='', fetch='f', merge='sS', pull='sSf', cherry_pick='eS', revert='eS', am='S', commit_tree='S', symbolic_ref='d', bugreport='o', diagnose='o', checkout='fB', commit='SF', tag='sudfFv',
                   branch='dDmMcCfu', push='fd', switch='fC'),
     'sort': _entry('oT', 'ktS', 'output compress-program temporary-directory files0-from'),
     'shuf': _entry('o', 'in', 'output'), 'sdiff': _entry('o', 'Iw', 'output diff-program'),
@@ -180,7 +180,8 @@ TABLE: Final[Mapping[str, Entry]] = {
                    'warc-file mirror recursive hsts-file rejected-log method', harmless=r'-[qS]*O ?-|--output-document[ =]-'),
     'sqlite': _entry('', '', '', '-cmd -init -interactive -ar', prefixes='-A --A'), 'duckdb': _entry('cf', '', 'init', '-cmd -init'),
     'psql': _PSQL, 'mysql': _MYSQL, 'mariadb': _MYSQL,
-    'terraform': _entry(words='-chdir -out -state -state-out -backup -plugin-dir -backend-config -var-file -write'),
+    'terraform': _entry(words='-chdir -out -state -state-out -backup -plugin-dir -backend-config -var-file -write '
+                        '-generate-config-out -junit-xml -from-module'),
     'make': _entry('fCIEopWt', 'jlO', 'file makefile directory include-dir eval old-file new-file assume-old what-if touch'),
     'gmake': _entry('fCIEopWt', 'jlO', 'file makefile directory include-dir eval old-file new-file assume-old what-if touch'),
     'cmake': _entry('EPCDSBGT', '', 'build install open workflow preset graphviz trace-redirect profiling-output debugger toolchain'), 'ninja': _entry('Cft', 'jkl'),
@@ -192,7 +193,7 @@ TABLE: Final[Mapping[str, Entry]] = {
     'pytest': _entry('pcoW', 'knmr', 'rootdir confcutdir basetemp junit-xml junitxml resultlog log-file debug cov-report '
                      'cov-config pdbcls override-ini config-file pastebin report-log html pdb trace cov-append '
                      'inifile pythonwarnings doctest-glob doctest-modules trace-config cache-clear snapshot-update '
-                     'json-report-file benchmark-json benchmark-save benchmark-storage alluredir durations-path ds '
+                     'json-report-file force-regen regen-all benchmark-json benchmark-save benchmark-storage alluredir durations-path ds '
                      'inline-snapshot tx px rsyncdir store-durations',
                      safe='tb cov co collect-only durations durations-min',
                      harmless=r'-p ?no:\w+|--cov-report=|--cov-report[= ]term(?:-missing)?(?::skip-covered)?|'
@@ -203,7 +204,7 @@ TABLE: Final[Mapping[str, Entry]] = {
                    'command plugin package-root cache-map quickstart-file timing-stats line-checking-stats pdb',
                    harmless='--cache-dir[ =]/dev/null',
                    safe='cache-fine-grained python-version package'),
-    'ruff': _entry('ow', '', 'fix fix-only unsafe-fixes config output-file add-noqa cache-dir write-changes watch'),
+    'ruff': _entry('ow', '', 'fix fix-only unsafe-fixes config output-file add-noqa add-ignore cache-dir write-changes watch'),
     'black': _entry('cW', 'lt', 'code config'), 'flake': _entry('', '', 'output-file tee config append-config'),
     'isort': _entry('o', '', 'settings-path settings-file sp settings config-root'), 'pylint': _entry('f', '', 'init-hook load-plugins rcfile output output-format import-graph ext-import-graph int-import-graph '
                      'extension-pkg-allow-list extension-pkg-whitelist unsafe-load-any-extension', harmless=r'(?:-f|--output-format)[ =]?(?:text|json2?|parseable|colorized|msvs|github)'),
@@ -211,7 +212,7 @@ TABLE: Final[Mapping[str, Entry]] = {
     'eslint': _entry('ocf', '', 'fix config rulesdir output-file resolve-plugins-relative-to parser plugin cache-location '
                      'format cache-file init inspect-config mcp suppress-all suppress-rule prune-suppressions suppressions-location', harmless=r'(?:-f|--format)[ =]?(?:stylish|json|html)'),
     'prettier': _entry('wc', '', 'write config plugin plugin-search-dir cache-location', safe='cache'), 'tsc': _entry('pb', '', 'outDir outFile build project '
-                                                                              'declarationDir tsBuildInfoFile generateTrace generateCpuProfile init', one_dash=True,
+                                                                              'declarationDir tsBuildInfoFile incremental composite generateTrace generateCpuProfile init', one_dash=True,
                                                                               harmless=r'(?:-p|--project)[ =](?:(?:\./)?tsconfig\.json|\.)'),
     'jest': _entry('cu', '', 'config rootDir setupFiles globalSetup outputFile updateSnapshot testRunner runner '
                    'transform resolver reporters coverageDirectory cacheDirectory filter preset testEnvironment env testSequencer '
@@ -222,21 +223,21 @@ TABLE: Final[Mapping[str, Entry]] = {
     'rustc': _entry('oCZ', 'lL', 'out-dir emit codegen sysroot extern', '+', prefixes='+'),
     'go': _entry(words='-exec -toolexec -vettool -C -o -overlay -modfile -pkgdir -asmflags -gcflags -ldflags -cpuprofile '
                  '-memprofile -blockprofile -mutexprofile -coverprofile -trace -outputdir -w -fix -u -compiler '
-                 '-c -gccgoflags -workfile -fuzz -fuzzcachedir -http -args -test', harmless='-mod=(?:readonly|vendor)',
-                 prefixes='-mod=m -test.'),
+                 '-c -gccgoflags -debug-actiongraph -debug-trace -workfile -fuzz -fuzzcachedir -http -args -test', harmless='--?mod[ =](?:readonly|vendor)',
+                 prefixes='-mod --mod -test.'),
     'gofmt': _entry('w', '', '', '-w -cpuprofile'), 'gcc': _GCC, 'ld': _LD, 'as': _entry('o', 'I', 'MD'), 'ar': _LD,
     'docker': _entry('vHoc', '', 'volume mount privileged config context host entrypoint pid device cap-add output '
                      'cidfile iidfile env-file tlscacert metadata-file cache-to secret'),
     'podman': _entry('v', '', 'volume mount privileged config entrypoint pid device cap-add root runroot'),
     'kubectl': _entry('fks', 'noclL', 'kubeconfig filename kustomize server token as cache-dir template raw '
-                      'profile-output client-certificate', logs='-f'),
+                      'profile-output client-certificate helm-command log-file log-dir', logs='-f'),
     'helm': _entry('fd', '', 'post-renderer kubeconfig plugins output-dir destination registry-config repository-config'),
     'gh': _entry('w', '', 'hostname input method field raw-field web', api='XfF'),
     'journalctl': _entry('D', 'nupSUtgo', 'directory file root vacuum-size vacuum-time vacuum-files rotate flush '
                          'cursor-file sync setup-keys image update-catalog relinquish-var smart-relinquish-var'),
     'systemctl': _entry('HM', '', 'host root machine image force'), 'openssl': _entry(words='-out -engine -config -keyout -writerand -provider -provider-path -outdir -certsout '
                                                    '-keylogfile -sess_out -msgfile -CAcreateserial -CAserial -passout -certout -proxy -reqout '
-                                                   '-respout -signer'),
+                                                   '-respout -signer -newkey'),
     'gpg': _entry('o', '', 'output homedir options exec-path photo-viewer status-file logger-file log-file attribute-file '
                   'agent-program dirmngr-program keyboxd-program gpgconf keyring primary-keyring secret-keyring '
                   'trustdb-name load-extension keyserver'),
@@ -254,7 +255,7 @@ TABLE: Final[Mapping[str, Entry]] = {
     'python': _PYTHON, 'pypy': _PYTHON,
     'perl': _entry('eEpniMmIsSxdFaDu', '', ''), 'ruby': _entry('eprnIiCxS', '', 'eval'), 'node': _NODE, 'nodejs': _NODE,
     'php': _entry('rBRFEdfcSz', '', 'run process-code process-file'), 'lua': _entry('eli', '', ''), 'luajit': _entry('elij', '', ''),
-    'deno': _entry('AWco', '', 'allow-all allow-run allow-write allow-ffi allow-import config import-map preload v8-flags output'), 'bun': _entry('epr', '', 'eval print preload require'),
+    'deno': _entry('AWco', '', 'allow-all allow-run allow-write allow-ffi allow-import config import-map preload v8-flags output fix coverage junit-path'), 'bun': _entry('epru', '', 'eval print preload require update-snapshots reporter-outfile cwd'),
     'tclsh': _entry(), 'julia': _entry('eELpJ', '', 'eval print load'), 'rscript': _entry('e'), 'r': _entry('ef', '', 'file'),
     'expect': _entry('cf'), 'guile': _entry('cels'), 'osascript': _entry('e'), 'ghc': _entry('eo'),
     'java': _entry('', '', '', '-agentlib -agentpath -javaagent -jar -cp -classpath -p -m -Xloggc -Xlog -splash',
@@ -286,6 +287,25 @@ TABLE: Final[Mapping[str, Entry]] = {
     'stylelint': _entry('of', '', 'fix config config-basedir custom-syntax custom-formatter output-file formatter cache-location'),
     **dict.fromkeys(('just', 'task', 'rake', 'scons', 'bmake', 'remake', 'invoke', 'inv', 'doit', 'gulp', 'grunt', 'ant', 'nox', 'mage', 'poe',
                      'pre-commit', 'waf', 'meson'), _TASKS),
+    'hg': _entry('R', '', 'config config-file cwd repository debugger profile'),
+    'svn': _entry('', '', 'diff-cmd diff3-cmd editor-cmd config-dir config-option'),
+    'dotnet': _entry('plo', '', 'property output logger binary-logger', '-bl -flp', prefixes='-p: -bl: -property'),
+    'bazel': _entry('', '', 'workspace_status_command run_under action_env output_base bazelrc override_repository', one_dash=True),
+    'rpm': _entry('EieUFD', '', 'pipe eval define load rcfile macros erase install upgrade import root dbpath'),
+    'kustomize': _entry('o', '', 'enable-exec enable-alpha-plugins helm-command output', one_dash=True),
+    'zig': _entry('', '', 'build-file build-runner global-cache-dir cache-dir prefix', one_dash=True),
+    'nginx': _entry('cgpes'), 'composer': _entry('d', '', 'working-dir'), 'stack': _entry('', '', 'stack-yaml work-dir exec file-watch'),
+    'ansible-playbook': _entry('ie', '', 'vault-password-file vault-id inventory extra-vars module-path connection ssh-common-args '
+                               'become-password-file connection-password-file'),
+    'tshark': _entry('XwCFKQ', '', 'extcap-interface export-objects'),
+    'biome': _entry('', '', 'write apply apply-unsafe fix unsafe config-path'), 'oxlint': _entry('c', '', 'fix config'),
+    'markdownlint': _entry('fcr', '', 'fix config rules output'), 'semgrep': _entry('o', '', 'autofix output config'),
+    'autoflake': _entry('i', '', 'in-place'), 'docformatter': _entry('i', '', 'in-place'), 'djlint': _entry('', '', 'reformat'),
+    'pip-audit': _entry('o', '', 'fix output'), 'phpunit': _entry('c', '', 'log-junit coverage configuration bootstrap testdox-html'),
+    'playwright': _entry('cu', '', 'update-snapshots config output'),
+    **dict.fromkeys(('tsx', 'ts-node', 'ipython', 'groovy', 'scala', 'elixir', 'raku', 'racket', 'octave', 'gnuplot'), _entry(
+        'ecrp', '', 'eval require import print')),
+    'fuser': _entry('k', '', 'kill'),
     'libtest': _entry('', '', 'logfile'), 'dig': _entry('fk', 'bcpqtxy'), 'drill': _entry('fwik'), 'delv': _entry('ack', 'btpqx'), 'base': _entry('o', 'wib', 'output'),
     'xsltproc': _entry('o', '', 'output writesubtree path', one_dash=True), 'cloc': _entry('', '', 'out report-file vcs config strip-comments '
         'strip-code sql-append sql sum-reports found ignored counted list-file processes write-lang-def extract-with', one_dash=True),
@@ -313,7 +333,7 @@ SAME_ENTRY: Final[Mapping[str, str]] = {
     'gfind': 'find', 'gsort': 'sort', 'pip3': 'pip', 'base64': 'base', 'bzcat': 'bzip', 'bunzip': 'bzip', 'xzcat': 'xz', 'unxz': 'xz', 'lzma': 'xz',
     'pigz': 'gzip', 'gunzip': 'gzip', 'pbzip': 'bzip', 'zstdcat': 'zstd', 'unzstd': 'zstd', 'zstdmt': 'zstd',
     'gradlew': 'gradle', 'mvnw': 'mvn', 'bash-language-server': 'node', 'gpgv': 'gpg', 'neato': 'dot', 'fdp': 'dot',
-    'umount': 'mount', 'rustdoc': 'rustc', 'clippy-driver': 'rustc', 'ccmake': 'cmake', 'lz4': 'lz', 'lzcat': 'xz',
+    'apt-cache': 'apt', 'tofu': 'terraform', 'umount': 'mount', 'rustdoc': 'rustc', 'clippy-driver': 'rustc', 'ccmake': 'cmake', 'lz4': 'lz', 'lzcat': 'xz',
     **dict.fromkeys(['editor', 'sensible-editor', 'rview', 'gvim', 'gview', 'gvimdiff', 'rgvim', 'rgview', 'evim', 'eview', 'vimtutor', 'nvi', 'elvis'], 'vim'),
 }  # fmt: skip
 """Programs with the options of another."""
@@ -321,7 +341,7 @@ SAME_ENTRY: Final[Mapping[str, str]] = {
 _SCRIPTS: Final = ('jest', 'mocha', 'vitest', 'eslint', 'prettier', 'tsc')
 HANDED_ON: Final = {
     'tox': ('pytest',), 'nox': ('pytest',), 'hatch': ('pytest',), 'cargo': ('libtest',), 'coverage': ('pytest',),
-    'npm': _SCRIPTS, 'npx': _SCRIPTS, 'yarn': _SCRIPTS, 'pnpm': _SCRIPTS, 'bun': _SCRIPTS,
+    'cmake': ('make', 'ninja'), 'npm': _SCRIPTS, 'npx': _SCRIPTS, 'yarn': _SCRIPTS, 'pnpm': _SCRIPTS, 'bun': _SCRIPTS,
 }  # fmt: skip
 """Programs that hand on what stands behind `--`, and to which programs as a rule."""
 

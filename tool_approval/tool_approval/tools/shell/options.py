@@ -10,6 +10,7 @@ from .checks import CHECKS, INTERPRETERS, unseen_code
 from .hits import Hit
 from .option_table import HANDED_ON, INERT, RESPONSE_FILES, SAME_ENTRY, TABLE, Entry, option_name, plain_name
 from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
+from .scripts import script_end
 from .values import certain_values
 from .words import Word, fixed
 
@@ -35,6 +36,7 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
     if check is not None and hit is not None and hit.word in [word.raw for word in words[1:named]]:
         hit = check(own)  # the rule names the first one, and nothing behind it
     hit = hit or _taken_back(words, named) or _response_file(name, words, named) or _handed_on(name, words, named)
+    hit = hit or _further_target(name, words, named)
     if hit is not None:
         return hit
     if name in ('printf', 'test', '[', '[[', 'cd'):
@@ -46,7 +48,7 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
     for at, word in enumerate(words[1:], start=1):
         if at < named or at in values:
             continue
-        if not word.is_fixed and word.can_be_option:
+        if not word.is_fixed and word.can_be_option and not (at >= end and name in _AWKS):
             return Hit(word.raw, 'it is not known before it runs, and may be an option')
         # Behind an option, `--` may be its value: `sort --random-source -- -o x` writes `x` (test_options.py).
         if word.value == '--' and name not in _NO_END and not words[at - 1].value.startswith('-'):
@@ -63,6 +65,8 @@ def _script_end(name: str, words: Sequence[Word], named: int) -> int:
     """Where the options of an interpreter end: behind a script, or a module that the rule names and that is checked by
     itself. Attack: `node --foo a.js -e x`; behind an option, a word may be its value. `node inspect -e x` is no script.
     """
+    if name in _AWKS:
+        return script_end(words)  # what stands behind the program are files and variables
     second = words[1] if len(words) > 1 else words[0]
     if name in ('python', 'pypy') and second.value == '-m' and named > 2:
         return 3 if words[2].value in _CHECKED_MODULES else len(words)
@@ -70,6 +74,7 @@ def _script_end(name: str, words: Sequence[Word], named: int) -> int:
     return 2 if is_script and second is not words[0] else len(words)
 
 
+_AWKS: Final = frozenset({'awk', 'gawk', 'mawk', 'nawk', 'original-awk'})
 _STOPPING: Final = frozenset({'python', 'pypy', 'node', 'nodejs', 'perl', 'ruby'})
 """Interpreters whose own options stand in front of the script only."""
 
@@ -131,6 +136,17 @@ def _response_file(name: str, words: Sequence[Word], named: int) -> Hit | None:
     return None
 
 
+def _further_target(name: str, words: Sequence[Word], named: int) -> Hit | None:
+    """Attack: a rule approves `make test`, and `make test deploy` deploys."""
+    for word in words[named:] if name in _MAKES and named > 1 else ():
+        if not re.fullmatch(r'-.*|[\d.]+', word.value, re.DOTALL):
+            return Hit(word.raw, 'it may be one more target, which the rule does not name')
+    return None
+
+
+_MAKES: Final = frozenset({'make', 'gmake', 'bmake', 'remake', 'ninja'})
+
+
 def _handed_on(name: str, words: Sequence[Word], named: int) -> Hit | None:
     """Attack: `tox -- -p x`, `npm test -- --require ./x`. Some hand on everything behind the script's name."""
     texts = [word.value for word in words]
@@ -139,6 +155,8 @@ def _handed_on(name: str, words: Sequence[Word], named: int) -> Hit | None:
         for program in HANDED_ON[name] if texts[at].startswith('-') else ():
             if (why := _why(program, words, at, words)) is not None:
                 return Hit(words[at].raw, f'{program} may be given it: {why}')
+        if name == 'cmake' and '=' in texts[at]:
+            return Hit(words[at].raw, 'it may set a variable of the program')
     return None
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from .checks import INTERPRETERS
 from .hits import Hit
 from .options import find_hit, known_name
 from .programs import guarded_name
@@ -40,9 +41,27 @@ def find_hit_within(words: Sequence[Word], *, named: int) -> Hit | None:
     return hit
 
 
+def code_within(words: Sequence[Word], *, named: int) -> Hit | None:
+    """Code for an interpreter or a shell behind a program that may run it.
+
+    Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, where what is not listed runs unasked.
+    """
+    for at in range(named, len(words) - 1):
+        name = guarded_name(words[at].value)
+        if name in SHELLS and any(_INLINE.fullmatch(word.value) for word in words[at + 1 :]):
+            return Hit(words[at].raw, 'it may run code in a shell')
+        if name in INTERPRETERS and words[at + 1].value.startswith('-') and (hit := find_hit(words[at:])) is not None:
+            return hit
+    return None
+
+
+_INLINE: Final = re.compile(r'-[A-Za-z]*c[A-Za-z]*')
+
+
 def other_names(words: Sequence[Word]) -> list[Sequence[Word]]:
     """The commands that a command is by another name."""
-    return [each for each in (_module(words), _git_command(words), _pip(words)) if each is not None]
+    found = (_module(words), _git_command(words), _pip(words), _same_program(words))
+    return [each for each in found if each is not None]
 
 
 def _pip(words: Sequence[Word]) -> Sequence[Word] | None:
@@ -51,6 +70,23 @@ def _pip(words: Sequence[Word]) -> Sequence[Word] | None:
     if guarded_name(texts[0]) != 'pipx' or 'runpip' not in texts:
         return None
     return [fixed('pip'), *words[texts.index('runpip') + 2 :]]
+
+
+def _same_program(words: Sequence[Word]) -> Sequence[Word] | None:
+    """`apt remove x` of `apt-get remove x`."""
+    same = _SAME.get(guarded_name(words[0].value))
+    return None if same is None else [fixed(same), *words[1:]]
+
+
+_SAME: Final = {
+    'apt-get': 'apt',
+    'aptitude': 'apt',
+    'yum': 'dnf',
+    'tofu': 'terraform',
+    'gmake': 'make',
+    'nodejs': 'node',
+}
+"""Programs that take the sub-commands of another."""
 
 
 def _git_command(words: Sequence[Word]) -> Sequence[Word] | None:
@@ -65,7 +101,7 @@ def _module(words: Sequence[Word]) -> Sequence[Word] | None:
     if name not in ('python', 'pypy', 'py') and not (name == 'coverage' and any(word.value == 'run' for word in words)):
         return None
     for at, word in enumerate(words[1:], start=1):
-        if word.value == '-m' and at + 1 < len(words):
+        if re.fullmatch('-[A-Za-z]*m', word.value) and at + 1 < len(words):
             return words[at + 1 :]
         if (found := re.fullmatch(r'-[A-Za-z]*m(\w[\w.]*)', word.value)) is not None:
             return [fixed(found[1]), *words[at + 1 :]]

@@ -58,18 +58,24 @@ _VALUES: Final[dict[str, dict[str, str]]] = {
     'uniq': dict.fromkeys(('-f', '-s', '-w'), _NUMBER),
     'tree': {'-L': _NUMBER, '-P': _ANY, '-I': _ANY},
     'du': {'-d': _NUMBER, '--max-depth': _NUMBER},
+    'stat': dict.fromkeys(('-c', '--format', '--printf'), _ANY),
+    'xxd': dict.fromkeys(('-l', '-s', '-c', '-g'), r'[+-]?\w+'),
+    'nl': dict.fromkeys(('-b', '-w', '-s'), _ANY),
     'find': dict.fromkeys(
         ('-name', '-iname', '-path', '-ipath', '-wholename', '-iwholename', '-regex', '-iregex', '-type', '-maxdepth', '-mindepth',
-         '-mtime', '-mmin', '-atime', '-amin', '-ctime', '-cmin', '-size', '-user', '-group', '-perm'), _ANY,
+         '-newermt', '-newerat', '-newerct', '-printf', '-mtime', '-mmin', '-atime', '-amin', '-ctime', '-cmin', '-size', '-user', '-group', '-perm'), _ANY,
     ),
 }  # fmt: skip
 """By program: options whose value is no path, and what it may be.
 
 What `pytest -n` is given has to be a number: without the plugin it would be a path.
 """
+_SQL: Final = re.compile('readfile|fsdir|zipfile|attach|load|edit|read_|_scan|copy|glob', re.IGNORECASE)
 _OPENING: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(('awk', 'gawk', 'mawk'), re.compile('ARG|SYMTAB|getline')),
     'jq': re.compile('import|include|modulemeta'),
+    'yq': re.compile('load'),
+    **dict.fromkeys(('sqlite', 'sqlite3', 'duckdb'), _SQL),
 }
 """What a script opens other files with. Attack: `awk 'BEGIN {ARGV[1] = "/etc/passwd"} 1' out/a`."""
 
@@ -89,6 +95,12 @@ def reads_what_it_is_fed(command: Command) -> bool:
         return False
     # Attack: `echo | grep -r x` reads the working directory.
     return not name.endswith('grep') or not any(_RECURSIVE.fullmatch(word.value) for word in command.words[1:])
+
+
+def may_open(command: Command, *, after: int) -> bool:
+    """Whether a program is given code with which it may open any file, whatever paths stand beside it."""
+    opening = _OPENING.get(trusted_name(command.words[0].value) or '')
+    return opening is not None and any(opening.search(word.value) for word in command.words[after:])
 
 
 @dataclass(kw_only=True)
@@ -150,12 +162,7 @@ def arguments(words: Sequence[Word], *, after: int) -> Arguments:
         before, option = kind, word.value
     if after != start or has_sub:
         return Arguments(has_path=found.has_path)
-    opening = _OPENING.get(name)
-    found.not_paths.update(
-        at
-        for at in patterns
-        if is_sure and not unknown and words[at].is_fixed and not (opening and opening.search(words[at].value))
-    )
+    found.not_paths.update(at for at in patterns if is_sure and not unknown and words[at].is_fixed)
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from .path_arguments import arguments, reads_what_it_is_fed
+from .path_arguments import arguments, may_open, reads_what_it_is_fed
 from .programs import GLOBAL_OPTIONS, guarded_name
 from .words import Command, Word
 
@@ -33,6 +33,8 @@ _LISTS_BY_PROGRAM: Final = {
 _READ_PATTERNS: Final = frozenset({'grep', 'egrep', 'fgrep', 'zgrep', 'rg', 'awk', 'gawk', 'mawk', 'sed'})
 _ELSEWHERE: Final = ('/', '.', '~')
 """How a path begins that may lead out of a root."""
+_NO_PATH: Final = re.compile(r'://|(?=.*/).*[\n"\'(){};|<>]', re.DOTALL)
+"""What is an address, or rather code than a path. Attack: `sqlite3 out/a "select 'x/../out/', ..."` ends below `out`."""
 _LETTERS: Final = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
 
@@ -72,7 +74,11 @@ class Roots:
         # Attack: `{ tac -s out/a; } < /etc/passwd`. What feeds it is a file that is named elsewhere.
         is_fed_elsewhere = command.is_fed and not command.is_fed_here
         options = [word.value for word in command.words[after:]]
-        if is_fed_elsewhere or any(_names_files(name, text) or _follows_links(name, text) for text in options):
+        if (
+            is_fed_elsewhere
+            or may_open(command, after=after)
+            or any(_names_files(name, text) or _follows_links(name, text) for text in options)
+        ):
             return False
         known = arguments(command.words, after=after)
         given = [word for at, word in enumerate(command.words) if at >= after and at not in known.not_paths]
@@ -145,7 +151,7 @@ def _paths(words: Sequence[Word], *, patterns: bool) -> Iterable[str | None]:
         if is_over:
             yield text  # behind `--`, `-x` is a file
         is_over = is_over or text == '--'
-        if not word.is_fixed or text.startswith(('@', '~')) or '\0' in text:
+        if not word.is_fixed or text.startswith(('@', '~')) or '\0' in text or _NO_PATH.search(text.partition('::')[0]):
             yield None
         elif not text.startswith('-') or text == '-':
             yield text

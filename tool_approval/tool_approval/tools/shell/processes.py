@@ -54,7 +54,9 @@ def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
         table = _table()
         known = {pid for pid, began in seen.items() if pid in table and table[pid].began == began}
         marked, is_loading = _marked(marker, table, since=int(top.began) if top is not None else 0)
-        found = known | _below({below, *known, *killed}, table).keys() | marked
+        # Of those that are gone, a number may stand for somebody else by now.
+        ended = {pid for pid, process in killed.items() if pid not in table or table[pid].began == process.began}
+        found = known | _below({below, *known, *ended}, table).keys() | marked
         found -= {below, os.getpid(), *killed}
         if found:
             rounds += 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Literal
 
 from .programs import GLOBAL_OPTIONS, SubCommands, guarded_name, trusted_name
@@ -137,12 +139,20 @@ class RuleBook:
     def blocked_within(self, words: Sequence[Word]) -> CompiledRule | None:
         """A rule that blocks what a program is given as arguments: what it runs if it is a wrapper nobody knows."""
         for at, word in enumerate(words[1:], start=1):
-            for rule in self._blocked.get(guarded_name(word.value), ()) if word.value else ():
+            for rule in self._named_by(word):
                 if _guards(rule, words[at:]) != 'no':
                     return rule
             if len(word.value) > 2 and (rule := self._blocked_in_text(word.value)) is not None:
                 return rule
         return None
+
+    def _named_by(self, word: Word) -> Iterable[CompiledRule]:
+        named = self._blocked.get(guarded_name(word.value), ()) if word.value else ()
+        *folders, last = word.raw.split('/')
+        if word.is_fixed or not any(fnmatchcase(name, each) for each in folders for name in ('bin', 'sbin')):
+            return named
+        # Attack: `ln -s /bin/r? y; ./y x`.
+        return [*named, *(rule for name in self._blocked if fnmatchcase(name, last) for rule in self._blocked[name])]
 
     def _blocked_in_text(self, text: str) -> CompiledRule | None:
         if not self._blocked or not _CODE.search(text):
@@ -213,7 +223,7 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
 
 def _steps(text: str, want: str, known: SubCommands | None) -> Iterator[tuple[int, int]]:
     """How many words, and how many of the pattern's, a word may account for."""
-    if text == want or (want.startswith('-') and _is_option(text, want)):
+    if text == want or _is_same_place(text, want) or (want.startswith('-') and _is_option(text, want)):
         yield 1, 1
         if len(want) == 2 and len(text) > 2:
             yield 0, 1  # the next letter of the pattern may stand in the same word
@@ -227,6 +237,15 @@ def _steps(text: str, want: str, known: SubCommands | None) -> Iterator[tuple[in
             yield (2 if text in known.valued else 1), 0
             if text not in known.valued and text not in known.flags and '=' not in text:
                 yield 2, 0
+
+
+def _is_same_place(text: str, want: str) -> bool:
+    """Attack: a rule blocks `rm -rf /`, and `rm -rf //` or `rm -rf /.` removes as much."""
+    return want.startswith('/') and text.startswith('/') and _plain_path(text) == _plain_path(want)
+
+
+def _plain_path(text: str) -> str:
+    return posixpath.normpath(f'/{text.lstrip("/")}')
 
 
 def _is_option(text: str, want: str) -> bool:

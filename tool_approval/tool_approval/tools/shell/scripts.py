@@ -111,6 +111,12 @@ def _without_strings(program: str) -> str:
     return _STRING.sub('""', program[:end]) + program[end:]
 
 
+def script_end(words: Sequence[Word]) -> int:
+    """Where the program of an awk command ends; behind all of it where that is not certain."""
+    code = _awk_code(words)
+    return next((at + 1 for at, word in enumerate(words) if len(code) == 1 and word is code[0]), len(words))
+
+
 def _awk_code(words: Sequence[Word]) -> Sequence[Word]:
     """The words that may be the program: one, or all where that is not certain."""
     at = 1

@@ -102,7 +102,7 @@ USAGES: Final[Mapping[str, Usage]] = {
             r'|ls|[HLP])|[!(),]'
         ),
         valued=re.compile(
-            r'-(?:i?name|i?path|i?wholename|i?regex|newer|type|maxdepth|mindepth|[mac](?:time|min)|size|user|group|perm'
+            r'-(?:i?name|i?path|i?wholename|i?regex|newer(?:[acm]t)?|printf|type|maxdepth|mindepth|[mac](?:time|min)|size|user|group|perm'
             r'|samefile|i?lname)'
         ),
         has_end=False,
@@ -161,6 +161,8 @@ USAGES: Final[Mapping[str, Usage]] = {
         'sSfLkIigG46v#N', 'mA', 'silent show-error fail fail-with-body location insecure head include get compressed '
         'verbose no-progress-meter no-buffer ipv4 ipv6', 'max-time connect-timeout retry retry-delay user-agent max-redirs',
     ),
+    'stat': _usage('Lftz', 'c', 'dereference terse file-system', 'format printf'),
+    'xxd': _usage('abeiEpru', 'lscg'), 'nl': _usage('p', 'bwsvihfnld'),
     'mypy': _usage('v', '', 'strict verbose pretty ignore-missing-imports no-incremental show-error-codes'),
     'ruff': _usage('qvsne', '', 'quiet verbose silent no-cache exit-zero check diff'),
 }  # fmt: skip

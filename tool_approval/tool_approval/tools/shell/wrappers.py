@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ _WRAPPERS: Final = {
     'time': _options('pqvV', 'f', long='portability quiet verbose', long_valued='format'),
     'command': _options('p'),
     'builtin': _options(),
-    'exec': _options('cl'),
+    'exec': _options('cl', 'a'),
     'xargs': _options('0rtx', 'EILnPsda', 'eil', long='null no-run-if-empty verbose exit max-lines replace eof',
                       long_valued='arg-file delimiter max-args max-procs max-chars',
                       appends=True),
@@ -89,6 +90,15 @@ _WRAPPERS: Final = {
     'coproc': _options(is_transparent=False), 'busybox': _options(is_transparent=False),
     'toybox': _options(is_transparent=False), 'runuser': _options('', 'ug', is_transparent=False),
     'entr': _options('acdnprsxz', is_transparent=False, appends=True), 'systemd-run': _options(is_transparent=False),
+    **dict.fromkeys(('i386', 'i486', 'i586', 'i686', 'x86_64', 'uname26'), _options('vR', is_transparent=False)),
+    **dict.fromkeys(
+        ('chronic', 'tini', 'dumb-init', 'catatonit', 'eatmydata', 'proxychains4', 'torify', 'bwrap', 'systemd-cat',
+         'systemd-inhibit', 'ifne'),
+        _options(is_transparent=False),
+    ),
+    'perf': _options(operands=1, is_transparent=False), 'logsave': _options('asv', operands=1, is_transparent=False),
+    'faketime': _options('mf', operands=1, is_transparent=False),
+    'ssh-agent': _options('Dd', 'aEPt', is_transparent=False),
     'firejail': _options(is_transparent=False), 'proot': _options(is_transparent=False),
     'gosu': _options(operands=1, is_transparent=False), 'su-exec': _options(operands=1, is_transparent=False),
     'choom': _options('', 'n', is_transparent=False), 'cgexec': _options('', 'g', is_transparent=False),
@@ -129,9 +139,10 @@ def _after_options(options: _Options, words: Sequence[Word]) -> Inside:
         return Inside(is_program=True, problem=problem or (None if options.is_transparent else 'it may start a shell'))
     if options.appends:
         inner = (*_replaced(words[:at], inner), _ANYTHING)
-    if words[0].value == 'sudo' or words[0].value == 'doas':
+    if words[0].value in ('sudo', 'doas', 'time'):
+        # Attack: `time A=1 rm x`. To the shell's own `time`, it is a variable.
         inner, names = _without_assignments(inner)
-        return Inside(words=(inner,), assignments=names, problem=problem)
+        return Inside(words=(inner,), assignments=names, problem=problem, is_transparent=options.is_transparent)
     return Inside(words=(inner,), is_transparent=options.is_transparent, problem=problem)
 
 
@@ -216,7 +227,9 @@ def _env(words: Sequence[Word]) -> Inside:
         if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
             return Inside(words=(_split(words),), problem='`env -S` splits a text into a command')
         if re.match(r'-[i0v]*C|--chdir', word.value):
-            return Inside(words=(tuple(words[2:]),), problem='`env -C` runs it in another directory')
+            at, _ = _skip(_ENV, words)
+            inner, names = _without_assignments(words[at:])
+            return Inside(words=(inner,), assignments=names, problem='`env -C` runs it in another directory')
     at, problem = _skip(_ENV, words)
     if at < len(words) and words[at].value == '-':
         at += 1
@@ -268,7 +281,7 @@ def _by_letter(letter: str, problem: str) -> Callable[[Sequence[Word]], Inside]:
     def find(words: Sequence[Word]) -> Inside:
         scripts: list[str] = []
         for word, following in zip(words[1:], [*words[2:], None], strict=False):
-            if re.fullmatch(rf'-[a-z]*{letter}', word.value) and following is not None and following.is_fixed:
+            if re.fullmatch(rf'--?[a-z]*{letter}', word.value) and following is not None and following.is_fixed:
                 scripts.append(following.value)
             elif word.value.startswith('--command='):
                 scripts.append(word.value.partition('=')[2])
@@ -279,11 +292,26 @@ def _by_letter(letter: str, problem: str) -> Callable[[Sequence[Word]], Inside]:
     return find
 
 
+_SSH: Final = _options('46AaCfGgKkMNnqsTtVvXxYy', 'BbcDEeFIiJLlmOopQRSWw')
+
+
 def _remote(words: Sequence[Word]) -> Inside | None:
-    at, _ = _skip(_options('46AaCfGgKkMNnqsTtVvXxYy', 'BbcDEeFIiJLlmOopQRSWw'), words)
+    at, _ = _skip(_SSH, words)
     if len(words) <= at + 1:
         return None
-    return Inside(scripts=(' '.join(word.value for word in words[at + 1 :]),), problem='it runs on another machine')
+    # Attack: `ssh host -t rm x`. There are options behind the host as well.
+    behind, _ = _skip(_SSH, words[at:])
+    return Inside(
+        scripts=(' '.join(word.value for word in words[at + behind :]),), problem='it runs on another machine'
+    )
+
+
+def _flock(words: Sequence[Word]) -> Inside:
+    inside = _after_options(_WRAPPERS['flock'], words)
+    given = inside.words[0] if inside.words else ()
+    if len(given) > 1 and given[0].value in ('-c', '--command') and given[1].is_fixed:
+        return Inside(scripts=(given[1].value,), problem=inside.problem or 'it is given to a shell')
+    return inside
 
 
 def _parallel(words: Sequence[Word]) -> Inside:
@@ -295,13 +323,14 @@ def _parallel(words: Sequence[Word]) -> Inside:
 def _find(words: Sequence[Word]) -> Inside | None:
     inner: list[tuple[Word, ...]] = []
     at, moves = 1, False
+    starts = list(itertools.takewhile(lambda word: not word.value.startswith(('-', '(', '!')), words[1:]))
     while at < len(words):
         moves = moves or words[at].value in ('-execdir', '-okdir')
         if words[at].value in ('-exec', '-execdir', '-ok', '-okdir'):
             end = at + 1
             while end < len(words) and words[end].value != ';' and not _ends_batch(words, end):
                 end += 1
-            inner.append(tuple(_file_name if '{}' in word.value else word for word in words[at + 1 : end]))
+            inner.append(tuple(_found(word, starts) if '{}' in word.value else word for word in words[at + 1 : end]))
             at = end
         at += 1
     if not inner:
@@ -310,7 +339,10 @@ def _find(words: Sequence[Word]) -> Inside | None:
     return Inside(words=found, is_program=True, moves=moves, problem=None if all(inner) else 'nothing to execute')
 
 
-_file_name: Final = Word('{}', '', is_fixed=False)
+def _found(word: Word, starts: Sequence[Word]) -> Word:
+    """What `find` puts in the place of a word: it begins as the place does where the search starts."""
+    is_path = word.value.startswith('{}') and bool(starts) and all(each.is_fixed and each.value for each in starts)
+    return Word('{}', './' if is_path else '', is_fixed=False)
 
 
 def _ends_batch(words: Sequence[Word], at: int) -> bool:
@@ -325,6 +357,7 @@ _SPECIAL: Final[dict[str, Callable[[Sequence[Word]], Inside | None]]] = {
     'watch': _watch,
     'find': _find,
     'ssh': _remote,
+    'flock': _flock,
     'parallel': _parallel,
     'su': _by_letter('c', 'it runs as somebody else'),
     'script': _by_letter('c', '`script` writes a file'),
