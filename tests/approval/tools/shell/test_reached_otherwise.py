@@ -37,7 +37,7 @@ def test_code_behind_a_program_nobody_knows_is_asked_about_where_something_is_bl
     [
         'which bash', 'apt-cache show python3', 'npm install node', 'cp a/bash b', 'chmod +x tools/python', 'docker pull ruby',
         'git log -- bash', 'npm x -- eslint src', 'uv run python a.py', 'cp src/* out', 'cp /usr/share/r? out',
-        'npm x -- bash a.sh',
+        'npm x -- bash a.sh', 'apt list python3 -a', 'docker pull python -q', 'brew info node --json', 'gh search code node --language js',
     ],
 )  # fmt: skip
 def test_the_name_of_a_shell_or_an_interpreter_alone_is_no_code(command):

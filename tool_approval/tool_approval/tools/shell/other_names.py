@@ -50,8 +50,11 @@ def code_within(words: Sequence[Word], *, named: int) -> Hit | None:
         name = guarded_name(words[at].value)
         if name in SHELLS and any(_INLINE.fullmatch(word.value) for word in words[at + 1 :]):
             return Hit(words[at].raw, 'it may run code in a shell')
-        if name in INTERPRETERS and words[at + 1].value.startswith('-') and (hit := find_hit(words[at:])) is not None:
-            return hit
+        if name in INTERPRETERS and words[at + 1].value.startswith('-'):
+            # With a file behind it, so that `apt list python3 -a` is not one that reads its standard input.
+            hit = find_hit([*words[at:], fixed('file')])
+            if hit is not None:
+                return hit
     return None
 
 
