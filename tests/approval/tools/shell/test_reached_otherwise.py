@@ -153,7 +153,7 @@ def test_code_and_addresses_are_no_paths_in_a_root(tmp_path, root, command):
     'command',
     [
         "find output -printf '%p\\n'", 'find output -newermt 2024-01-01', 'stat -c %s output/a', 'xxd -l 16 output/a', 'nl -ba output/a',
-        "awk '{print $1}' output/a", 'cat output/a', "jq '.a | .b' output/a",
+        "awk '{print $1}' output/a", 'cat output/a', "cat 'output/(group)/a.tsx'", "jq '.a | .b' output/a",
     ],
 )  # fmt: skip
 def test_values_of_readers_are_no_paths_outside_of_it(tmp_path, command):

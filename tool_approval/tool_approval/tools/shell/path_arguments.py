@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from .options import is_inert
 from .programs import GLOBAL_OPTIONS, HAS_SUB_COMMANDS, trusted_name
 from .usage import GIT, USAGES, Kind, Usage
 from .words import Command, Word
@@ -95,6 +96,11 @@ def reads_what_it_is_fed(command: Command) -> bool:
         return False
     # Attack: `echo | grep -r x` reads the working directory.
     return not name.endswith('grep') or not any(_RECURSIVE.fullmatch(word.value) for word in command.words[1:])
+
+
+def takes_code(program: str) -> bool:
+    """Whether an operand of a program may be code, or an address. Of what only reads and prints, all are paths."""
+    return not is_inert(program) or trusted_name(program) in _OPENING
 
 
 def may_open(command: Command, *, after: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from .path_arguments import arguments, may_open, reads_what_it_is_fed
+from .path_arguments import arguments, may_open, reads_what_it_is_fed, takes_code
 from .programs import GLOBAL_OPTIONS, guarded_name
 from .words import Command, Word
 
@@ -82,7 +82,8 @@ class Roots:
             return False
         known = arguments(command.words, after=after)
         given = [word for at, word in enumerate(command.words) if at >= after and at not in known.not_paths]
-        paths = list(_paths(given, patterns=name in _READ_PATTERNS))
+        takes = takes_code(command.words[0].value)
+        paths = list(_paths(given, patterns=name in _READ_PATTERNS, takes_code=takes))
         files = [each.target for each in command.redirects if each.target.raw != '/dev/null']
         if any(path is None for path in paths) or not all(word.is_fixed for word in files):
             return False
@@ -138,12 +139,13 @@ def _names_files(program: str, text: str) -> bool:
     return text.startswith('-') and any(letter in text for letter in letters)
 
 
-def _paths(words: Sequence[Word], *, patterns: bool) -> Iterable[str | None]:
+def _paths(words: Sequence[Word], *, patterns: bool, takes_code: bool) -> Iterable[str | None]:
     """What may be a path, with `None` for what cannot be said.
 
     Args:
         words: Without the program.
         patterns: Whether its option `-f` reads a file of patterns or of code, whose name may be attached.
+        takes_code: Whether an operand may be code.
     """
     is_over = False
     for word in words:
@@ -151,7 +153,8 @@ def _paths(words: Sequence[Word], *, patterns: bool) -> Iterable[str | None]:
         if is_over:
             yield text  # behind `--`, `-x` is a file
         is_over = is_over or text == '--'
-        if not word.is_fixed or text.startswith(('@', '~')) or '\0' in text or _NO_PATH.search(text.partition('::')[0]):
+        is_code = takes_code and _NO_PATH.search(text.partition('::')[0]) is not None
+        if not word.is_fixed or text.startswith(('@', '~')) or '\0' in text or is_code:
             yield None
         elif not text.startswith('-') or text == '-':
             yield text
