@@ -6,11 +6,16 @@ import warnings
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
 
 # Under `nohup`, and in the background of a script, these are ignored, by what tests start as well: it would not end.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A test is no measurement: on a busy machine an example takes longer than Hypothesis's limit.
+settings.register_profile('untimed', settings(), deadline=None)
+settings.load_profile('untimed')
 
 NEEDS_SYSTEM = 'make install-system'
 """Stands in the reason of every test that is skipped because a system package is absent."""

@@ -7,6 +7,7 @@ import pytest
 from tool_approval.audit import JsonlAuditSink, verify
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, approve_all
+from tool_approval.threads import RunCancelled
 
 from tool_approval import (
     ApprovalController,
@@ -317,6 +318,47 @@ def test_stopping_the_run_is_written_down_as_a_denial():
     assert [(entry['approved'], entry['note'], entry['payload']) for entry in entries] == [
         (False, 'The person stopped the run.', {'n': 0})
     ]
+
+
+@pytest.mark.parametrize('one_at_a_time', [True, False])
+@pytest.mark.parametrize('kind', [Sync, Async, Awaitable])
+def test_a_ui_that_stops_the_run_itself_ends_all_of_its_questions(kind, one_at_a_time, caplog):
+    class Stops(kind):
+        def answer(self):
+            raise RunCancelled
+
+    sink = ListSink()
+    ui = Stops(None)
+    ui.one_at_a_time = one_at_a_time
+    controller = ApprovalController(ui=ui, audit=sink)
+
+    with pytest.raises(RunCancelled):
+        decide_all(controller, *(request_for(number) for number in range(3)))
+
+    assert 1 <= len(sink.entries) <= (1 if one_at_a_time else 3)
+    assert {(entry['approved'], entry['note']) for entry in sink.entries} == {(False, 'The person stopped the run.')}
+    assert logged(caplog) == []
+
+
+def test_what_is_asked_beside_a_stop_is_withdrawn_and_not_decided():
+    withdrawn = []
+
+    class Inbox:
+        async def choose(self, request, *, mode):
+            if request.args['path'] == 'stop':
+                raise RunCancelled
+            await asyncio.Event().wait()
+
+        def withdraw(self, request):
+            withdrawn.append(request.args['path'])
+
+    sink = ListSink()
+
+    with pytest.raises(RunCancelled):
+        decide_all(ApprovalController(ui=Inbox(), audit=sink), *map(request_for, ('a', 'stop', 'b')))
+
+    assert {'a', 'b'} <= set(withdrawn)
+    assert [entry['payload'] for entry in sink.entries] == [{'path': 'stop'}]
 
 
 # E27

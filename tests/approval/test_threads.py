@@ -3,7 +3,7 @@ import contextvars
 import threading
 
 import pytest
-from tool_approval.threads import call, in_thread
+from tool_approval.threads import RunCancelled, call, in_thread
 
 WHO = contextvars.ContextVar('who', default='nobody')
 
@@ -69,6 +69,15 @@ def test_a_function_that_cancels_itself_does_not_cancel_the_run(is_async):
         return asyncio.current_task().cancelling()
 
     assert asyncio.run(main()) == 0
+
+
+@pytest.mark.parametrize('is_async', [True, False])
+def test_a_stop_passes_also_where_the_cancellation_has_not_arrived_yet(is_async):
+    async def stops():
+        raise RunCancelled
+
+    with pytest.raises(RunCancelled):
+        asyncio.run(call(stops if is_async else raising(RunCancelled())))
 
 
 def test_cancelling_abandons_the_thread_and_what_it_returns_is_dropped():

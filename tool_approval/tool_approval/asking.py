@@ -21,10 +21,6 @@ from .turns import PROCESS_TURNS, Turns
 _log = logging.getLogger('tool_approval')
 
 
-class RunCancelled(asyncio.CancelledError):
-    """Raised by a UI whose person stopped the run, and which has cancelled it: a `KeyboardInterrupt` would end more."""
-
-
 async def ask(
     ui: ApprovalUI | None,
     requests: Sequence[ApprovalRequest],

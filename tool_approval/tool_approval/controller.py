@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hmac import compare_digest
 from typing import Any, cast
 
-from .asking import RunCancelled, ask
+from .asking import ask
 from .canonical import canonical_json, copied, digest
 from .decision import ApprovalDecision, ApprovalMode, read_mode
 from .entries import Outcome, decision_entry, outcome_entry
@@ -23,7 +23,7 @@ from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter
 from .request import ApprovalContext, ApprovalRequest
-from .threads import call
+from .threads import RunCancelled, call
 from .verdict import ApprovalResult
 
 _NO_STORE = "nothing can be remembered 'always': the memory has no store; pass `ApprovalMemory(store)`"
@@ -106,6 +106,7 @@ class ApprovalController:
             asyncio.CancelledError: The wait was cancelled. What was still open is not decided.
             KeyboardInterrupt: The person stopped the run at the UI. The log has what was asked about as denied; what was
                 not asked about yet is not decided.
+            RunCancelled: The same, at a UI that cancels the run instead: an `asyncio.CancelledError`, of `threads`.
         """
         decisions: dict[int, ApprovalDecision] = {}
         to_ask: list[int] = []
@@ -379,7 +380,20 @@ async def _together(questions: list[Any]) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             for question in questions:
-                group.create_task(question)
+                group.create_task(_noticed(question))
     except BaseExceptionGroup as errors:
         # The caller knows these errors one by one.
-        raise errors.exceptions[0] from None
+        first = errors.exceptions[0]
+        raise (RunCancelled() if isinstance(first, _Stopped) else first) from None
+
+
+class _Stopped(Exception):
+    """Stands for `RunCancelled` where questions are asked together."""
+
+
+async def _noticed(question: Any) -> None:
+    try:
+        await question
+    except RunCancelled:
+        # A group takes no notice of a task that was cancelled, and would wait for the others.
+        raise _Stopped from None

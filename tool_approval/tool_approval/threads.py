@@ -13,6 +13,13 @@ from typing import Any, TypeVar, cast
 T = TypeVar('T')
 
 
+class RunCancelled(asyncio.CancelledError):
+    """Raised by a UI whose person stopped the run, and which has cancelled it: a `KeyboardInterrupt` would end more.
+
+    It passes through every wait here, also where the run that is cancelled is one above, or in another thread.
+    """
+
+
 async def call(
     function: Callable[..., object], *args: Any, on_end: Callable[[], None] = lambda: None, **keywords: Any
 ) -> object:
@@ -27,6 +34,7 @@ async def call(
     Raises:
         asyncio.CancelledError: The wait was cancelled, even if `function` swallowed that: what it returns then comes
             too late.
+        RunCancelled: `function` raised it.
         RuntimeError: It cancelled itself, or ended its thread.
         BaseException: Whatever else it raises.
     """
@@ -40,6 +48,8 @@ async def call(
             result = await in_thread(lambda: function(*args, **keywords), on_end=on_end)
             if inspect.isawaitable(result):
                 result = await cast('Awaitable[object]', result)
+    except RunCancelled:
+        raise
     except asyncio.CancelledError:
         if task.cancelling() > cancels:
             raise
@@ -58,7 +68,7 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
 
     Raises:
         RuntimeError: It raised what ends a thread but must not end a run, such as `SystemExit`.
-        BaseException: Whatever else it raises; `KeyboardInterrupt` among them.
+        BaseException: Whatever else it raises; `KeyboardInterrupt` and `RunCancelled` among them.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
@@ -86,7 +96,7 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
         on_end()
         raise
     value, error = await ended
-    if isinstance(error, Exception | KeyboardInterrupt):
+    if isinstance(error, Exception | KeyboardInterrupt | RunCancelled):
         raise error
     if error is not None:
         raise RuntimeError(f'the thread was ended by {type(error).__name__}')

@@ -3,11 +3,15 @@
 import asyncio
 
 import pytest
+from pydantic_ai_deferred import Agent
 from tool_approval.assistant.asking import ConversationUI
 from tool_approval.assistant.calls import Calls
+from tool_approval.assistant.conversation import STOPPED, Conversation
+from tool_approval.integrations.pydantic_ai import approval_handler
 from tool_approval.ui.terminal import TerminalUI
 
-from tests.approval.parts import ListSink
+from tests.approval.parts import ListSink, logged
+from tests.loop.scripted import call, scripted
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest
 
 from .shown import shown_screen
@@ -97,7 +101,79 @@ def test_stopping_ends_the_turn_when_the_denial_is_written_down(count):
     ] * count
 
 
-def test_where_nothing_can_be_stopped_it_is_a_denial():
-    controller = ApprovalController(ui=made(stops=True)[0])
+def test_where_nothing_can_be_stopped_the_run_that_asks_ends_all_the_same():
+    sink = ListSink()
+    controller = ApprovalController(ui=made(stops=True)[0], audit=sink)
 
-    assert not asyncio.run(controller.request_approval(REQUEST)).approved
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(controller.request_approval(REQUEST))
+
+    assert [(entry['approved'], entry['note']) for entry in sink.entries] == [(False, 'The person stopped the run.')]
+
+
+def asks_then_acts(acted):
+    """An agent whose first call is asked about, and whose second is not."""
+    agent = Agent(scripted([call('guarded', 'q')], [call('free', 'f')], 'done'), name='inner')
+    agent.tool_plain(name='guarded', requires_approval=True)(lambda: acted.append('guarded'))
+    agent.tool_plain(name='free')(lambda: acted.append('free'))
+    return agent
+
+
+def in_a_coroutine(agent, ended):
+    async def delegate() -> str:
+        try:
+            return (await agent.run('go')).output
+        finally:
+            for _ in range(100):
+                await asyncio.sleep(0)  # what it does to tidy up is not cut short
+            ended.append('tidied up')
+
+    return delegate
+
+
+def in_a_loop_of_its_own(agent, ended):
+    def delegate() -> str:
+        try:
+            return asyncio.run(agent.run('go')).output
+        finally:
+            ended.append('tidied up')
+
+    return delegate
+
+
+@pytest.mark.parametrize(
+    'levels',
+    [
+        [in_a_coroutine],
+        [in_a_coroutine] * 5,
+        [in_a_loop_of_its_own],
+        [in_a_coroutine, in_a_loop_of_its_own, in_a_coroutine],
+    ],
+)
+def test_stopping_at_a_question_of_a_nested_agent_stops_the_turn(levels, caplog):
+    ui, screen, calls = made(stops=True)
+    sink = ListSink()
+    acted, ended = [], []
+    agent = asks_then_acts(acted)
+    for level in levels:
+        above = Agent(scripted([call('delegate', '1')], 'done'))
+        above.tool_plain(name='delegate')(level(agent, ended))
+        agent = above
+    handler = approval_handler(ApprovalController(ui=ui, audit=sink))
+    conversation = Conversation(agent, handler=handler, screen=screen, calls=calls)
+    ui.stop = conversation.stop
+
+    async def main():
+        end = await conversation.take_turn('go')
+        # A thread that was left behind ends as well.
+        async with asyncio.timeout(60):
+            while len(ended) < len(levels):
+                await asyncio.sleep(0)
+        return end
+
+    assert asyncio.run(main()) == 'stopped'
+    assert acted == []
+    assert ended == ['tidied up'] * len(levels)
+    assert [(entry['approved'], entry['note']) for entry in sink.entries] == [(False, 'The person stopped the run.')]
+    assert logged(caplog) == []
+    assert conversation.messages[-1].parts[0].content == STOPPED

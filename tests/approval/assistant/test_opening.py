@@ -5,18 +5,22 @@ import json
 import subprocess
 
 import pytest
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai.toolsets import CombinedToolset, ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.calls import Calls
 from tool_approval.assistant.defaults import LOOKING, default_settings
 from tool_approval.assistant.opening import open_assistant
 from tool_approval.assistant.stories.scripts import scripted
 from tool_approval.errors import AuditError, StoreError
+from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from tool_approval.settings import load_settings
 from tool_approval.testing import ScriptedUI
 
-from tool_approval import ApprovalDecision
+from tool_approval import ApprovalController, ApprovalDecision
 
 from .shown import shown_screen
 
@@ -247,6 +251,58 @@ def test_a_rule_that_no_call_of_an_agent_can_reach_is_told(folder, tmp_path):
 
     _, _, assistant = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
 
-    assert [note for note in assistant.notes if 'no effect' in note] == [
-        'the rule for pay has no effect: that tool lacks requires_approval=True'
-    ]
+    assert assistant.notes[-1] == (
+        'the rule for pay has an effect only if that tool asks by itself: it lacks requires_approval=True'
+    )
+    assert assistant.unreached == ('pay',)
+
+
+def pay() -> str:
+    return 'paid'
+
+
+@pytest.mark.parametrize(
+    ('wrap', 'expected'),
+    [
+        (lambda tools: tools, ('pay',)),
+        (lambda tools: tools.filtered(lambda ctx, tool: True), ('pay',)),
+        (lambda tools: tools.with_metadata(a=1), ('pay',)),
+        (lambda tools: CombinedToolset([tools.prefixed('x'), tools]), ('x_pay', 'pay')),
+        (lambda tools: tools.renamed({'gift': 'pay'}), ('gift',)),
+        (lambda tools: tools.renamed({'gift': 'other'}).prefixed('x').filtered(lambda ctx, tool: True), ('x_pay',)),
+        # These ask, or may ask.
+        (lambda tools: tools.approval_required(), ()),
+        (lambda tools: tools.approval_required().prefixed('x'), ()),
+        (lambda tools: ApprovalToolset(tools, ApprovalController(policy={})), ()),
+        (lambda tools: tools.prepared(lambda ctx, definitions: definitions), ()),
+        # What it has is known only when it runs.
+        (lambda tools: ExternalToolset([]), ()),
+    ],
+)
+def test_the_rules_that_need_a_tool_that_asks_are_found_in_wrapped_toolsets(folder, tmp_path, wrap, expected):
+    agent = Agent(scripted(lambda results: 'done'), toolsets=[wrap(FunctionToolset([pay]))])
+    (folder / 'approvals.yaml').write_text(
+        'tools:\n  pay: {approval: blocked}\n  x_pay: {approval: required}\n  gift: {approval: blocked}\n'
+    )
+
+    _, _, assistant = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
+
+    assert assistant.unreached == expected
+
+
+def test_a_rule_holds_for_a_tool_that_asks_by_itself_as_the_note_says(folder, tmp_path):
+    agent = Agent(name='mine')
+
+    @agent.tool
+    def pay(ctx: RunContext[None]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired
+        return 'paid'
+
+    (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: blocked}\n')
+
+    results, asked, assistant = outcome(folder, tmp_path / 'state', [ToolCallPart('pay', {})], answers='y', agent=agent)
+
+    assert [result.content for result in results] != ['paid']
+    assert asked == []
+    assert 'only if that tool asks by itself' in assistant.notes[-1]

@@ -3,10 +3,11 @@
 import os
 
 import pytest
-from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
 from tool_approval.assistant import saving
+from tool_approval.assistant.conversation import FAILED, STOPPED
 from tool_approval.assistant.errors import AssistantError
-from tool_approval.assistant.saving import SavedConversations
+from tool_approval.assistant.saving import SavedConversations, has_answer
 
 MESSAGES = [ModelRequest.user_text_prompt('Hello.'), ModelResponse([TextPart('Hi.')])]
 
@@ -29,6 +30,50 @@ def test_saving_again_replaces(tmp_path):
     saved.save('work', MESSAGES[:1])
 
     assert len(saved.load('work')) == 1
+
+
+def test_a_name_is_held_by_one_at_a_time_and_free_afterwards(tmp_path):
+    saved, other = SavedConversations(tmp_path / 'conversations'), SavedConversations(tmp_path / 'conversations')
+
+    with saved.reserved('work'):
+        with (
+            pytest.raises(AssistantError, match="the conversation 'work' is held by another run"),
+            other.reserved('work'),
+        ):
+            pass
+        with other.reserved('play'):
+            pass
+
+    with other.reserved('work'):
+        assert not other.has('work')
+
+
+def test_a_name_that_cannot_be_held_is_an_error(tmp_path):
+    (tmp_path / 'file').write_text('')
+
+    with pytest.raises(AssistantError, match="the name 'work' cannot be held"):
+        SavedConversations(tmp_path / 'file').reserved('work').__enter__()
+
+
+def test_an_error_while_a_name_is_held_is_left_as_it_is(tmp_path):
+    with pytest.raises(BlockingIOError), SavedConversations(tmp_path).reserved('work'):
+        raise BlockingIOError
+
+
+@pytest.mark.parametrize(
+    ('messages', 'expected'),
+    [
+        ([], False),
+        (MESSAGES, True),
+        (MESSAGES[:1], False),
+        ([MESSAGES[0], ModelResponse([TextPart(FAILED)])], False),
+        ([MESSAGES[0], ModelResponse([TextPart(STOPPED)])], False),
+        ([*MESSAGES, MESSAGES[0], ModelResponse([TextPart(FAILED)])], True),
+        ([MESSAGES[0], ModelResponse([ToolCallPart('pay', {})]), ModelResponse([TextPart(FAILED)])], True),
+    ],
+)
+def test_a_conversation_without_a_word_of_the_model_is_not_worth_keeping(messages, expected):
+    assert has_answer(messages) is expected
 
 
 @pytest.mark.parametrize('name', ['', '.hidden', '../up', 'a/b', 'a\0b', 'x' * 65, '-option'])

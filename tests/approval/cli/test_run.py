@@ -5,6 +5,8 @@ import json
 import sys
 
 import pytest
+from tool_approval.assistant.errors import AssistantError
+from tool_approval.assistant.saving import SavedConversations
 from tool_approval.cli import main
 from tool_approval.cli.run import MODEL_VARIABLE
 
@@ -128,6 +130,51 @@ def test_a_conversation_that_is_kept_is_not_replaced_by_another(folder, state, c
     assert "there is a conversation 'talk' already; go on with it by --resume" in capsys.readouterr().err
     assert 'Two.' in (state / 'conversations' / 'talk.json').read_text()
     assert main(['run', '--agent', 'cashier:talker', '--save', 'talk', '--resume', 'talk', 'Three.']) == 0
+
+
+@pytest.mark.parametrize('option', ['--save', '--resume'])
+def test_two_runs_at_once_do_not_keep_one_conversation(folder, state, capsys, option):
+    """As in two terminals: the first is still talking when the second starts."""
+    if option == '--resume':
+        main(['run', '--agent', 'cashier:talker', '--save', 'talk', 'Zero.'])
+
+    with SavedConversations(state / 'conversations').reserved('talk'):
+        status = main(['run', '--agent', 'cashier:talker', option, 'talk', 'One.'])
+
+    assert status == 2
+    assert "the conversation 'talk' is held by another run" in capsys.readouterr().err
+    assert main(['run', '--agent', 'cashier:talker', option, 'talk', 'Two.']) == 0
+    kept = (state / 'conversations' / 'talk.json').read_text()
+    assert 'Two.' in kept
+    assert 'One.' not in kept
+
+
+def test_a_run_holds_the_name_of_its_conversation_while_it_talks(folder, state, monkeypatch):
+    held = []
+
+    def look(prompt):
+        with pytest.raises(AssistantError, match='held by another run') as caught:
+            SavedConversations(state / 'conversations').reserved('talk').__enter__()
+        held.append(caught)
+        raise EOFError
+
+    monkeypatch.setattr(sys, 'stdin', Typed('', is_terminal=True))
+    monkeypatch.setattr('builtins.input', look)
+
+    main(['run', '--agent', 'cashier:talker', '--save', 'talk'])
+
+    assert len(held) == 1
+
+
+def test_a_new_conversation_in_which_nothing_was_answered_is_not_kept(folder, state, capsys):
+    arguments = ['--save', 'talk', 'Go.']
+
+    assert [main(['run', '--agent', 'cashier:breaks', *arguments]) for _ in range(2)] == [1, 1]
+
+    assert not (state / 'conversations' / 'talk.json').exists()
+    assert main(['run', '--agent', 'cashier:talker', *arguments]) == 0
+    assert main(['run', '--agent', 'cashier:breaks', '--resume', 'talk', 'And now?']) == 1
+    assert 'And now?' in (state / 'conversations' / 'talk.json').read_text()
 
 
 def test_a_turn_that_fails_is_one_line_and_exit_status_1(folder, capsys):

@@ -74,6 +74,20 @@ def test_a_control_file_stays_what_it_was(house: House, attack: str, state: str)
     assert os.path.realpath(path) == way
 
 
+@pytest.mark.parametrize('attack', ATTACKS)
+def test_a_link_that_is_held_stays_and_what_it_leads_to_is_open(house: House, attack: str):
+    path = control_file(house, 'parent is a link').parent
+    way = os.path.realpath(path)
+    profile = house.profile(held=(str(path),))
+
+    house.run(ATTACKS[attack], path, profile=profile)
+    done = house.run('echo new > conf/deep/new && rm conf/deep/new && echo new > new && echo done', profile=profile)
+
+    assert os.path.realpath(path) == way
+    assert path.is_symlink()
+    assert done.stdout == 'done\n'
+
+
 @pytest.mark.parametrize('state', STATES)
 def test_the_attacks_succeed_on_an_unprotected_file(house: House, state: str):
     succeeded = []

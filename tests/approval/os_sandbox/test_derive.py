@@ -115,8 +115,15 @@ def test_control_files_are_protected_by_the_name_they_have_and_files_have_none_b
     sandbox = Sandbox({'a': Paths(tmp_path / 'one.txt')})
 
     profile = derive_os_sandbox_profile(
-        sandbox, Shell(), base=NOTHING, directory=tmp_path, protected=['policy.yaml'], hidden=[Path('../keys')]
+        sandbox,
+        Shell(),
+        base=NOTHING,
+        directory=tmp_path,
+        protected=['policy.yaml'],
+        hidden=[Path('../keys')],
+        held=['link'],
     )
 
     assert profile.protected == (f'{tmp_path}/policy.yaml',)
     assert profile.hidden == (f'{tmp_path.parent}/keys',)
+    assert profile.held == (f'{tmp_path}/link',)

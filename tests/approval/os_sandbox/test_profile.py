@@ -1,5 +1,7 @@
 """What a profile may say, and what it means."""
 
+from dataclasses import replace
+
 import pytest
 from tool_approval.os_sandbox import Access, OSProfile, OSSandboxError, Root
 
@@ -64,6 +66,7 @@ def test_an_intersection_closes_what_only_one_opens():
     one = profile(('/w', Access.WRITE), network=True)
     other = profile(('/w/a', Access.READ), ('/x', Access.WRITE), network=True)
 
-    both = one.intersect(other)
+    both = one.intersect(replace(other, held=('/w/l', '/w/k')))
 
+    assert both.held == ('/w/k', '/w/l')
     assert (both.access('/w'), both.access('/w/a'), both.access('/x'), both.network) == (0, 1, 0, True)

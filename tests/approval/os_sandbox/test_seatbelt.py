@@ -58,6 +58,20 @@ def test_a_missing_control_file_cannot_be_moved_into_place_with_its_folder(tmp_p
     assert view.allows('file-write-create', f'{tmp_path}/other')
 
 
+def test_a_link_that_is_held_is_not_replaced_and_what_it_leads_to_is_open(tmp_path: Path):
+    (tmp_path / 'conf').mkdir()
+    (tmp_path / 'real').mkdir()
+    (tmp_path / 'conf/link').symlink_to('../real')
+    profile = OSProfile(roots=(Root(path=str(tmp_path), access=Access.WRITE),), held=(str(tmp_path / 'conf/link'),))
+
+    view = SeatbeltView(*seatbelt_rules(profile))
+
+    for name in ('conf/link', 'conf', 'real'):
+        assert not view.allows('file-write-unlink', f'{tmp_path}/{name}')
+    assert view.access(f'{tmp_path}/real/new') == Access.WRITE
+    assert view.allows('file-write-create', f'{tmp_path}/conf/other')
+
+
 def test_a_root_of_no_access_closes_what_is_open_around_it(tmp_path: Path):
     (tmp_path / 'private').mkdir()
     around = Root(path=str(tmp_path), access=Access.WRITE)

@@ -66,6 +66,18 @@ def test_a_worktree_leads_to_the_repository_it_shares(work, tmp_path):
     assert tmp_path / 'main' / 'git' in found
 
 
+def test_what_is_behind_a_link_is_where_the_link_leads(work):
+    (work / 'deep' / 'er').mkdir(parents=True)
+    (work / 'deep' / 'wt').mkdir()
+    (work / 'l').symlink_to('deep/er')
+    (work / '.git').write_text('gitdir: l/../wt\n')
+
+    found = protected_paths(work, None, [])
+
+    assert {work / 'l', work / 'deep' / 'wt'} <= set(found)
+    assert work / 'wt' not in found
+
+
 def test_a_submodule_leads_to_its_own_part(work):
     (work.parent / 'git' / 'modules').mkdir(parents=True)
     (work / '.git').write_text('gitdir: ../git/modules\n')

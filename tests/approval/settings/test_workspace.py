@@ -17,7 +17,7 @@ from tool_approval.os_sandbox import (
     Root,
     UnconfinedBackend,
 )
-from tool_approval.settings import Settings, open_workspace, parse_settings
+from tool_approval.settings import Settings, load_settings, open_workspace, parse_settings
 
 from tool_approval import ApprovalConfigError
 
@@ -134,6 +134,84 @@ def test_confined_the_folder_of_the_settings_is_not_replaced(confined, is_approv
 
     assert 'exit status' in said
     assert (desk.folder / 'approvals.yaml').read_text() == before
+
+
+@pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
+@pytest.mark.parametrize(
+    ('named', 'command'),
+    [
+        ('sub/conf/policy.yaml', 'mv sub/conf sub/other'),
+        ('sub/conf/policy.yaml', 'mv sub other'),
+        ('sub/conf/policy.yaml', 'mv -T evil_folder sub/conf'),
+        ('sub/conf/policy.yaml', 'cp evil sub/conf/policy.yaml'),
+        ('sub/conf/policy.yaml', 'cp evil real/policy.yaml'),
+        ('sub/conf/policy.yaml', 'mv real other'),
+        ('sub/conf/../conf_of_it.yaml', 'mv sub/conf sub/other'),
+        ('sub/conf/../conf_of_it.yaml', 'mv -T evil conf_of_it.yaml'),
+        ('sub/policy.yaml', 'mv -T evil sub/policy.yaml'),
+    ],
+)
+def test_confined_no_link_on_the_way_to_the_settings_that_were_named_is_replaced(
+    confined, monkeypatch, named, command, is_approved
+):
+    """Attack: the next start with the same `--config` reads what the agent wrote, and trusts it."""
+    desk = desk_in(confined)
+    work = desk.folder
+    for folder in ('real', 'sub', 'evil_folder'):
+        (work / folder).mkdir()
+    (work / 'sub/conf').symlink_to('../real')
+    (work / 'sub/policy.yaml').symlink_to('../real/policy.yaml')
+    for file in ('real/policy.yaml', 'conf_of_it.yaml'):
+        (work / file).write_text((work / 'approvals.yaml').read_text())
+    monkeypatch.chdir(work)
+    desk.open(load_settings(named, directory='.', named=True))
+    before = (work / named).read_text()
+
+    said = attempt(desk, command, is_approved=is_approved)
+
+    assert 'exit status' in said
+    assert (work / named).read_text() == before
+    assert (work / 'sub/conf').is_symlink()
+    assert desk.use('delete', path='sub/conf' if 'conf/' in named else 'sub/policy.yaml')[0].endswith('changes it.')
+
+
+def test_confined_the_start_says_where_a_link_on_the_way_to_the_settings_keeps_commands_from_making_anything(confined):
+    desk = desk_in(confined)
+    (desk.folder / 'sub').mkdir()
+    (desk.folder / 'sub/conf').symlink_to('..')
+
+    desk.open(load_settings(desk.folder / 'sub/conf/approvals.yaml', directory=desk.folder, named=True))
+
+    assert (
+        f'commands can make, rename and delete nothing directly in {desk.folder}/sub while conf is a symbolic link; '
+        'a folder of each name, made by you, lifts this'
+    ) in desk.workspace.notes
+    assert desk.run('touch good') == ('[no output]', False)
+
+
+@pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
+@pytest.mark.parametrize('command', ['cp evil parts/wt/config', 'cp evil common/config', 'mv -T evil l', 'mv l k'])
+@pytest.mark.parametrize('git', ['gitdir: l/../wt\n', None])
+def test_confined_where_git_is_led_is_not_written(confined, command, git, is_approved):
+    desk = desk_in(confined)
+    work = desk.folder
+    shutil.rmtree(work / '.git')
+    for folder in ('parts/deep', 'parts/wt', 'common'):
+        (work / folder).mkdir(parents=True)
+    (work / 'l').symlink_to('parts/deep' if git else 'parts/wt')
+    (work / 'parts/wt/commondir').write_text('../../common\n')
+    if git:
+        (work / '.git').write_text(git)
+    else:
+        (work / '.git').symlink_to('l')
+    desk.open(desk.loaded)
+
+    said = attempt(desk, command, is_approved=is_approved)
+
+    assert 'exit status' in said
+    assert (work / 'l').is_symlink()
+    assert sorted(path.name for path in (work / 'parts/wt').iterdir()) == ['commondir']
+    assert list((work / 'common').iterdir()) == []
 
 
 @pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])

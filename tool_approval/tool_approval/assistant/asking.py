@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar, cast
 
-from tool_approval.asking import RunCancelled
 from tool_approval.decision import ApprovalDecision, ApprovalMode
 from tool_approval.memory import ApprovalMemory
 from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalRequest
+from tool_approval.threads import RunCancelled
 from tool_approval.ui.terminal import TerminalUI
 
 from .answers import PreparedAnswers
 from .calls import Calls
 from .screen import Screen
+
+_ARRIVES_WITHIN = 1000
+"""Turns of the event loop. Chosen: each nested run takes five; a run that nobody cancels is not held up."""
 
 T = TypeVar('T')
 
@@ -63,6 +68,17 @@ class ConversationUI:
                 return await cast('Awaitable[T]', answer) if inspect.isawaitable(answer) else cast('T', answer)
         except KeyboardInterrupt:
             self.stop()
+            await _arrived()
             raise RunCancelled from None
         finally:
             self._calls.go_on()
+
+
+async def _arrived() -> None:
+    """Wait until the stop has come down from the turn to the run that asks, if it does.
+
+    Raised before, it would be followed by the cancellation, which cut short what the tools in between do to tidy up.
+    """
+    with contextlib.suppress(asyncio.CancelledError):
+        for _ in range(_ARRIVES_WITHIN):
+            await asyncio.sleep(0)

@@ -9,7 +9,15 @@ from typing import Any
 
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage
-from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.toolsets import (
+    AbstractToolset,
+    CombinedToolset,
+    FilteredToolset,
+    FunctionToolset,
+    PrefixedToolset,
+    RenamedToolset,
+    SetMetadataToolset,
+)
 from pydantic_ai_deferred import Agent
 
 from tool_approval.audit import JsonlAuditSink, load_key
@@ -54,7 +62,8 @@ class Assistant:
     model: str | None
     """What the model is called; `None` for the agent's own."""
     unreached: tuple[str, ...] = ()
-    """The tools for which a rule asks or refuses, and which ask nobody by themselves."""
+    """The tools for which a rule asks or refuses, and which lack `requires_approval=True`: the rule holds only if the
+    tool raises `ApprovalRequired`. Of a toolset whose tools are known only in a run, there are none here."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -73,7 +82,10 @@ class Assistant:
             f'directory {self.loaded.directory}',
             confinement,
             settings,
-            *(f'the rule for {name} has no effect: that tool lacks requires_approval=True' for name in self.unreached),
+            *(
+                f'the rule for {name} has an effect only if that tool asks by itself: it lacks requires_approval=True'
+                for name in self.unreached
+            ),
             *(() if self.workspace is None else notes_of(self.workspace)),
         )
 
@@ -159,9 +171,31 @@ def open_assistant(
 def _unreached(agent: AbstractAgent[Any, Any], policy: ApprovalPolicy) -> Iterator[str]:
     # A rule is asked when a call is deferred, and these tools defer none, unless they raise `ApprovalRequired`.
     for toolset in agent.toolsets:
-        for name, tool in toolset.tools.items() if isinstance(toolset, FunctionToolset) else ():
-            if not tool.requires_approval and policy.rule_for(name).approval in ('required', 'blocked'):
+        for name in _undeclared(toolset):
+            if policy.rule_for(name).approval in ('required', 'blocked'):
                 yield name
+
+
+def _undeclared(toolset: AbstractToolset[Any]) -> Iterator[str]:
+    """The tools without `requires_approval=True`, by the names that the model knows them by.
+
+    Not those behind a wrapper that may ask for them.
+    """
+    match toolset:
+        case FunctionToolset():
+            yield from (name for name, tool in toolset.tools.items() if not tool.requires_approval)
+        case CombinedToolset():
+            for each in toolset.toolsets:
+                yield from _undeclared(each)
+        case PrefixedToolset():
+            yield from (f'{toolset.prefix}_{name}' for name in _undeclared(toolset.wrapped))
+        case RenamedToolset():
+            new_names = {old: new for new, old in toolset.name_map.items()}
+            yield from (new_names.get(name, name) for name in _undeclared(toolset.wrapped))
+        case FilteredToolset() | SetMetadataToolset():
+            yield from _undeclared(toolset.wrapped)
+        case _:
+            return
 
 
 def _audit_folder(state: Path) -> Path:

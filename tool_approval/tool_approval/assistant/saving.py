@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart
 
 from tool_approval.storage.private_file import make_private_folder, open_private, replace_private
 
+from .conversation import FAILED, STOPPED
 from .errors import AssistantError
 
 LARGEST = 64 * 1024 * 1024
@@ -56,6 +60,29 @@ class SavedConversations:
         """
         return os.path.lexists(self._path(name))
 
+    @contextmanager
+    def reserved(self, name: str) -> Generator[None]:
+        """Hold a name, which nobody else holds until the `with` ends, not even after a crash. Nothing is saved by it.
+
+        Raises:
+            AssistantError: Another run holds it, that is no name, or the folder is not the user's alone.
+        """
+        path = self._path(name)
+        with ExitStack() as stack:
+            try:
+                make_private_folder(path.parent)
+                # A file of its own, as that of the conversation is replaced whenever it is saved.
+                descriptor = open_private(path.with_name(f'.{path.name}.lock'), os.O_RDWR | os.O_CREAT)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise AssistantError(
+                    f'the conversation {name!r} is held by another run; end that one, or name another'
+                ) from None
+            except OSError as error:
+                raise AssistantError(f'the name {name!r} cannot be held: {_why(error)}') from None
+            yield
+
     def save(self, name: str, messages: list[ModelMessage]) -> None:
         """Keep a conversation; an older one of that name is replaced as a whole.
 
@@ -73,6 +100,16 @@ class SavedConversations:
         if _NAME.fullmatch(name) is None:
             raise AssistantError('a conversation is named with letters, digits, `_`, `-` and `.`, at most 64 of them')
         return self._folder / f'{name}.json'
+
+
+def has_answer(messages: list[ModelMessage]) -> bool:
+    """Whether the model said or called anything; otherwise there is nothing to go on with."""
+    return any(
+        not (isinstance(part, TextPart) and part.content in (FAILED, STOPPED))
+        for message in messages
+        if isinstance(message, ModelResponse)
+        for part in message.parts
+    )
 
 
 def _why(error: OSError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from .problems import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tool_approval.assistant.saving import SavedConversations
     from tool_approval.memory import ApprovalMemory
     from tool_approval.protocols import Presenter
     from tool_approval.settings import LoadedSettings
@@ -65,16 +67,31 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.save and options.resume and options.save != options.resume:
         raise UsageError('--save and --resume name two conversations')
     with one_line_errors(debug=options.debug):
-        return _hold(options, model, output)
+        return _hold_name_and_talk(options, model, output)
 
 
-def _hold(options: argparse.Namespace, model: str | None, output: Output) -> int:
+def _hold_name_and_talk(options: argparse.Namespace, model: str | None, output: Output) -> int:
+    """The conversation, and meanwhile the name it is kept under."""
+    from tool_approval.assistant.saving import SavedConversations
+    from tool_approval.storage.location import default_path
+
+    saved, name = SavedConversations(default_path().parent / 'conversations'), options.save or options.resume
+    # Held before it is looked up: of two runs at once, one conversation would replace the other.
+    with nullcontext() if name is None else saved.reserved(name):
+        if not options.resume and name is not None and saved.has(name):
+            raise UsageError(
+                f'there is a conversation {name!r} already; go on with it by --resume, or name another one'
+            )
+        return _hold(options, model, output, saved)
+
+
+def _hold(options: argparse.Namespace, model: str | None, output: Output, saved: SavedConversations) -> int:
     from tool_approval.assistant.asking import ConversationUI
     from tool_approval.assistant.calls import Calls
     from tool_approval.assistant.loading import load_agent
     from tool_approval.assistant.opening import open_assistant
     from tool_approval.assistant.prompts import ask_for_prompts
-    from tool_approval.assistant.saving import SavedConversations
+    from tool_approval.assistant.saving import has_answer
     from tool_approval.assistant.screen import Screen
     from tool_approval.assistant.session import hold_session
     from tool_approval.storage.location import default_path
@@ -82,10 +99,8 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output) -> int
 
     directory = Path.cwd()
     state = default_path().parent
-    saved, name = SavedConversations(state / 'conversations'), options.save or options.resume
+    name = options.save or options.resume
     messages = saved.load(options.resume) if options.resume else None
-    if messages is None and name is not None and saved.has(name):
-        raise UsageError(f'there is a conversation {name!r} already; go on with it by --resume, or name another one')
     screen, calls = Screen(), Calls()
     ui: list[ConversationUI] = []
 
@@ -114,7 +129,8 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output) -> int
     prompts = ask_for_prompts() if is_talk else iter([_whole_prompt(options.prompt)])
 
     def keep() -> None:
-        if name is not None:
+        # Kept without an answer, a first turn that failed would stand in the way of its own repetition.
+        if name is not None and has_answer(assistant.conversation.messages):
             saved.save(name, assistant.conversation.messages)
 
     return hold_session(

@@ -78,6 +78,7 @@ def derive_os_sandbox_profile(
     approved: bool = True,
     protected: Iterable[str | Path] = (),
     hidden: Iterable[str | Path] = (),
+    held: Iterable[str | Path] = (),
     control_names: Iterable[str] = GIT_CONTROL_NAMES,
 ) -> OSProfile:
     """What a command may touch that runs beside the file tools: never more than they could.
@@ -96,6 +97,7 @@ def derive_os_sandbox_profile(
             reads nor writes where the file tools would have to ask.
         protected: Control files that are never written: policy, memory store, audit log.
         hidden: Files that are not even read.
+        held: Symbolic links that are not replaced, where what they lead to may be written.
         control_names: Paths below each writable root that are never written either.
 
     Raises:
@@ -119,6 +121,7 @@ def derive_os_sandbox_profile(
         roots=(*tools.roots, *(_read_only(root) for root in system.roots if root.path not in named)),
         hidden=(*tools.hidden, *system.hidden, *(_absolute(path, start) for path in hidden)),
         protected=(*tools.protected, *system.protected, *control, *(_absolute(path, start) for path in protected)),
+        held=(*tools.held, *system.held, *(_absolute(path, start) for path in held)),
         network=tools.network,
         environment=tools.environment,
     )

@@ -102,6 +102,8 @@ class _Planner:
             self._deny(path, self.hidden)
         for path in profile.protected:
             self._deny(path, self.protected)
+        for path in profile.held:
+            self.denied_steps += trail(path)[0]
 
     def plan(self, cwd: str) -> MountPlan:
         boundaries = {root.path for root in self.profile.roots} | {*self.hidden, *self.protected}

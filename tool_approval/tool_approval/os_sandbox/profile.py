@@ -60,6 +60,9 @@ class OSProfile:
     protected: tuple[str, ...] = ()
     """The same for writing alone: control files. They need not exist; whatever a symbolic link there leads to counts
     as well, and nothing on the way to them can be renamed."""
+    held: tuple[str, ...] = ()
+    """Absolute paths of symbolic links that stay what they are: not replaced, renamed or deleted, nor is anything on
+    the way to where they lead. What they lead to is as open as it was."""
     network: bool = False
     """Whether the machine's network is reachable. Sockets in the file system never are, as far as a backend can."""
     environment: frozenset[str] = DEFAULT_ENVIRONMENT
@@ -74,7 +77,7 @@ class OSProfile:
         merged: dict[str, Root] = {}
         for root in self.roots:
             merged[root.path] = _both(merged.get(root.path, root), root)
-        for path in (*self.hidden, *self.protected):
+        for path in (*self.hidden, *self.protected, *self.held):
             check_path(path)
         for name in self.environment:
             if not name or '=' in name or '\0' in name:
@@ -82,6 +85,7 @@ class OSProfile:
         object.__setattr__(self, 'roots', tuple(merged[path] for path in sorted(merged)))
         object.__setattr__(self, 'hidden', tuple(sorted(set(self.hidden))))
         object.__setattr__(self, 'protected', tuple(sorted(set(self.protected))))
+        object.__setattr__(self, 'held', tuple(sorted(set(self.held))))
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -121,6 +125,7 @@ class OSProfile:
             roots=tuple(roots),
             hidden=(*self.hidden, *other.hidden),
             protected=(*self.protected, *other.protected),
+            held=(*self.held, *other.held),
             network=self.network and other.network,
             environment=self.environment & other.environment,
         )

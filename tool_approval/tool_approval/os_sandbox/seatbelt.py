@@ -132,6 +132,9 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
     for path in profile.hidden:
         for each in _names(path):
             rules.deny('file-read* file-write*', each)
+    for path in profile.held:
+        for each in _names(path):
+            rules.hold(each)
     return _START + (_NETWORK if profile.network else '') + ''.join(rules.lines), rules.parameters
 
 

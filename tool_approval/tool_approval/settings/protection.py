@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tool_approval.storage.location import default_path
-from tool_approval.tools.file_sandbox.control import git_led_to
+from tool_approval.tools.file_sandbox.control import git_led_to, places
 from tool_approval.tools.file_sandbox.names import is_control
 
 from .files import NAMES
@@ -33,7 +33,9 @@ def protected_paths(directory: Path, source: Path | None, roots: Sequence[Path])
     found += [state] if (state := state_folder()) is not None else []
     found.append(directory / '.git')
     found += [above / '.git' for above in directory.parents if os.path.lexists(above / '.git')]
-    found += [led for each in tuple(found) if each.name == '.git' for led in git_led_to(each)]
+    found += [
+        place for each in tuple(found) if each.name == '.git' for led in git_led_to(each) for place in places(led)
+    ]
     # A root that is itself a part of Git's: `root: .git/hooks`.
     found += [root for root in roots if is_control(root.parts)]
     return tuple(dict.fromkeys(found))

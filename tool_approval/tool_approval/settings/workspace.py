@@ -148,6 +148,10 @@ def _confinement(
             paths[root.name] = root.config.model_copy(update={'root': root.place})
         else:
             notes.append(f'{root.place}: it is a symbolic link in the working directory, so it is closed')
+    # Attack: a command replaces a link on the way to the settings, and the next start reads another file
+    # (test_workspace.py).
+    links = [place for place in files.protected if os.path.islink(place)]
+    ends = [place for place in files.protected if place not in links]
     state = state_folder()
     folder = '/' + '/'.join(files.roots.base)
 
@@ -159,7 +163,8 @@ def _confinement(
             base=system_profile(readable),
             directory=folder,
             approved=approved,
-            protected=protected,
+            protected=(*protected, *ends),
+            held=links,
             hidden=() if state is None else (state,),
         )
 

@@ -16,7 +16,7 @@ from tool_approval.tools.file_sandbox import FileSandbox, FileToolError
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision
 
-from .test_handler import FAILED
+from .test_handler import FAILED, Log
 
 CONFIG = {
     'paths': {
@@ -230,6 +230,40 @@ def test_alone_with_a_handler_a_file_that_changed_since_the_decision_is_not_writ
         FAILED,
     )
     assert (base / 'notes/a.txt').read_text() == 'another'
+
+
+@pytest.mark.parametrize('is_wrapped', [True, False])
+@pytest.mark.parametrize('becomes', ['another file', 'a directory'])
+def test_what_changed_or_is_blocked_since_its_approval_is_written_down_as_refused_once(base, is_wrapped, becomes):
+    class Changing:
+        def choose(self, request: Any, *, mode: Any) -> ApprovalDecision:
+            if becomes == 'a directory':
+                (base / 'notes/a.txt').unlink()
+                (base / 'notes/a.txt').mkdir()
+            else:
+                (base / 'notes/a.txt').write_text('another')
+            return ApprovalDecision(approved=True)
+
+    log = Log()
+    controller = ApprovalController(ui=Changing(), audit=log)
+    toolset = FileToolset(CONFIG, base)
+    agent = Agent(scripted(WRITE, 'done'), toolsets=[ApprovalToolset(toolset, controller) if is_wrapped else toolset])
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    outcomes = [(each['outcome'], each['error']) for each in log.entries if each['event'] == 'outcome']
+    assert outcomes == [('refused', None)]
+
+
+def test_alone_what_could_not_be_done_is_written_down_as_failed(base):
+    log = Log()
+    controller = ApprovalController('approve_all', audit=log)
+    edit = [call('edit_file', '1', path='notes/a.txt', old_text='no such text', new_text='b')]
+    agent = Agent(scripted(edit, 'done'), toolsets=[FileToolset(CONFIG, base)])
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
 
 
 def test_a_sandbox_can_be_given_and_names_be_prefixed(base):

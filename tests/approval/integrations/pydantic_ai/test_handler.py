@@ -3,7 +3,9 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import date
+from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pydantic import BaseModel
@@ -12,10 +14,10 @@ from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, UserError
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import ExternalToolset
+from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.audit import JsonlAuditSink, verify
-from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
 from tests.loop.scripted import call, returns, scripted
@@ -67,6 +69,48 @@ def test_a_session_that_is_no_text_is_an_error_and_nothing_runs(session: Any):
         agent.run_sync('go', deferred_tool_handler=handler)
 
     assert ran == []
+
+
+@pytest.mark.parametrize('makes_toolset', [True, False])
+def test_a_session_of_the_deps_that_is_no_text_is_an_error_and_nothing_runs(makes_toolset: bool):
+    ran: list[str] = []
+    ui = approve_all()
+    controller = ApprovalController(ui=ui)
+    tools: FunctionToolset[Any] = FunctionToolset()
+    tools.add_function(lambda: ran.append('ran'), name='act', requires_approval=True)
+    agent = Agent(
+        scripted([call('act', '1')], 'done'),
+        toolsets=[ApprovalToolset(tools, controller) if makes_toolset else tools],
+        deps_type=SimpleNamespace,
+    )
+
+    with pytest.raises(UserError, match=r'`deps\.session_id` must be a text, not UUID'):
+        agent.run_sync(
+            'go', deps=SimpleNamespace(session_id=uuid4()), deferred_tool_handler=approval_handler(controller)
+        )
+
+    assert (ran, ui.requests) == ([], [])
+
+
+@pytest.mark.parametrize('session_id', [None, ''])
+def test_deps_may_name_no_session(session_id: Any):
+    agent, ran = deleting([call('delete', '1', path='a')], 'done', deps_type=SimpleNamespace)
+    ui = approve_all()
+    handler = approval_handler(ApprovalController(ui=ui))
+
+    agent.run_sync('go', deps=SimpleNamespace(session_id=session_id), deferred_tool_handler=handler)
+
+    assert (ran, ui.requests[0].session_id) == (['a False'], None)
+
+
+def test_a_session_that_is_given_wins_over_one_of_the_deps_whatever_that_is():
+    agent, ran = deleting([call('delete', '1', path='a')], 'done', deps_type=SimpleNamespace)
+    ui = approve_all()
+    handler = approval_handler(ApprovalController(ui=ui), session='ada')
+
+    agent.run_sync('go', deps=SimpleNamespace(session_id=7), deferred_tool_handler=handler)
+
+    assert (ran, ui.requests[0].session_id) == (['a False'], 'ada')
 
 
 def test_decision_and_outcome_name_the_agent():
@@ -334,6 +378,57 @@ def test_the_outcome_has_the_digest_of_its_decision_also_where_a_model_was_unpac
     }
     assert digests['decision'] == digests['outcome']
     assert all(digests['outcome'].values())
+
+
+class PaymentError(Exception):
+    """An error that says of itself how a payment ended."""
+
+    def __init__(self, outcome: Any):
+        super().__init__('SECRET')
+        self.outcome = outcome
+
+
+@pytest.mark.parametrize('outcome', ['executed', 'refused', None, {'code': 5}])
+@pytest.mark.parametrize('is_bare', [True, False])
+def test_what_an_error_of_a_tool_says_of_itself_is_not_what_is_written_down(outcome: Any, is_bare: bool):
+    def pay() -> str:
+        raise PaymentError(outcome)
+
+    log = Log()
+    controller = ApprovalController(ui=approve_all(), audit=log)
+    tools: FunctionToolset[Any] = FunctionToolset()
+    tools.add_function(pay, requires_approval=is_bare)
+    agent = Agent(
+        scripted([call('pay', '1')], 'done'), toolsets=[tools if is_bare else ApprovalToolset(tools, controller)]
+    )
+
+    with pytest.raises(PaymentError):
+        agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
+    assert log.entries[-1]['error'] == 'PaymentError'
+
+
+@pytest.mark.skipif(FAILED != 'failed', reason='older hosts have no such error')
+def test_a_failure_that_the_tool_tells_itself_is_no_refusal():
+    class Sulking(exceptions.ToolFailed):
+        outcome = _tool_approval_outcome = 'refused'
+
+    log = Log()
+    agent = Agent(scripted([call('sulk', '1'), call('fail', '2')], 'done'))
+
+    @agent.tool_plain(requires_approval=True)
+    def sulk() -> str:
+        raise Sulking('no')
+
+    @agent.tool_plain(requires_approval=True)
+    def fail() -> str:
+        raise exceptions.ToolFailed('no')
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=approve_all(), audit=log)))
+
+    outcomes = {each['tool_call_id']: (each['outcome'], each['error']) for each in log.entries[2:]}
+    assert outcomes == {'1': ('failed', 'Sulking'), '2': ('failed', 'ToolFailed')}
 
 
 class Meddling(AbstractCapability[Any]):

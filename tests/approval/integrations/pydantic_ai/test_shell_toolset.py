@@ -13,6 +13,8 @@ from tool_approval.tools.shell import ShellTool
 
 from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision, ApprovalRequest
 
+from .test_handler import Log
+
 RULES = {'rules': [{'pattern': 'echo', 'approval': False}, {'pattern': 'rm', 'allowed': False}]}
 
 
@@ -152,6 +154,26 @@ def test_an_approval_given_for_another_directory_does_not_hold(tmp_path):
     result = asyncio.run(agent('there').run(message_history=stopped.all_messages(), deferred_tool_results=answers))
 
     assert 'changed after it was approved' in returned(result.all_messages())
+    assert os.listdir(tmp_path / 'there') == []
+
+
+@pytest.mark.parametrize('becomes', ['elsewhere', 'blocked'])
+def test_alone_what_changed_or_is_blocked_since_its_approval_is_written_down_as_refused(tmp_path, becomes):
+    (tmp_path / 'there').mkdir()
+    toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path))
+
+    class Changing(Person):
+        async def choose(self, request, *, mode):
+            rules = RULES if becomes == 'elsewhere' else {'rules': [{'pattern': 'touch', 'allowed': False}]}
+            toolset.shell = ShellTool(rules, cwd=tmp_path / 'there')
+            return await super().choose(request, mode=mode)
+
+    log = Log()
+    handler = approval_handler(ApprovalController(ui=Changing(approved=True), audit=log))
+
+    asyncio.run(DeferredAgent(says('touch made'), toolsets=[toolset], deferred_tool_handler=handler).run('go'))
+
+    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
     assert os.listdir(tmp_path / 'there') == []
 
 

@@ -10,7 +10,8 @@ from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
+from tool_approval.integrations.pydantic_ai.results import refuse
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 
 from tests.loop.scripted import call, returns, scripted
@@ -305,6 +306,92 @@ def test_arguments_swapped_after_the_approval_are_refused(layer: str):
         FAILED,
     )
     assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
+
+
+def outcomes_of(layer: str, toolset: AbstractToolset[Any], controller: ApprovalController, log: Log, step: Any):
+    """What the log has of the outcomes, in an arrangement of ours or of the host's; and what the model was told."""
+    model, handler = scripted([step], 'done'), approval_handler(controller)
+    match layer:
+        case 'ours':
+            result = Agent(model, toolsets=[toolset], deferred_tool_handler=handler).run_sync('go')
+        case 'host':
+            agent = pydantic_ai.Agent(model, toolsets=[toolset], capabilities=[HandleDeferredToolCalls(handler)])
+            result = agent.run_sync('go')
+        case _:
+            result = run_with_approval_sync(pydantic_ai.Agent(model, toolsets=[toolset]), 'go', controller=controller)
+    outcomes = [(each['outcome'], each['error']) for each in log.entries if each['event'] == 'outcome']
+    return outcomes, returns(result.all_messages())['1'][0]
+
+
+LAYERS = ['ours', 'host', 'stop_and_resume']
+
+
+@pytest.mark.parametrize('layer', LAYERS)
+def test_what_is_blocked_after_its_approval_has_one_outcome_in_every_arrangement(layer: str):
+    class Closing(WrapperToolset[Any]):
+        is_closed = False
+
+        def check_approval(self, ctx: Any) -> ApprovalRequest:
+            if self.is_closed:
+                raise PermissionError('closed by now')
+            return ApprovalRequest(tool_name=ctx.tool_name, args=ctx.args)
+
+    ran: list[str] = []
+    log = Log()
+    closing = Closing(files(ran))
+
+    def close(request: ApprovalRequest) -> bool:
+        closing.is_closed = True
+        return True
+
+    controller = ApprovalController(ui=RecordingUI(close), audit=log)
+    outcomes, told = outcomes_of(
+        layer, ApprovalToolset(closing, controller), controller, log, call('write', '1', path='a')
+    )
+
+    assert (ran, outcomes, told) == ([], [('refused', None)], 'closed by now')
+    digests = {each['digest'] for each in log.entries if each['event'] == 'outcome' or each['approved']}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize('layer', LAYERS)
+def test_what_can_no_longer_be_judged_after_its_approval_has_one_outcome_in_every_arrangement(layer: str):
+    class Spoiling(WrapperToolset[Any]):
+        async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
+            if ctx.tool_call_approved:
+                tool_args = {**tool_args, 'path': float('nan')}
+            return await super().call_tool(name, tool_args, ctx, tool)
+
+    ran: list[str] = []
+    log = Log()
+    controller = ApprovalController(ui=approve_all(), audit=log)
+    toolset = Spoiling(ApprovalToolset(files(ran), controller))
+    outcomes, told = outcomes_of(layer, toolset, controller, log, call('write', '1', path='a'))
+
+    assert (ran, outcomes) == ([], [('refused', None)])
+    assert 'cannot be judged' in told
+
+
+@pytest.mark.parametrize('layer', LAYERS)
+@pytest.mark.parametrize('is_older_host', [False, True])
+def test_what_the_tool_refuses_after_its_approval_has_one_outcome_in_every_arrangement(
+    layer: str, is_older_host: bool, monkeypatch: pytest.MonkeyPatch
+):
+    if is_older_host:
+        monkeypatch.setattr('tool_approval.integrations.pydantic_ai.results.TOOL_FAILED', None)
+
+    class Refusing(WrapperToolset[Any]):
+        async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
+            return refuse('not by now', 'refused')
+
+    log = Log()
+    controller = ApprovalController(ui=approve_all(), audit=log)
+    toolset = ApprovalToolset(Refusing(files([])), controller)
+
+    assert outcomes_of(layer, toolset, controller, log, call('write', '1', path='a')) == (
+        [('refused', None)],
+        'not by now',
+    )
 
 
 class Watching(WrapperToolset[Any]):

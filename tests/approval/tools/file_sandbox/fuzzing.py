@@ -32,8 +32,11 @@ _TOKEN = re.compile(r'<<\d+>>')
 class World:
     """Directories, files and what is no file, with roots over some of them."""
 
-    def __init__(self, seed, top):
+    def __init__(self, seed, top, *, aims=True):
+        """With `aims`, another process often writes to the very files of a call between the decision and the call."""
         self.random = random.Random(seed)
+        # Of its own, so that a seed makes the same world with it and without.
+        self.aim = random.Random(seed) if aims else None
         self.top = top
         self.ws = top / 'ws'
         self._tokens = 0
@@ -74,6 +77,11 @@ class World:
             'write_approval': choose([True, False, False]),
             'read_approval': choose([True, False, False, False]),
         }
+
+    def place_of(self, shown):
+        """Where a file is that a decision calls `root:path`."""
+        root, _, path = shown.partition(':')
+        return self.top.__class__(os.path.normpath(self.ws / self.config['paths'][root]['root'] / path))
 
     def look(self):
         """See what there is to choose from."""
@@ -143,6 +151,18 @@ class World:
                     self.add()
         except OSError:
             pass
+
+    def write(self, place):
+        """Another process gives a file a content that nobody was shown: the file itself, or another of its name."""
+        aside = self.top / 'outside' / f'written{self._tokens}'
+        try:
+            if self.aim.random() < 0.5:
+                aside.write_text(self.token())
+                aside.rename(place)
+            elif place.is_file() and not place.is_symlink():
+                place.write_text(self.token())
+        except OSError:
+            aside.unlink(missing_ok=True)
 
     def path(self):
         """A path as a model may give it: to something that is there or not, written in some way."""
@@ -320,6 +340,11 @@ def attempt(world, *, swaps=True):
         world.swap()
         earlier, before = before, see(world)
         fresh = before.places.keys() - earlier.places.keys()
+    if swaps and world.aim is not None and decision.files and world.aim.random() < 0.4:
+        world.write(world.place_of(world.aim.choice(decision.files)))
+        earlier, before = before, see(world)
+        fresh |= before.places.keys() - earlier.places.keys()
+        fresh &= before.places.keys()
     try:
         told = world.tools.run(name, arguments)
     except (PermissionError, ApprovalError) as error:

@@ -76,6 +76,35 @@ def test_where_the_git_file_of_a_worktree_leads_is_never_changed(world):
 
 
 @pytest.mark.parametrize(
+    ('git', 'links', 'files', 'paths', 'free'),
+    [
+        # `..` behind a link is what is above where the link leads.
+        ('gitdir: cache/l/../wt\n', {'cache/l': 'deep/er'}, {}, ['cache/deep/wt/config'], 'cache/wt/config'),
+        ('gitdir: cache/wt\r\n', {}, {}, ['cache/wt/config'], 'cache/other'),
+        ('gitdir: cache/l\n', {'cache/l': 'wt'}, {'cache/wt/commondir': '../all'}, ['cache/all/config'], 'cache/x'),
+        (None, {'.git': 'cache/wt'}, {'cache/wt/commondir': '../all\n'}, ['cache/all/config', 'cache/wt/x'], 'cache/x'),
+        (None, {}, {'.git/commondir': '../cache/all\n'}, ['cache/all/config'], 'cache/x'),
+    ],
+)
+def test_where_git_is_led_is_what_git_makes_of_it(world, git, links, files, paths, free):
+    for folder in ('cache/deep/er', 'cache/deep/wt', 'cache/wt', 'cache/all'):
+        (world.ws / folder).mkdir(parents=True, exist_ok=True)
+    for link, target in links.items():
+        (world.ws / link).symlink_to(target)
+    for file, content in files.items():
+        (world.ws / file).parent.mkdir(exist_ok=True)
+        (world.ws / file).write_text(content)
+    if git is not None:
+        (world.ws / '.git').write_text(git)
+
+    for path in paths:
+        assert outcomes(world, path) == {'block'}, path
+    for link in links:
+        assert world.decide('delete', link, config=OVERLAPPING) == 'block'
+    assert world.decide('write_file', free, config=OVERLAPPING) == 'allow'
+
+
+@pytest.mark.parametrize(
     ('links', 'policy', 'paths'),
     [
         ({'conf': 'real'}, 'conf/my.yaml', ['conf', 'conf/my.yaml', 'real', 'real/my.yaml']),

@@ -315,7 +315,7 @@ def test_an_interruption_leaves_no_descriptor_open(world, monkeypatch):
 def test_a_replacement_that_would_fill_the_memory_is_refused_before_it_is_made(world):
     sandbox = world.sandbox(max_bytes=1000)
     (world.ws / 'cache/x').write_text('a' * 1000)
-    arguments = {'old_text': 'a', 'new_text': 'b' * 10**9, 'replace_all': True}
+    arguments = {'old_text': 'a', 'new_text': 'b' * 10**6, 'replace_all': True}
 
     with (
         sandbox.open('edit_file', 'cache/x') as access,
@@ -326,16 +326,57 @@ def test_a_replacement_that_would_fill_the_memory_is_refused_before_it_is_made(w
     assert (world.ws / 'cache/x').read_text() == 'a' * 1000
 
 
-def test_the_way_out_and_back_does_not_tell_what_files_there_are(world):
-    (world.top / 'outside').mkdir(exist_ok=True)
-    (world.top / 'outside/secret').write_text('x')
+@pytest.mark.parametrize('folder', ['..', '../outside', '{top}', '{top}/outside'])
+@pytest.mark.parametrize('rest', ['ws/notes/a.txt', 'ws/notes/new', 'ws/notes/a.txt/x', 'ws/x', 'elsewhere'])
+def test_the_way_out_and_back_does_not_tell_what_there_is(world, folder, rest):
+    beginning = folder.format(top=world.top)
+    place = world.ws / beginning
+    (place / 'file').write_text('x')
+    (place / 'folder').mkdir()
+    (place / 'link').symlink_to('folder')
+    back = '../../' if beginning.endswith('outside') else '../'
 
-    paths = [f'../outside/{name}/../../ws/notes/a.txt' for name in ('secret', 'missing')]
-    told = [world.sandbox().decide('read_file', path) for path in paths]
+    told = {
+        world.sandbox().decide('read_file', f'{beginning}/{name}/{back}{rest}').reason.replace(name, 'NAME')
+        for name in ('file', 'folder', 'link', 'missing')
+    }
 
-    assert [each.outcome for each in told] == ['block', 'block']
-    assert told[0].reason.replace('secret', 'missing') == told[1].reason
-    assert world.decide('write_file', 'cache/missing/../x.dat') == 'allow'
+    assert len(told) == 1
+    assert 'It lies outside of every directory' in told.pop()
+
+
+def test_a_path_may_go_up_where_it_is_known_what_there_is(world):
+    (world.top / 'link').symlink_to(f'home/../{world.ws.name}')
+    (world.top / 'passed').mkdir()
+    (world.top / 'far').symlink_to('./passed/../outside/dir')
+    (world.top / 'outside/dir/x').write_text('x')
+    config = {'paths': {**BASE['paths'], 'far': {'root': '../far'}}}
+    sandbox = FileSandbox(config, world.top / 'link')
+
+    for path in (
+        'cache/missing/../c.dat',
+        'cache/../notes/a.txt',
+        '../ws/notes/a.txt',
+        f'../../{world.top.name}/ws/notes/a.txt',
+        '../outside/../ws/notes/a.txt',  # on the way to a root
+        f'{world.top}/link/notes/a.txt',
+        f'{world.top}/link/../ws/notes/a.txt',
+        f'{world.top}/far/x',
+        '../far/../../ws/notes/a.txt',
+        '/../..' + str(world.ws / 'notes/a.txt'),
+    ):
+        assert sandbox.decide('read_file', path).outcome == 'allow', path
+    assert sandbox.decide('write_file', 'cache/missing/../x.dat').outcome == 'allow'
+
+
+def test_a_root_that_cannot_be_reached_does_not_stand_in_the_way_of_others(world):
+    for root in ('x' * 300, '../' + 'x' * 300, '../outside/secret.txt/x', f'{world.top}/loop/x'):
+        (world.top / 'loop').unlink(missing_ok=True)
+        (world.top / 'loop').symlink_to('loop')
+        config = {'paths': {'far': {'root': root}, **BASE['paths']}}
+
+        assert world.decide('read_file', 'notes/a.txt', config=config) == 'allow'
+        assert world.decide('read_file', f'{root}/a.txt', config=config) == 'block'
 
 
 def test_names_below_a_directory_that_is_read_with_consent_are_not_told(world):

@@ -42,6 +42,8 @@ for operation, path in (('read_file', 'cache/mute'), ('list_files', 'cache/close
     except FileToolError as error:
         told[operation] = str(error)
 told['behind a directory of another'] = sandbox.decide('read_file', sys.argv[2] + '/x').reason
+below = {'paths': {'below': {'root': 'cache/closed/x'}, **base['paths']}}
+told['beside a root in a closed directory'] = FileSandbox(below, ws).decide('read_file', 'notes/a.txt').outcome
 (ws / 'cache/closed').chmod(0o700)
 print(json.dumps({'wrong': wrong, 'told': told}))
 """
@@ -81,5 +83,6 @@ def test_the_corpus_is_decided_the_same_and_the_systems_refusals_are_told(open_f
         'a closed directory deleted': 'cache:closed cannot be looked through: Permission denied.',
         'read_file': 'cache:mute: the system refused: permission denied',
         'list_files': 'cache:closed: the system refused: permission denied',
+        'beside a root in a closed directory': 'allow',
     }
     assert 'is refused. It lies outside of every directory' in outside

@@ -110,7 +110,9 @@ class FileToolset(FunctionToolset[Any]):
             if not self.files.is_judged(name, tool_args):
                 self._judge(name, tool_args, ctx)
             return await super().call_tool(name, tool_args, ctx, tool)
-        except (PermissionError, FileToolError) as error:
+        except PermissionError as error:
+            return refuse(str(error), 'refused')
+        except FileToolError as error:
             return refuse(str(error))
 
     def _judge(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> None:

@@ -49,17 +49,18 @@ class Frame:
         """Of the run that `ctx` belongs to.
 
         Raises:
-            UserError: What is given as session, or returned, is no text.
+            UserError: What is given as session, or returned, is no text; or the deps' `session_id`, where none is given.
         """
         given: object = getattr(ctx.deps, 'session_id', None)
         if session is not None:
             given = session(ctx) if callable(session) else session
-        if session is not None and given is not None and not isinstance(given, str):
-            raise UserError(f'`session` must be a text, not {type(given).__name__}: approvals are remembered for it.')
+        if given is not None and not isinstance(given, str):
+            name = 'deps.session_id' if session is None else 'session'
+            raise UserError(f'`{name}` must be a text, not {type(given).__name__}: approvals are remembered for it.')
         agent = ctx.agent
         return cls(
             run_id=ctx.run_id,
-            session_id=given if isinstance(given, str) and given else None,
+            session_id=given or None,
             caller=agent.name if agent is not None else None,
             lineage=tuple(
                 LineageEntry(

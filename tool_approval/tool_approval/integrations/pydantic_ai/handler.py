@@ -81,28 +81,24 @@ class ApprovalHandler:
         digest = approved_digest(binding)
         if binding is None or not is_approved(self.controller, binding, call.tool_name, args):
             self.controller.record_outcome(request, 'refused', digest=digest)
-            return refuse(CHANGED)
+            return refuse(CHANGED, 'refused')
         token = watched.set(call.tool_call_id)
         try:
             result = await run(args)
         except BaseException as error:
-            self._record_failure(request, error, digest)
+            outcome = outcome_of(error)
+            failure = error if outcome == 'failed' else None
+            self.controller.record_outcome(request, outcome, error=failure, digest=digest)
             raise
         finally:
             watched.reset(token)
         if isinstance(result, Refusal):
-            self._record_failure(request, result, digest)
+            self.controller.record_outcome(request, outcome_of(result), digest=digest)
             return result
         self.controller.record_outcome(request, 'executed', digest=digest)
         if self.tells_changes and binding.get('has_changed_arguments') is True:
             return with_notice(result, request.args)
         return result
-
-    def _record_failure(self, request: ApprovalRequest, end: object, digest: str | None) -> None:
-        outcome = outcome_of(end)
-        if outcome is not None:
-            error = end if isinstance(end, BaseException) and outcome == 'failed' else None
-            self.controller.record_outcome(request, outcome, error=error, digest=digest)
 
     def _executing(
         self, ctx: RunContext[Any], call: ToolCallPart, args: Mapping[str, Any], binding: Mapping[str, Any] | None

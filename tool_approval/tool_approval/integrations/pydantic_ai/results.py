@@ -35,16 +35,13 @@ def failure(message: str) -> Any:
 class Refusal(str):
     """A refusal in place of a tool's result, on hosts that cannot mark a result as failed: nothing has run."""
 
-    outcome: Outcome | None = 'failed'
-    """See `refuse`."""
 
-
-def refuse(message: str, outcome: Outcome | None = 'failed') -> str:
+def refuse(message: str, outcome: Outcome = 'failed') -> str:
     """Tell the model, in place of a tool's result, that a call was refused.
 
     Args:
         message: What the model is told.
-        outcome: What the handler around the call writes down of it; `None` where that was written down already.
+        outcome: What is written down of the call, by the handler around it or the `ApprovalToolset`.
 
     Returns:
         The message, on hosts that have no `ToolFailed`.
@@ -59,12 +56,17 @@ def refuse(message: str, outcome: Outcome | None = 'failed') -> str:
     return refusal
 
 
-def outcome_of(end: object) -> Outcome | None:
-    """What is to be written down of a call that ended with an error, or a refusal."""
-    return getattr(end, _OUTCOME, 'failed')
+def outcome_of(end: object) -> Outcome:
+    """What is to be written down of a call that ended with an error, or a refusal.
+
+    Only what `refuse` made can say it: an error of a tool may have attributes of any name.
+    """
+    if type(end) in (Refusal, TOOL_FAILED):
+        return vars(end).get(_OUTCOME, 'failed')
+    return 'failed'
 
 
-_OUTCOME = 'outcome'
+_OUTCOME = '_tool_approval_outcome'
 
 
 def with_notice(result: Any, args: Mapping[str, Any]) -> Any:

@@ -99,7 +99,7 @@ class ShellToolset(FunctionToolset[Any]):
                 self._judge(name, tool_args, ctx)
             return await super().call_tool(name, tool_args, ctx, tool)
         except PermissionError as error:
-            return refuse(str(error))
+            return refuse(str(error), 'refused')
 
     def _judge(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> None:
         request = self.shell.check_approval(ApprovalContext(tool_name=name, args=tool_args))

@@ -21,7 +21,7 @@ from .binding import CHANGED, approved_digest, find_binding, is_approved, watche
 from .frame import Frame, Session, tool_facts
 from .logic import logic_of
 from .requests import REQUEST_KEY
-from .results import refuse, with_notice
+from .results import Refusal, outcome_of, refuse, with_notice
 
 
 @dataclass
@@ -85,7 +85,7 @@ class ApprovalToolset(WrapperToolset[Any]):
             reason = f'The arguments of {name!r} cannot be judged ({error.problem}), so the call was not run.'
             request = ApprovalRequest(tool_name=name, tool_call_id=ctx.tool_call_id, **frame.fields())
             self.controller.record_block(request, reason)
-            return refuse(reason)
+            return self._refuse(request, reason, ctx)
         verdict = await self.controller.judge(
             context, logic=list(logic_of(self.wrapped, tool)), framework_context=ctx, default=self.default
         )
@@ -93,7 +93,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         if verdict.is_blocked:
             reason = verdict.reason or f'The tool {name!r} is blocked.'
             self.controller.record_block(request, reason)
-            return refuse(reason, 'refused')
+            return self._refuse(request, reason, ctx)
         if ctx.tool_call_approved:
             return await self._approved(name, tool_args, ctx, tool, verdict, request)
         if verdict.is_pre_approved:
@@ -111,25 +111,31 @@ class ApprovalToolset(WrapperToolset[Any]):
     ) -> Any:
         binding = find_binding(ctx)
         if binding is not None and not is_approved(self.controller, binding, name, tool_args, verdict.bound_to):
-            self._record(request, 'refused', approved_digest(binding))
-            return refuse(CHANGED, None)
+            return self._refuse(request, CHANGED, ctx)
         try:
             result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
         except BaseException as error:
-            self._record(request, 'failed', approved_digest(binding), error)
+            self._record(request, outcome_of(error), approved_digest(binding), error)
             raise
-        self._record(request, 'executed', approved_digest(binding))
+        outcome = outcome_of(result) if isinstance(result, Refusal) else 'executed'
+        self._record(request, outcome, approved_digest(binding))
         is_changed = binding is not None and binding.get('has_changed_arguments') is True
         if is_changed and self.tells_changes and watched.get() != ctx.tool_call_id:
             return with_notice(result, as_json(tool_args))
         return result
 
+    def _refuse(self, request: ApprovalRequest, reason: str, ctx: RunContext[Any]) -> str:
+        if ctx.tool_call_approved:
+            self._record(request, 'refused', approved_digest(find_binding(ctx)))
+        return refuse(reason, 'refused')
+
     def _record(
         self, request: ApprovalRequest, outcome: Outcome, digest: str | None, error: BaseException | None = None
     ) -> None:
-        # A handler around it records whatever comes of the call, but for a refusal, which it cannot tell from a failure.
-        if watched.get() != request.tool_call_id or outcome == 'refused':
-            self.controller.record_outcome(request, outcome, error=error, digest=digest)
+        # A handler around it records whatever comes of the call.
+        if watched.get() != request.tool_call_id:
+            failure = error if outcome == 'failed' else None
+            self.controller.record_outcome(request, outcome, error=failure, digest=digest)
 
 
 def _conventional(request: ApprovalRequest) -> dict[str, Any]:

@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from .names import CONTROL_NAMES, components, fold
+from .names import CONTROL_NAMES, components
 from .walk import MAX_LINKS
 
 _LONGEST_POINTER = 10_000
 """Bytes; a path has fewer (PATH_MAX), and `gitdir: ` stands before it."""
 
 
-def places(path: Path) -> list[list[str]]:
-    """Every link on the way to an absolute path, and where it leads, all of them as folded names.
+def places(path: Path) -> list[Path]:
+    """Every link on the way to an absolute path, and where it leads, none of them with a link or `..` before its name.
 
     Attack: the policy is `conf/policy.yaml`, and `conf` a link; it is deleted, and a directory put in its place.
     """
@@ -34,30 +34,31 @@ def places(path: Path) -> list[list[str]]:
         found.append(list(names))
         names = [] if target.startswith('/') else names[:-1]
         todo += components(target)[::-1]
-    return [list(map(fold, each)) for each in (*found, names)]
+    return [Path('/', *each) for each in (*found, names)]
 
 
 def control_links(folder: Path) -> Iterator[Path]:
-    """The control files of a directory that are links, and where its `.git` leads if that is a file."""
+    """The control files of a directory that are links, and where its `.git` leads git. For `places`."""
     for name in CONTROL_NAMES:
-        if (folder / name).is_symlink():
+        if os.path.islink(folder / name):  # unlike `Path.is_symlink`, it raises nothing for what cannot be looked at
             yield folder / name
     yield from git_led_to(folder / '.git')
 
 
 def git_led_to(git: Path) -> Iterator[Path]:
-    """Where the `.git` file of a worktree or a submodule leads, and the folder that it shares with others.
+    """Where the `.git` of a worktree or a submodule leads, and the folder that it shares with others. For `places`.
 
-    The format is described in gitrepository-layout(5).
+    The paths have `..` as git was given them: behind a link that is not what their text says. The format is described
+    in gitrepository-layout(5).
     """
+    folder = git
     pointer = _first_line(git)
-    if not pointer.startswith('gitdir: '):
-        return
-    folder = Path(os.path.normpath(git.parent / pointer.removeprefix('gitdir: ')))
-    yield folder
+    if pointer.startswith('gitdir: '):
+        folder = git.parent / pointer.removeprefix('gitdir: ')
+        yield folder
     shared = _first_line(folder / 'commondir')
     if shared:
-        yield Path(os.path.normpath(folder / shared))
+        yield folder / shared
 
 
 def _first_line(path: Path) -> str:
@@ -71,4 +72,4 @@ def _first_line(path: Path) -> str:
         return ''
     finally:
         os.close(descriptor)
-    return '' if b'\0' in line else os.fsdecode(line)
+    return '' if b'\0' in line else os.fsdecode(line.rstrip(b'\r'))

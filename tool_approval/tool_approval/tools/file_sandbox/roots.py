@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tool_approval.errors import ApprovalConfigError
 
 from .names import components, fold, starts_with
-from .walk import Place
+from .walk import Place, WalkError, walk
 
 if TYPE_CHECKING:
     from .config import PathConfig
@@ -72,6 +72,9 @@ class Roots:
                 problem = f'is the same directory as `{seen[root.names]}`; name it once'
                 raise ApprovalConfigError(problem, key=f'sandbox.paths.{root.name}.root')
             seen[root.names] = root.name
+        far = [Path('/', *self.base) / root.config.root for root in roots if not starts_with(root.names, self.base)]
+        self._passed = {names for path in (base, *far) for names in _left_on_the_way(path)}
+        self._on_the_way = (self.base, components(str(base)), *(root.names for root in roots))
 
     def find(self, names: Sequence[str]) -> Root | None:
         """The innermost root that a place is at or in."""
@@ -104,6 +107,17 @@ class Roots:
         """The roots that are at a place or below it."""
         return [root for root in self.all if starts_with(root.names, names)]
 
+    def is_known(self, names: Sequence[str]) -> bool:
+        """Whether the configuration itself says that a place exists: it is in a root, or on the way to one.
+
+        So is what is on the way to where relative paths begin.
+        """
+        return (
+            self.find(names) is not None
+            or tuple(names) in self._passed
+            or any(starts_with(way, names) for way in self._on_the_way)
+        )
+
     def listed(self) -> str:
         """For a model: which directories there are, relative to the working directory."""
         base = Path('/', *self.base)
@@ -118,6 +132,15 @@ def _resolved(root: Path, base: Path) -> Path:
         if place.is_relative_to(beginning):
             return real_base / place.relative_to(beginning)
     return Path(os.path.realpath(real_base / root))
+
+
+def _left_on_the_way(path: Path) -> Iterable[tuple[str, ...]]:
+    """What `..` leads away from on the way to a path, as in a link to `../elsewhere`."""
+    try:
+        with walk([], str(path), follows_last=True) as place:
+            return place.left
+    except WalkError as error:
+        return error.left
 
 
 def _identity(place: Path) -> tuple[int, int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from tool_approval.places import printable
 
 from .control import control_links, places
-from .names import check_text, fold, starts_with
+from .names import check_text, components, fold, starts_with
 from .roots import OUTSIDE, Roots
 from .rules import USES, Operation, Target, Use, check, check_suffixes_below, follows_last
 from .walk import Place, WalkError, is_possible, walk
@@ -85,7 +85,9 @@ class FileSandbox:
         self.roots = Roots(self.config.paths, base)
         self.max_bytes = max_bytes
         links = [link for root in self.roots.all for link in control_links(Path(root.place))]
-        self._protected = [names for path in (*protected, *links) for names in places(base / path)]
+        self.protected = tuple(dict.fromkeys(place for path in (*protected, *links) for place in places(base / path)))
+        """What is never written: as it was given, every link on the way to it, and where it leads."""
+        self._protected = [list(map(fold, components(str(place)))) for place in self.protected]
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[Access]:
@@ -174,13 +176,18 @@ class FileSandbox:
             place = walk(self.roots.base, path, follows_last=follows)
         except WalkError as error:
             # Outside, nothing is told of what is there.
-            root = self.roots.find(error.names)
+            root = self.roots.find(error.names) if self._goes_up_inside(error.left) else None
             reason = OUTSIDE if root is None else f'It cannot be reached in {root.name}: {error}.'
             raise PermissionError(self._refusal(path, reason)) from None
-        if any(self.roots.find(names) is None for names in place.left):
-            place.close()  # as if a file were there
+        # Attack: `../x/../ws/a` is a way to `a` if there is a directory `x`, and none if there is not
+        # (test_operations.py).
+        if not self._goes_up_inside(place.left):
+            place.close()
             raise PermissionError(self._refusal(path, OUTSIDE))
         return place
+
+    def _goes_up_inside(self, left: Iterable[Sequence[str]]) -> bool:
+        return all(map(self.roots.is_known, left))
 
     def _refusal(self, path: str, reason: str) -> str:
         hint = ''

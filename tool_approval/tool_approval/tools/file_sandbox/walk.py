@@ -45,8 +45,8 @@ class Place:
         """The names from the top, without links."""
         self.links: list[list[str]] = []
         """The links that were followed, each as its names from the top."""
-        self.left: list[list[str]] = []
-        """Where there was nothing, and the path went on upwards."""
+        self.left: set[tuple[str, ...]] = set()
+        """The places that `..` led away from, whether they exist or not."""
         self.status: os.stat_result | None = None
         """What the end is, if it exists and is no directory."""
 
@@ -95,8 +95,7 @@ class Place:
         """To the directory that was come from: not to what `..` means by now."""
         if not self.names:
             return
-        if self.is_missing:
-            self.left.append(list(self.names))
+        self.left.add(tuple(self.names))
         if self.is_folder:
             os.close(self.folders.pop())
         self.names.pop()
@@ -150,9 +149,8 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> Place:
     try:
         _go(place, ([] if path.startswith('/') else list(start)) + components(path), follows_last, path)
     except OSError as error:
-        names = list(place.names)
         place.close()
-        raise WalkError(error, names) from None
+        raise WalkError(error, place.names, place.left) from None
     except BaseException:
         place.close()
         raise
@@ -162,10 +160,11 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> Place:
 class WalkError(Exception):
     """A path could not be walked to its end."""
 
-    def __init__(self, error: OSError, names: list[str]) -> None:
-        """Keep how far it went."""
+    def __init__(self, error: OSError, names: list[str], left: set[tuple[str, ...]]) -> None:
+        """Keep how far it went, and what it went up from."""
         self.error = error
         self.names = names
+        self.left = left
         super().__init__(os.strerror(error.errno or 0))
 
 
