@@ -46,6 +46,8 @@ def code_within(words: Sequence[Word], *, named: int) -> Hit | None:
 
     Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, where what is not listed runs unasked.
     """
+    if guarded_name(words[0].value) in _MANAGERS and words[1:] and words[1].value in _OF_PACKAGES:
+        return None  # names of packages: `conda install python -c conda-forge`
     for at in range(named, len(words) - 1):
         name = guarded_name(words[at].value)
         if name in SHELLS and any(_INLINE.fullmatch(word.value) for word in words[at + 1 :]):
@@ -58,6 +60,29 @@ def code_within(words: Sequence[Word], *, named: int) -> Hit | None:
     return None
 
 
+_MANAGERS: Final = frozenset(
+    {
+        'conda', 'mamba', 'micromamba', 'apt', 'apt-get', 'apt-cache', 'dnf', 'yum', 'apk', 'pacman', 'zypper', 'brew', 'port',
+        'choco', 'scoop', 'winget', 'snap', 'flatpak', 'nix-env', 'pip', 'npm', 'pnpm', 'yarn', 'cargo', 'gem', 'docker', 'podman',
+    }
+)  # fmt: skip
+_OF_PACKAGES: Final = frozenset(
+    {
+        'install',
+        'add',
+        'remove',
+        'uninstall',
+        'update',
+        'upgrade',
+        'search',
+        'info',
+        'show',
+        'list',
+        'create',
+        'view',
+        'pull',
+    }
+)
 _INLINE: Final = re.compile(r'-[A-Za-z]*c[A-Za-z]*')
 
 
