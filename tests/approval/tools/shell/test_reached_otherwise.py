@@ -61,6 +61,17 @@ def test_what_is_blocked_is_blocked_by_any_name(rule, command):
     assert decision(command, *blocked(rule), default=OPEN) == 'block'
 
 
+@pytest.mark.parametrize('command', ['git t', 'git --no-pager t', 'git ci -m x', 'git pus', 'git -P "$x"'])
+def test_what_is_no_command_of_git_may_be_an_alias(command):
+    assert decision(command, default=OPEN) == 'ask'
+    assert decision(command, *unasked('git')) == 'ask'
+
+
+@pytest.mark.parametrize('command', ['git', 'git --version', 'git whatchanged', 'git --no-pager log', 'git ci'])
+def test_a_command_of_git_or_one_that_a_rule_names_is_none(command):
+    assert decision(command, *unasked('git ci'), default=OPEN) == 'allow'
+
+
 def test_a_path_that_is_blocked_is_no_other_path():
     assert decision('rm -rf /x', *blocked('rm -rf /'), default=OPEN) == 'allow'
     assert decision('rm -rf .', *blocked('rm -rf /'), default=OPEN) == 'allow'

@@ -42,6 +42,39 @@ def unsafe_git(words: Sequence[Word]) -> Hit | None:
     return _making(sub, rest) if sub in _LISTING else None
 
 
+def unknown_command(words: Sequence[Word], *, named: int) -> Hit | None:
+    """A sub-command that is none of git's own, and that no rule names.
+
+    Attack: `git t`, where the configuration says `alias.t = !touch x` (found by fuzzing).
+    """
+    at = next((at for at, word in enumerate(words) if at and not word.value.startswith('-')), len(words))
+    if at < named or at == len(words) or words[at].value in _COMMANDS:
+        return None
+    return Hit(words[at].raw, 'it is no command of git itself, and may be an alias')
+
+
+_OWN: Final = """
+    add am annotate apply archive backfill bisect blame branch bugreport bundle cat-file check-attr
+    check-ignore check-mailmap check-ref-format checkout checkout-index cherry cherry-pick clean clone column
+    commit commit-graph commit-tree config count-objects credential credential-cache credential-store daemon
+    describe diagnose diff diff-files diff-index diff-tree difftool fast-export fast-import fetch fetch-pack
+    filter-branch fmt-merge-msg for-each-ref for-each-repo format-patch fsck fsck-objects gc get-tar-commit-id
+    grep hash-object help hook http-backend http-fetch http-push imap-send index-pack init init-db instaweb
+    interpret-trailers last-modified lfs log ls-files ls-remote ls-tree mailinfo mailsplit maintenance merge
+    merge-base merge-file merge-index merge-octopus merge-one-file merge-ours merge-recursive
+    merge-recursive-ours merge-recursive-theirs merge-resolve merge-subtree merge-tree mergetool mktag mktree
+    multi-pack-index mv name-rev notes pack-objects pack-redundant pack-refs patch-id pickaxe prune
+    prune-packed pull push quiltimport range-diff read-tree rebase receive-pack reflog refs remote remote-ext
+    remote-fd remote-ftp remote-ftps remote-http remote-https repack replace replay repo request-pull rerere
+    reset restore rev-list rev-parse revert rm send-pack shell shortlog show show-branch show-index show-ref
+    sparse-checkout stage stash status stripspace submodule subtree switch symbolic-ref tag unpack-file
+    unpack-objects update-index update-ref update-server-info upload-archive upload-pack var verify-commit
+    verify-pack verify-tag version whatchanged worktree write-tree
+"""
+_COMMANDS: Final = frozenset(_OWN.split())
+"""Source: `git --list-cmds=main` of git 2.39, some that were added since, and `lfs`."""
+
+
 def _unsafe_word(sub: str, word: Word) -> str | None:
     text = word.value
     if re.match(r'(?:--[\w-]+=)?\w+::', text) or '--upload-pack' in text:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from .checks import CHECKS, INTERPRETERS, unseen_code
+from .git_checks import unknown_command
 from .hits import Hit
 from .option_table import HANDED_ON, INERT, RESPONSE_FILES, SAME_ENTRY, TABLE, Entry, option_name, plain_name
 from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
@@ -36,7 +37,7 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
     if check is not None and hit is not None and hit.word in [word.raw for word in words[1:named]]:
         hit = check(own)  # the rule names the first one, and nothing behind it
     hit = hit or _taken_back(words, named) or _response_file(name, words, named) or _handed_on(name, words, named)
-    hit = hit or _further_target(name, words, named)
+    hit = hit or _further_target(name, words, named) or (unknown_command(words, named=named) if name == 'git' else None)
     if hit is not None:
         return hit
     if name in ('printf', 'test', '[', '[[', 'cd'):
