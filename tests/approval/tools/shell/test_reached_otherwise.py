@@ -25,7 +25,7 @@ def test_a_rule_for_a_script_holds_where_the_rule_was_made(command):
     [
         "npm x -- perl -e 'unlink \"v\"'",         "bwrap --bind / / sh -c \"r''m v\"", "uv run python -c 'x'", "poetry run bash -c 'x'",
         "bundle exec ruby -e 'x'", "direnv exec . sh -c 'x'", "kubectl exec p -- sh -c 'x'", "nobody-knows-it sh -xc 'x'",
-        "nobody-knows-it python3 -c 'x'", "conda run python -c 'x'", "npm exec -- node -e 'x'", 'conda python -c x', 'ln -s /bin/r? y; ./y v', 'cp /bin/r[m] y', 'cp /b*n/rm* y',
+        "nobody-knows-it python3 -c 'x'", "conda run python -c 'x'", "npm exec -- node -e 'x'", 'conda python -c x', 'ln -s /bin/r? y; ./y v', 'cp /bin/r[m] y', 'cp /b*n/rm* y', 'ln -s /bin/{r,x}m y', 'cp {/bin/rm,y}', 'cp /{bin,x}/r? y', "pnpm create x -- node -e 'x'", "npm create x -- perl -e 'x'",
     ],
 )  # fmt: skip
 def test_code_behind_a_program_nobody_knows_is_asked_about_where_something_is_blocked(command):
@@ -130,7 +130,7 @@ def test_the_honest_twin_is_not(rule, command):
 @pytest.mark.parametrize(
     'command',
     [
-        'find $x -exec sed -n p {} \\;', "find -name '*.py' -exec sed -n p -f{} \\;", 'find . -exec sed -n -{} \\;', 'awk $x *.txt', 'awk -f *.txt',
+        'find $x -exec sed -n p {} \\;', "find -name '*.py' -exec sed -n p -f{} \\;", 'find . -exec sed -n -{} \\;', 'awk $x *.txt', "awk '{print}' f -f evil", 'find @x -exec sed -n {} \\;', "find '+x' -exec sed -n {} \\;", 'awk -f *.txt',
     ],
 )  # fmt: skip
 def test_what_may_still_be_an_option_is_asked_about(command):

@@ -304,7 +304,7 @@ TABLE: Final[Mapping[str, Entry]] = {
     'pip-audit': _entry('o', '', 'fix output'), 'phpunit': _entry('c', '', 'log-junit coverage configuration bootstrap testdox-html'),
     'playwright': _entry('cu', '', 'update-snapshots config output'),
     **dict.fromkeys(('tsx', 'ts-node', 'ipython', 'groovy', 'scala', 'elixir', 'raku', 'racket', 'octave', 'gnuplot'), _entry(
-        'ecrp', '', 'eval require import print')),
+        'ecrpmi', '', 'eval require import print config ext profile-dir')),
     'fuser': _entry('k', '', 'kill'),
     'libtest': _entry('', '', 'logfile'), 'dig': _entry('fk', 'bcpqtxy'), 'drill': _entry('fwik'), 'delv': _entry('ack', 'btpqx'), 'base': _entry('o', 'wib', 'output'),
     'xsltproc': _entry('o', '', 'output writesubtree path', one_dash=True), 'cloc': _entry('', '', 'out report-file vcs config strip-comments '

@@ -49,7 +49,8 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
     for at, word in enumerate(words[1:], start=1):
         if at < named or at in values:
             continue
-        if not word.is_fixed and word.can_be_option and not (at >= end and name in _AWKS):
+        # Behind the program of awk stand files and variables.
+        if not word.is_fixed and word.can_be_option and not (name in _AWKS and at >= script_end(words)):
             return Hit(word.raw, 'it is not known before it runs, and may be an option')
         # Behind an option, `--` may be its value: `sort --random-source -- -o x` writes `x` (test_options.py).
         if word.value == '--' and name not in _NO_END and not words[at - 1].value.startswith('-'):
@@ -66,8 +67,6 @@ def _script_end(name: str, words: Sequence[Word], named: int) -> int:
     """Where the options of an interpreter end: behind a script, or a module that the rule names and that is checked by
     itself. Attack: `node --foo a.js -e x`; behind an option, a word may be its value. `node inspect -e x` is no script.
     """
-    if name in _AWKS:
-        return script_end(words)  # what stands behind the program are files and variables
     second = words[1] if len(words) > 1 else words[0]
     if name in ('python', 'pypy') and second.value == '-m' and named > 2:
         return 3 if words[2].value in _CHECKED_MODULES else len(words)

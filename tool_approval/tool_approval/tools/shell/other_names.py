@@ -78,7 +78,6 @@ _OF_PACKAGES: Final = frozenset(
         'info',
         'show',
         'list',
-        'create',
         'view',
         'pull',
     }

@@ -33,8 +33,8 @@ _LISTS_BY_PROGRAM: Final = {
 _READ_PATTERNS: Final = frozenset({'grep', 'egrep', 'fgrep', 'zgrep', 'rg', 'awk', 'gawk', 'mawk', 'sed'})
 _ELSEWHERE: Final = ('/', '.', '~')
 """How a path begins that may lead out of a root."""
-_NO_PATH: Final = re.compile(r'://|(?=.*/).*[\n"\'(){};|<>]', re.DOTALL)
-"""What is an address, or rather code than a path. Attack: `sqlite3 out/a "select 'x/../out/', ..."` ends below `out`."""
+_OF_CODE: Final = re.compile(r'[\n"\'(){};|<>]')
+"""What stands in code rather than in a path. Attack: `sqlite3 out/a "select 'x/../out/', ..."` ends below `out`."""
 _LETTERS: Final = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
 
@@ -139,6 +139,11 @@ def _names_files(program: str, text: str) -> bool:
     return text.startswith('-') and any(letter in text for letter in letters)
 
 
+def _is_no_path(text: str) -> bool:
+    """Whether a text is an address, or rather code than a path."""
+    return '://' in text or ('/' in text and _OF_CODE.search(text) is not None)
+
+
 def _paths(words: Sequence[Word], *, patterns: bool, takes_code: bool) -> Iterable[str | None]:
     """What may be a path, with `None` for what cannot be said.
 
@@ -153,7 +158,7 @@ def _paths(words: Sequence[Word], *, patterns: bool, takes_code: bool) -> Iterab
         if is_over:
             yield text  # behind `--`, `-x` is a file
         is_over = is_over or text == '--'
-        is_code = takes_code and _NO_PATH.search(text.partition('::')[0]) is not None
+        is_code = takes_code and _is_no_path(text.partition('::')[0])
         if not word.is_fixed or text.startswith(('@', '~')) or '\0' in text or is_code:
             yield None
         elif not text.startswith('-') or text == '-':

@@ -148,8 +148,15 @@ class RuleBook:
 
     def _named_by(self, word: Word) -> Iterable[CompiledRule]:
         named = self._blocked.get(guarded_name(word.value), ()) if word.value else ()
-        *folders, last = word.raw.split('/')
-        if word.is_fixed or not any(fnmatchcase(name, each) for each in folders for name in ('bin', 'sbin')):
+        if word.is_fixed:
+            return named
+        # Attack: `ln -s /bin/{r,x}m y`, `cp {/bin/rm,y}`.
+        named = [
+            *named,
+            *(rule for part in re.split('[{},]', word.raw) for rule in self._blocked.get(guarded_name(part), ())),
+        ]
+        *folders, last = re.sub(r'\{[^{}]*\}', '*', word.raw).split('/')
+        if not any(fnmatchcase(name, each) for each in folders for name in ('bin', 'sbin')):
             return named
         # Attack: `ln -s /bin/r? y; ./y x`.
         return [*named, *(rule for name in self._blocked if fnmatchcase(name, last) for rule in self._blocked[name])]

@@ -341,7 +341,9 @@ def _find(words: Sequence[Word]) -> Inside | None:
 
 def _found(word: Word, starts: Sequence[Word]) -> Word:
     """What `find` puts in the place of a word: it begins as the place does where the search starts."""
-    is_path = word.value.startswith('{}') and bool(starts) and all(each.is_fixed and each.value for each in starts)
+    # Attack: `find @x -exec pytest {} +`, where the options are read from a file `x`.
+    is_plain = bool(starts) and all(each.is_fixed and re.match(r'[\w./]', each.value) for each in starts)
+    is_path = word.value.startswith('{}') and is_plain
     return Word('{}', './' if is_path else '', is_fixed=False)
 
 
