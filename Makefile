@@ -14,9 +14,12 @@ MODEL ?=
 PYTEST_ARGS ?=
 # Two more than there are processors: many tests wait for another process.
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )))
+TEST = pytest -m 'not slow and not thorough' --numprocesses $(WORKERS) --dist worksteal
+# Of use only where every test runs.
+COVERAGE = $(if $(filter required,$(SYSTEM_PACKAGES)),--cov --cov-report=term)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-system demo test test-slow test-hosts test-core format format-check lint typecheck imports \
+.PHONY: help install install-system demo test test-thorough test-bare test-slow test-hosts test-core format format-check lint typecheck imports \
 	examples docs docs-serve build recordings bench-loop bench-approval bench-tools bench-inbox bench-peers corpus corpus-terminal \
 	upstream-patch test-patched typecheck-patched upstream-newest release-check release-version release-tag lock test-sets licences audit-dependencies \
 	sbom bench-terminal all checks clean
@@ -46,8 +49,14 @@ install-system: ## Install what needs the system's package manager (Debian), as 
 demo: install ## Play a demo, STORY=port, edit, nested or batch; ANSWERS=yn answers for you, MODEL=openai-chat:... takes a real model
 	@$(RUN) python -m tool_approval.cli demo $(STORY) $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
 
-test: install ## Run the tests, with complete branch coverage
-	@$(RUN) pytest -m 'not slow' --numprocesses $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
+test: install ## Run the tests
+	@$(RUN) $(TEST) $(PYTEST_ARGS)
+
+test-thorough: install ## Run more tests; with SYSTEM_PACKAGES=required none may be skipped, and all branches must be covered
+	@$(RUN) $(TEST) -m 'not slow' $(COVERAGE) $(PYTEST_ARGS)
+
+test-bare: install ## Run the tests as on a machine without the packages of `make install-system`
+	@$(RUN) python -m tests.bare $(TEST) $(PYTEST_ARGS)
 
 test-slow: install ## Run the tests that take minutes
 	@$(RUN) pytest -m slow $(PYTEST_ARGS)
@@ -156,7 +165,8 @@ upstream-newest: install ## Make the patch for the newest published release
 
 all: install ## Everything CI requires, two targets at a time
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going checks
-	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-thorough
+	@$(MAKE) --no-print-directory test-bare
 
 # What takes longest is started first. The documentation is built, strictly, by a test (tests/docs/test_site.py).
 checks: test-hosts build typecheck test-core test-patched typecheck-patched imports lint format-check

@@ -3,6 +3,7 @@ import os
 import signal
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Generator
 
 import pytest
@@ -30,6 +31,19 @@ def pytest_runtest_makereport(
     if report.skipped and os.environ.get('SYSTEM_PACKAGES') == 'required' and NEEDS_SYSTEM in str(report.longrepr):
         report.outcome = 'failed'
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """At the very end, where it is read: how much was not tested for want of a system package."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix('Skipped: ')
+        for report in terminalreporter.stats.get('skipped', [])
+        if isinstance(report.longrepr, tuple) and NEEDS_SYSTEM in report.longrepr[2]
+    )
+    if reasons:
+        terminalreporter.section(f'{reasons.total()} tests skipped; `{NEEDS_SYSTEM}` installs what they need')
+        for reason, count in reasons.most_common():
+            terminalreporter.line(f'{count:4} {reason}')
 
 
 @pytest.hookimpl(wrapper=True)

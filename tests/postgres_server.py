@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from .bare import HIDES_DEBIAN
+
 ABSENT = 'PostgreSQL is not installed, so its store is not tested here; make install-system'
 """Why a test that needs it is skipped."""
 
@@ -21,7 +23,8 @@ def find_programs() -> Path | None:
     on_path = shutil.which('pg_ctl')
     places = [Path(on_path).resolve().parent] if on_path is not None else []
     # Debian keeps each version's programs out of the search path.
-    places += sorted(Path('/usr/lib/postgresql').glob('*/bin'), key=lambda folder: float(folder.parent.name))
+    if HIDES_DEBIAN not in os.environ:
+        places += sorted(Path('/usr/lib/postgresql').glob('*/bin'), key=lambda folder: float(folder.parent.name))
     return next((place for place in reversed(places) if (place / 'initdb').exists()), None)
 
 

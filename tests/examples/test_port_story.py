@@ -29,7 +29,7 @@ def play(*options: str, answers: str = '', path: str | None = None) -> str:
 def test_consent_to_both_steps_stops_that_very_process():
     output = play('--answers', 'yy')
 
-    found = re.search(r'\| .*pid=(\d+)', output)
+    found = re.search(r'\| (?:.*\bpid=|p)(\d+)', output)  # as `ss` or `lsof` names a process
     assert found is not None
     assert f'    pid = {found[1]}\n' in output
     assert 'has ended, the one beside it is still running' in output

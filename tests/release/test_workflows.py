@@ -59,6 +59,15 @@ def test_the_gates_run_on_every_supported_python():
     assert tuple(jobs['gates']['strategy']['matrix']['python']) == SUPPORTED
 
 
+@pytest.mark.parametrize('file', WORKFLOWS, ids=lambda file: file.name)
+def test_the_gates_skip_nothing_for_want_of_a_system_package(file: Path):
+    jobs = yaml.safe_load(file.read_text())['jobs'].values()
+
+    gates = [step for job in jobs for step in job['steps'] if step.get('run') == '.ci/run']
+
+    assert [step['env'] for step in gates] == [{'SYSTEM_PACKAGES': 'required'}]
+
+
 def test_only_the_job_that_publishes_can_and_it_runs_no_code_of_the_repository():
     jobs = yaml.safe_load((ROOT / '.github' / 'workflows' / 'release.yml').read_text())['jobs']
 
