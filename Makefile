@@ -1,6 +1,7 @@
 # Everything a developer or CI does. A machine needs Python 3.11+ and make; the rest is installed into .hatch/.
 PYTHON ?= python3
 BOOT := .hatch/boot
+DEMO := .hatch/demo
 HATCH := HATCH_DATA_DIR=$(CURDIR)/.hatch/data $(BOOT)/bin/hatch
 RUN := $(HATCH) run
 RELEASE := $(HATCH) run release:python -m tests.release
@@ -27,11 +28,15 @@ COVERAGE = $(if $(filter required,$(SYSTEM_PACKAGES)),--cov --cov-report=term)
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
+define make_venv
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo 'Python 3.11 or newer is needed; say which: make PYTHON=python3.12 ...'; exit 1; }
+@$(PYTHON) -m venv $(1) || \
+	{ echo 'Python lacks its venv module; on Debian: apt-get install python3-venv'; rm -rf $(1); exit 1; }
+endef
+
 $(BOOT)/bin/hatch:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo 'Python 3.11 or newer is needed; say which: make PYTHON=python3.12 ...'; exit 1; }
-	@$(PYTHON) -m venv $(BOOT) || \
-		{ echo 'Python lacks its venv module; on Debian: apt-get install python3-venv'; rm -rf $(BOOT); exit 1; }
+	$(call make_venv,$(BOOT))
 	@$(BOOT)/bin/python -m pip install --quiet 'hatch>=1.16'
 
 .hatch/.installed: pyproject.toml pydantic_ai_slim/pyproject.toml tool_approval/pyproject.toml | $(BOOT)/bin/hatch
@@ -46,8 +51,18 @@ install-system: ## Install what needs the system's package manager (Debian), as 
 	apt-get update
 	apt-get install --yes --no-install-recommends bubblewrap chromium iproute2 postgresql
 
-demo: install ## Play a demo, STORY=port, edit, nested or batch; ANSWERS=yn answers for you, MODEL=openai-chat:... takes a real model
-	@$(RUN) python -m tool_approval.cli demo $(STORY) $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
+$(DEMO)/.installed: pydantic_ai_slim/pyproject.toml tool_approval/pyproject.toml
+	$(call make_venv,$(DEMO))
+	@$(DEMO)/bin/python -m pip install --quiet --editable ./pydantic_ai_slim --editable './tool_approval[cli]'
+	@touch $@
+
+# Providers with a library of their own; Pydantic AI reaches the others through OpenAI's.
+OWN_LIBRARY := anthropic bedrock cohere google groq huggingface mistral typesafe xai
+MODEL_EXTRA = $(or $(filter $(OWN_LIBRARY),$(firstword $(subst :, ,$(subst -, ,$(MODEL:gateway/%=%))))),openai)
+
+demo: $(DEMO)/.installed ## Play a demo, STORY=port, edit, nested or batch; ANSWERS=yn answers for you, MODEL=openai-chat:... takes a real model
+	@$(if $(MODEL),$(DEMO)/bin/python -m pip install --quiet 'pydantic-ai-slim[$(MODEL_EXTRA)]')
+	@$(DEMO)/bin/tool-approval demo $(STORY) $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
 
 test: install ## Run the tests
 	@$(RUN) $(TEST) $(PYTEST_ARGS)
