@@ -20,7 +20,7 @@ TEST = pytest -m 'not slow and not thorough' --numprocesses $(WORKERS) --dist wo
 COVERAGE = $(if $(filter required,$(SYSTEM_PACKAGES)),--cov --cov-report=term)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-system demo test test-thorough test-bare test-slow test-hosts test-core format format-check lint typecheck imports \
+.PHONY: help install install-system demo test test-thorough test-bare test-slow test-hosts test-core test-published format format-check lint typecheck imports \
 	examples docs docs-serve build recordings bench-loop bench-approval bench-tools bench-inbox bench-peers corpus corpus-terminal \
 	upstream-patch test-patched typecheck-patched upstream-newest release-check release-version release-tag lock test-sets licences audit-dependencies \
 	sbom bench-terminal all checks clean
@@ -84,6 +84,9 @@ test-core: install ## Run the tests of tool_approval's core where nothing but py
 	@$(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \
 		--ignore tests/approval/tools --ignore tests/approval/os_sandbox --ignore tests/approval/settings \
 		--ignore tests/approval/cli --ignore tests/approval/assistant --ignore tests/approval/inbox --ignore tests/approval/ui $(PYTEST_ARGS)
+
+test-published: install ## Run the published tests of the packages that the compatibility layer serves; it needs the network
+	@$(RUN) python -m tests.approval.compat.published
 
 corpus-terminal: install ## Print how the terminal's renderer stands up to the sample attacks
 	@$(RUN) python -m tests.corpus.terminal
@@ -184,7 +187,7 @@ all: install ## Everything CI requires, two targets at a time
 	@$(MAKE) --no-print-directory test-bare
 
 # What takes longest is started first. The documentation is built, strictly, by a test (tests/docs/test_site.py).
-checks: test-hosts build typecheck test-core test-patched typecheck-patched imports lint format-check
+checks: test-hosts build typecheck test-core test-published test-patched typecheck-patched imports lint format-check
 
 clean: ## Remove what the other targets made
 	rm -rf .hatch build dist site .coverage .hypothesis .mypy_cache .ruff_cache

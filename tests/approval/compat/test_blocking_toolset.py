@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType, SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from pydantic import BaseModel, TypeAdapter
-from pydantic_ai import Agent, ModelRetry
+from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, FunctionToolset, ToolsetTool
 from tool_approval.compat.blocking_approval import (
@@ -328,6 +329,16 @@ def test_marks_are_found_within_the_hosts_wrappers():
     run(wrapped(inner, asked, default='none'), [call('mail_send', 's'), *WRITE])
 
     assert asked.names == ['mail_send']
+
+
+def test_a_test_double_of_a_tool_is_asked_about_and_run():
+    asked, inner = Asked(), MagicMock(spec=AbstractToolset)
+    inner.call_tool.return_value = 'written'
+
+    told = asyncio.run(wrapped(inner, asked).call_tool('write', {'path': 'a'}, MagicMock(spec=RunContext), MagicMock()))
+
+    assert asked.names == ['write']
+    assert told == 'written'
 
 
 def test_a_function_with_logic_of_its_own_pre_approves_and_blocks():

@@ -24,6 +24,8 @@ try:
 except ImportError as error:
     raise MissingExtraError('pydantic_ai', extra='pydantic-ai') from error
 
+from tool_approval.integrations.pydantic_ai.logic import logic_of
+
 from .memory import ApprovalMemory
 from .reading import call_check, read_verdict
 from .tool_configs import ToolConfigs
@@ -158,7 +160,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         return await super().call_tool(name, tool_args, ctx, tool)
 
     async def _judge(
-        self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: object
+        self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
     ) -> ApprovalResult:
         rule = self._tool_configs.rule_for(name)
         if rule.approval == 'blocked':
@@ -188,9 +190,10 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         said = call_check(check, name, args, ctx, self.config)
         return read_verdict(await said if inspect.isawaitable(said) else said)
 
-    async def _marked(self, name: str, args: dict[str, Any], tool: object) -> ApprovalResult | None:
+    async def _marked(self, name: str, args: dict[str, Any], tool: ToolsetTool[AgentDepsT]) -> ApprovalResult | None:
         """What the tool's function says."""
-        function = _function_of(tool)
+        # The function that a tool of a `FunctionToolset` calls; within combined toolsets too.
+        function = next(logic_of(None, tool), None)
         if function is None:
             return None
         said = await ask_own_logic(function, ApprovalContext(tool_name=name, args=args))
@@ -248,12 +251,3 @@ def _by_name(tool_args: object) -> dict[str, Any]:
     if is_dataclass(tool_args):
         return {field.name: getattr(tool_args, field.name) for field in fields(tool_args)}
     raise TypeError(f'arguments that are {type(tool_args).__name__} cannot be shown to an approver')
-
-
-def _function_of(tool: object) -> object:
-    """The function that a tool of a `FunctionToolset` calls, or `None`; within combined toolsets too."""
-    while (source := getattr(tool, 'source_tool', None)) is not None:
-        tool = source
-    # `call_func` is a method of the function's schema.
-    schema = getattr(getattr(tool, 'call_func', None), '__self__', None)
-    return getattr(schema, 'function', None)
