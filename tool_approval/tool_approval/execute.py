@@ -9,6 +9,7 @@ from typing import Any
 from .canonical import as_json
 from .controller import ApprovalController
 from .errors import ApprovalBlocked, ApprovalDenied, NotCanonicalError
+from .own_logic import judging
 from .request import ApprovalContext, ApprovalRequest
 from .verdict import ApprovalResult, make_request
 
@@ -42,6 +43,18 @@ async def execute_tool(
         StoreError: Remembered approvals cannot be trusted or kept. Nothing has run.
         Exception: Whatever `func` raises.
     """
+    with judging():
+        return await _execute(func, name, args, controller, context_metadata, default)
+
+
+async def _execute(
+    func: Callable[..., Any],
+    name: str,
+    args: Mapping[str, Any],
+    controller: ApprovalController,
+    context_metadata: Mapping[str, Any] | None,
+    default: str,
+) -> Any:
     arguments = dict(args)
     metadata = dict(context_metadata or {})
     context = ApprovalContext(tool_name=name, args=_as_json(arguments), metadata=metadata)

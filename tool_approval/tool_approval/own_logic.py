@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,6 +14,21 @@ from .request import ApprovalContext, ApprovalRequest
 from .verdict import ApprovalResult
 
 _log = logging.getLogger('tool_approval')
+
+# A context variable, since the tool itself gets only the arguments; every caller judges and executes in one task.
+judged: ContextVar[object] = ContextVar('tool_approval_judged', default=None)
+"""What a tool keeps from the check of a call to its execution."""
+
+
+@contextmanager
+def judging() -> Generator[None]:
+    """Enclose the check of one call, the question and the execution: afterwards nothing is left of the check."""
+    # Attack: a call is denied, and a direct call with the same arguments uses its check (test_file_toolset.py).
+    token = judged.set(None)
+    try:
+        yield
+    finally:
+        judged.reset(token)
 
 
 async def ask_own_logic(

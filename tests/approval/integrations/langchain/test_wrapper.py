@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
 from tool_approval.integrations.langchain.calls import CHANGED
 from tool_approval.testing import RecordingUI, ScriptedUI
+from tool_approval.tools.file_sandbox import FileSandbox, FileTools
 
 from tests.approval.parts import ListSink
 from tool_approval import (
@@ -487,3 +488,32 @@ def test_cancelling_withdraws_the_question_and_runs_nothing(files):
 
     assert withdrawn.is_set()
     assert files.ran == []
+
+
+@pytest.mark.parametrize('arrangement', ['wrapper', 'middleware'])
+def test_a_call_that_was_denied_lets_no_direct_call_run(arrangement, tmp_path):
+    (tmp_path / 'a').touch()
+    delete = FileTools(FileSandbox({'paths': {'work': {'root': '.', 'mode': 'rw'}}}, tmp_path))['delete']
+
+    @tool
+    async def deletes(path: str) -> str:
+        """Delete a file."""
+        return delete(path=path)
+
+    deletes.coroutine.check_approval = delete.check_approval
+    controller = ApprovalController('strict')
+    if arrangement == 'wrapper':
+        denied = ApprovalToolWrapper(deletes, controller).ainvoke(call('deletes', '1', path='a'))
+    else:
+        model = scripted([call('deletes', '1', path='a')], 'done')
+        agent = create_agent(model, [deletes], middleware=[ApprovalMiddleware(controller)])
+        denied = agent.ainvoke({'messages': [('user', 'go')]})
+
+    async def main():
+        assert 'Strict mode' in str(await denied)
+        with pytest.raises(PermissionError, match='Nobody was asked'):
+            delete(path='a')
+
+    asyncio.run(main())
+
+    assert (tmp_path / 'a').exists()

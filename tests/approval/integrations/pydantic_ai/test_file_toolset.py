@@ -1,20 +1,25 @@
 """The file tools in an agent."""
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
 import pydantic_ai
 import pytest
-from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, RunUsage, ToolDenied
+from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.compat import blocking_approval as compat
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
 from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
+from tool_approval.integrations.pydantic_ai.results import TOOL_FAILED
 from tool_approval.testing import RecordingUI
 from tool_approval.tools.file_sandbox import FileSandbox, FileToolError
 
 from tests.loop.scripted import call, returns, scripted
-from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision
+from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision, ApprovalResult
 
 from .test_handler import FAILED, Log
 
@@ -24,6 +29,8 @@ CONFIG = {
         'cache': {'root': 'cache', 'mode': 'rw', 'write_approval': False},
     }
 }
+
+PATH = {'path': 'notes/a.txt'}
 
 
 @pytest.fixture
@@ -100,6 +107,54 @@ def test_what_is_denied_is_not_done(base):
     )
 
     assert told == {'1': ('not now', 'denied')}
+    assert (base / 'notes/a.txt').exists()
+
+
+@pytest.mark.parametrize('is_blocked', [False, True])
+def test_a_call_that_did_not_run_lets_no_direct_call_run(base, is_blocked):
+    toolset, arguments = FileToolset(CONFIG, base), PATH
+
+    class Blocking(WrapperToolset[Any]):
+        async def needs_approval(self, name: str, args: dict[str, Any]) -> ApprovalResult | None:
+            toolset.check_approval(ApprovalContext(tool_name=name, args=args))
+            return ApprovalResult.blocked('not here')
+
+    async def main() -> None:
+        wrapped = ApprovalToolset(Blocking(toolset) if is_blocked else toolset, ApprovalController())
+        ctx = RunContext(deps=None, model=scripted('done'), usage=RunUsage())
+        tool = (await wrapped.get_tools(ctx))['delete']
+        with contextlib.suppress(ApprovalRequired, *((TOOL_FAILED,) if TOOL_FAILED else ())):
+            await wrapped.call_tool('delete', arguments, ctx, tool)
+        with pytest.raises(ApprovalRequired):
+            await toolset.call_tool('delete', arguments, ctx, tool)
+        with pytest.raises(PermissionError, match='was not run'):
+            toolset.files.run('delete', arguments)
+
+    asyncio.run(main())
+
+    assert (base / 'notes/a.txt').exists()
+
+
+def test_a_call_that_a_callback_denied_lets_no_direct_call_run(base):
+    delete = FileToolset(CONFIG, base).files['delete']
+
+    def remove(path: str) -> str:
+        return delete(path=path)
+
+    setattr(remove, 'check_approval', delete.check_approval)  # noqa: B010 - a function has no such attribute
+    wrapped = compat.ApprovalToolset(
+        FunctionToolset[object]([remove]), lambda request: compat.ApprovalDecision(approved=False)
+    )
+
+    async def main() -> None:
+        ctx = RunContext(deps=None, model=scripted('done'), usage=RunUsage())
+        with pytest.raises(compat.ApprovalDenied):
+            await wrapped.call_tool('remove', PATH, ctx, (await wrapped.get_tools(ctx))['remove'])
+        with pytest.raises(PermissionError, match='was not run'):
+            delete(**PATH)
+
+    asyncio.run(main())
+
     assert (base / 'notes/a.txt').exists()
 
 

@@ -204,6 +204,22 @@ def test_a_check_lets_one_command_run_and_no_other(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_command_that_did_not_run_lets_no_direct_call_run(tmp_path):
+    toolset, arguments = ShellToolset(ShellTool(RULES, cwd=tmp_path)), {'command': 'touch made'}
+
+    async def main():
+        wrapped = ApprovalToolset(toolset, ApprovalController())
+        ctx = RunContext(deps=None, model=says(''), usage=RunUsage())
+        tool = (await wrapped.get_tools(ctx))['run_shell']
+        for each in (wrapped, toolset):
+            with pytest.raises(ApprovalRequired):
+                await each.call_tool('run_shell', arguments, ctx, tool)
+
+    asyncio.run(main())
+
+    assert os.listdir(tmp_path) == []
+
+
 def test_the_tool_is_described_for_a_model(tmp_path):
     seen = []
 

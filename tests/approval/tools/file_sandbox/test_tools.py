@@ -52,6 +52,21 @@ def test_what_is_approved_is_done_and_what_is_denied_is_not(world):
     assert (world.ws / 'notes/a.txt').read_text() == 'new'
 
 
+def test_a_call_that_was_denied_lets_no_direct_call_run(world):
+    tools = world.tools()
+    arguments = {'path': 'notes/a.txt', 'content': 'new'}
+
+    async def main():
+        with pytest.raises(ApprovalDenied):
+            await execute_tool(tools['write_file'], 'write_file', arguments, ApprovalController('strict'))
+        with pytest.raises(PermissionError, match='Nobody was asked'):
+            tools['write_file'](**arguments)
+
+    asyncio.run(main())
+
+    assert (world.ws / 'notes/a.txt').read_text() == 'a\n'
+
+
 def test_a_request_says_which_file_and_nothing_of_its_content_is_remembered(world):
     request = world.tools().check_approval(context('write_file', path='notes/./sub/b.txt', content='SECRET'))
 

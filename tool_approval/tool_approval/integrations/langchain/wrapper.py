@@ -10,6 +10,7 @@ from pydantic import PrivateAttr
 
 from tool_approval.config import Default
 from tool_approval.controller import ApprovalController
+from tool_approval.own_logic import judging
 
 from .arguments import read_arguments
 from .blocking import wait_for
@@ -101,11 +102,12 @@ class ApprovalToolWrapper(StandIn):
             AuditError: The refusal could not be written down. Nothing has run.
             StoreError: Remembered approvals cannot be trusted. Nothing has run.
         """
-        settled = await self._settle(input, config)
-        if isinstance(settled, Refused):
-            return answer(settled, name=self.name, call_id=call_id_of(input))
-        tool = BoundTool(settled, self._controller, tells_changes=self._tells_changes)
-        return await tool.ainvoke(with_arguments(input, settled.call.arguments), config, **kwargs)
+        with judging():
+            settled = await self._settle(input, config)
+            if isinstance(settled, Refused):
+                return answer(settled, name=self.name, call_id=call_id_of(input))
+            tool = BoundTool(settled, self._controller, tells_changes=self._tells_changes)
+            return await tool.ainvoke(with_arguments(input, settled.call.arguments), config, **kwargs)
 
     async def _settle(self, input: ToolInput, config: RunnableConfig | None) -> Settled:
         told = ensure_config(config)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
+from tool_approval.own_logic import judged
 from tool_approval.presentation import ApprovalPresentation
 from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalContext, ApprovalRequest
@@ -80,7 +80,7 @@ class ShellToolset(FunctionToolset[Any]):
             PermissionError: The command is blocked.
         """
         request = self.shell.check_approval(ctx)
-        _judged.set((self, ctx.args['command']))
+        judged.set((self, ctx.args['command']))
         return request
 
     async def call_tool(
@@ -92,10 +92,10 @@ class ShellToolset(FunctionToolset[Any]):
             ApprovalRequired: Somebody has to consent first, and no `ApprovalToolset` asked.
             ToolFailed: It is refused; on hosts without it, that is the result.
         """
-        judged = _judged.get()
-        _judged.set(None)  # it lets one command run
+        found = judged.get()
+        judged.set(None)  # it lets one command run
         try:
-            if judged is None or judged[0] is not self or judged[1] != tool_args.get('command'):
+            if found != (self, tool_args.get('command')):
                 self._judge(name, tool_args, ctx)
             return await super().call_tool(name, tool_args, ctx, tool)
         except PermissionError as error:
@@ -110,7 +110,3 @@ class ShellToolset(FunctionToolset[Any]):
         binding = find_binding(ctx)
         if binding is not None and binding.get('bound_to') != request.bound_to:
             raise PermissionError(CHANGED)
-
-
-# From the check of a command to its execution, which an `ApprovalToolset` does in one task.
-_judged: ContextVar[tuple[ShellToolset, str] | None] = ContextVar('tool_approval_judged_command', default=None)

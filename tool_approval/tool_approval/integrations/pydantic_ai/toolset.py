@@ -14,6 +14,7 @@ from tool_approval.config import Default
 from tool_approval.controller import ApprovalController
 from tool_approval.entries import Outcome
 from tool_approval.errors import NotCanonicalError
+from tool_approval.own_logic import judging
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.verdict import ApprovalResult, make_request
 
@@ -76,6 +77,10 @@ class ApprovalToolset(WrapperToolset[Any]):
             ApprovalRequired: Somebody has to consent first; the metadata has the conventional keys.
             ToolFailed: It is refused, on hosts that have this; on others the refusal is the result.
         """
+        with judging():
+            return await self._judged(name, tool_args, ctx, tool)
+
+    async def _judged(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         frame = Frame.of(ctx, self.session)
         facts = tool_facts(ctx, name, is_lasting=self.controller.memory.remembers_always)
         metadata = {**frame.metadata(), 'toolset_id': self.id, **facts}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tool_approval.canonical import canonical_json
 from tool_approval.errors import NotCanonicalError
+from tool_approval.own_logic import judged
 from tool_approval.places import printable
 from tool_approval.presentation import ApprovalPresentation
 from tool_approval.request import ApprovalContext, ApprovalRequest, RememberOption
@@ -69,10 +69,6 @@ class _Judged:
         return self._lock.acquire(blocking=False)
 
 
-# From the check of a call to its execution, which every caller does in one task: the tool itself gets only arguments.
-_judged: ContextVar[_Judged | None] = ContextVar('tool_approval_judged_file_call', default=None)
-
-
 class FileTools:
     """The eight operations for a model, under a sandbox. Safe to share between runs."""
 
@@ -122,19 +118,18 @@ class FileTools:
         with self._open(operation, ctx.args) as access:
             files = _files(access) if access.needs else {target.key: _ANY for target in access.targets}
             request = _request(ctx, access, files) if access.needs else None
-        _judged.set(
+        judged.set(
             _Judged(owner=self, call=_call(operation, ctx.args), files=files, needed_approval=request is not None)
         )
         return request
 
     def is_judged(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether `check_approval` has judged just this call, here, and it has not run since."""
-        judged = _judged.get()
-        return judged is not None and judged.owner is self and judged.call == _call(self._operation(name), arguments)
+        return self._judged(self._operation(name), arguments) is not None
 
     def forget(self) -> None:
         """Let the call that was judged last not run without being judged again."""
-        _judged.set(None)
+        judged.set(None)
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Do what `check_approval` has judged, in the same task.
@@ -150,19 +145,25 @@ class FileTools:
         operation = self._operation(name)
         if (wrong := _wrong_arguments(operation, arguments)) is not None:
             raise PermissionError(f'{operation} cannot be called like this: {wrong}.')
-        judged = _judged.get() if self.is_judged(name, arguments) else None
+        found = self._judged(operation, arguments)
         with self._open(operation, arguments) as access:
-            if judged is None or not judged.take():
+            if found is None or not found.take():
                 if access.needs:
                     raise PermissionError(f'{" ".join(access.needs)} Nobody was asked, so the call was not run.')
                 return perform(self.sandbox, access, arguments)
             # Attack: between the check and now, a link is put in, or bent (test_races.py).
-            if {target.key for target in access.targets} != set(judged.files):
+            if {target.key for target in access.targets} != set(found.files):
                 raise PermissionError('A path leads elsewhere than when the call was judged, so it was not run.')
-            if access.needs and not judged.needed_approval:
+            if access.needs and not found.needed_approval:
                 raise PermissionError(f'{" ".join(access.needs)} It did not when the call was judged.')
-            expected = {key: state for key, state in judged.files.items() if state != _ANY}
+            expected = {key: state for key, state in found.files.items() if state != _ANY}
             return perform(self.sandbox, access, arguments, expected)
+
+    def _judged(self, operation: str, arguments: Mapping[str, Any]) -> _Judged | None:
+        found = judged.get()
+        if isinstance(found, _Judged) and found.owner is self and found.call == _call(operation, arguments):
+            return found
+        return None
 
     def present(self, request: ApprovalRequest) -> ApprovalPresentation:
         """What a person is shown of a call: a diff, a new file's content, a summary.
