@@ -83,3 +83,67 @@ def test_a_wrapper_that_lies_anywhere_is_a_program_like_any_other(command):
     """Attack: a file that the agent wrote, by the name of a wrapper."""
     assert decision(command, *unasked('ls')) == 'ask'
     assert decision(f'/usr/bin/{command.rpartition("/")[2]}', *unasked('ls')) == 'allow'
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        "hyperfine 'evil x'", "hyperfine ls 'evil x'", "hyperfine -w 3 --runs=5 ls 'evil x'", 'hyperfine ls -- evil', "hyperfine 'ls; evil'",
+        'hyperfine "$x"', 'hyperfine "ls $x"', 'hyperfine ls $x', 'hyperfine -w $x ls', 'hyperfine ls --export-markdown f',
+        'hyperfine ls -C evil', 'hyperfine --conclude=evil ls', 'hyperfine ls --reference evil', 'hyperfine -L x evil {x}', "hyperfine 'ls &>/dev/null evil'",
+        'pee ls evil', 'mispipe ls evil', "concurrently -k ls 'evil x'", "concurrently 'npm:evil'", 'bench evil',
+        "entr -s 'evil x'", "entr -cs 'ls; evil'", 'entr -s "$x"', 'entr -s', 'entr evil',
+        'watch evil', "script -c 'evil x' /dev/null", "expect -c 'spawn evil'", 'parallel evil', 'sem evil', 'sem --id a evil',
+        'watchexec evil', 'watchexec -e js evil', 'nodemon evil', 'retry evil', 'rlwrap evil', 'gtime evil', 'multitime evil', 'gtime -o f ls',
+        'sshpass -p x evil', 'envdir d evil', 'setuidgid u evil', 'tsp evil', 'daemonize evil', 'bear -- evil', 'rr record evil',
+        'reflex -s evil', 'mpirun -n 2 evil', 'runcon -t x evil', 'doppler run evil', 'sops exec-env f evil', "pueue add 'evil x'", 'docker-compose exec web evil',
+    ],
+)  # fmt: skip
+def test_a_command_that_a_program_is_given_to_run_is_judged_by_itself(command):
+    """Attack: a rule approves `hyperfine`, and `hyperfine 'rm x'` removes."""
+    assert decision(command, *unasked(command.split()[0], 'ls')) == 'ask'
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'hyperfine ls', "hyperfine -w 3 --runs=5 'ls -l' 'ls | wc -l'", 'hyperfine ls -i --style full', 'pee ls wc', 'mispipe ls wc',
+        'concurrently ls wc', "entr -s 'ls | wc'", 'entr -c ls', 'watchexec ls', 'gtime -v ls', 'sshpass ls', 'envdir d ls',
+    ],
+)  # fmt: skip
+def test_a_program_runs_the_commands_that_rules_approve(command):
+    assert decision(command, *unasked(command.split()[0], 'ls', 'wc')) == 'allow'
+    assert decision(command, *unasked('ls', 'wc')) == 'ask'
+
+
+@pytest.mark.parametrize(
+    'command', ["hyperfine 'rm v'", "hyperfine ls 'ls; rm v'", "pee cat 'rm v'", "entr -s 'rm v'", 'watchexec rm v']
+)
+def test_a_blocked_command_stays_blocked_in_a_string_that_a_program_runs(command):
+    assert decision(command, *blocked('rm'), *unasked(command.split()[0]), default=OPEN) == 'block'
+
+
+@pytest.mark.parametrize(
+    ('rule', 'command'),
+    [
+        ('strace', 'strace -o f ls'), ('strace', 'strace -fof ls'), ('strace', 'strace -o "|evil" ls'), ('strace', 'strace -E LD_PRELOAD=./x.so ls'),
+        ('strace', 'strace --output=f ls'), ('strace -f', 'strace -f -o f ls'), ('ltrace', 'ltrace -o f ls'), ('ltrace', 'ltrace -F ./conf ls'), ('ltrace', 'ltrace -Sof ls'),
+        ('perf', 'perf record -o f ls'), ('perf stat', 'perf stat -o f ls'), ('valgrind', 'valgrind --log-file=f ls'), ('valgrind', 'valgrind --xml-file=f ls'),
+        ('time', 'time -o f ls'), ('logsave', 'logsave f ls'), ('logsave', 'logsave -a f ls'), ('fakeroot', 'fakeroot -s f ls'),
+        ('fakeroot', 'fakeroot -l ./x.so ls'), ('xvfb-run', 'xvfb-run -e f ls'), ('xvfb-run', "xvfb-run -s '-logfile f' ls"),
+    ],
+)  # fmt: skip
+def test_an_option_of_a_wrapper_that_writes_a_file_is_asked_about(rule, command):
+    """Attack: a rule approves `strace`, and `strace -o ~/.bashrc ls` writes."""
+    assert decision(command, *unasked(rule, 'ls')) == 'ask'
+
+
+@pytest.mark.parametrize(
+    ('rule', 'command'),
+    [
+        ('strace', 'strace -f -e trace=openat ls'), ('strace', 'strace -eopen -s100 ls'), ('strace', 'strace -Popen ls'), ('strace -o f', 'strace -o f ls'),
+        ('strace -o f ls', 'strace -o f ls -o'), ('ltrace', 'ltrace -S ls'), ('logsave f', 'logsave f ls'), ('perf', 'perf stat ls'), ('xvfb-run', "xvfb-run -a -s '-screen 0 1024x768x24' ls"),
+    ],
+)  # fmt: skip
+def test_an_option_of_a_wrapper_that_writes_nothing_or_that_the_rule_names_is_not(rule, command):
+    assert decision(command, *unasked(rule, 'ls')) == 'allow'

@@ -262,7 +262,7 @@ CHECKS: Final[dict[str, Callable[[Sequence[Word]], Hit | None]]] = {
     'git': unsafe_git, **dict.fromkeys(['make', 'gmake', 'bmake', 'remake', 'scons', 'rake', 'task', 'just', 'waf', 'sysctl', 'invoke', 'inv'], _make),
     'deno': _deno, 'dotnet': _msbuild, 'msbuild': _msbuild, 'mount': _operands(0, 'it mounts it'), 'ip': _ip, 'man': _man, 'cargo': _cargo, 'dd': _assigning, 'test': unsafe_test, '[': unsafe_test, '[[': unsafe_test,
     'read': unsafe_read, 'set': unsafe_set, 'printf': unsafe_printf, 'date': _date, 'tar': _tar, 'bsdtar': _tar,
-    'hostname': _operands(0, 'it sets the name'), 'ifconfig': _operands(1, 'it may change the network'),
+    'logsave': _operands(0, 'the file is written'), 'hostname': _operands(0, 'it sets the name'), 'ifconfig': _operands(1, 'it may change the network'),
     'route': _operands(0, 'it may change the network'),
     **{name: _always('it runs what it is fed') for name in ['at', 'batch', 'ed', 'red', 'ftp', 'm4', 'dc', 'socat', 'newgrp']},
     'crontab': _only('-l'), 'tmux': _only('ls', 'list-sessions', 'list-windows', 'list-panes'), 'screen': _only('-ls', '-list'),

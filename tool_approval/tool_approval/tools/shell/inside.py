@@ -23,5 +23,7 @@ class Inside:
     """Whether the wrapper does more than run others, and is judged as any program is."""
     assignments: tuple[str, ...] = ()
     """Variables that are set for it."""
+    own: int = 1
+    """How many words are the wrapper's: its name, its options and their values."""
     problem: str | None = None
     """Why what is inside is not fully known."""

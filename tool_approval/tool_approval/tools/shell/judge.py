@@ -19,6 +19,7 @@ from .grammar import parse
 from .here import reads_here
 from .inside import Inside
 from .moving import moves, runs_anywhere
+from .options import find_hit
 from .other_names import code_within, find_hit_within, other_names, runs_what_it_is_fed
 from .paths import Root, Roots
 from .programs import guarded_name, program_name, trusted_name
@@ -176,9 +177,14 @@ class Judge:
             self._guard_within(command, state)
         elif decided is not None:
             part = _by_rule(command.raw, decided)
+            own = command.words[: inside.own]
+            # Attack: `strace -o ~/.bashrc ls` (test_wrappers.py).
+            hit = find_hit(own, named=min(len(decided.words), len(own)))
             # Attack: `cd evil && bash scripts/test.sh`.
-            is_moved = state.moved and part.decision == 'allow' and not runs_anywhere(command.words[0].value)
-            state.parts.append(_asks(command.raw, 'command', _MOVED) if is_moved else part)
+            is_moved = state.moved and not runs_anywhere(own[0].value)
+            lifted = _MOVED if is_moved else f'{hit.why} (`{hit.word}`)' if hit is not None else None
+            is_lifted = part.decision == 'allow' and lifted is not None
+            state.parts.append(_asks(command.raw, 'command', lifted or '') if is_lifted else part)
         elif inside.is_transparent and trusted_name(command.words[0].value) is not None:
             state.parts.append(_allows(command.raw, 'command', None, 'what it runs is judged by itself'))
         else:

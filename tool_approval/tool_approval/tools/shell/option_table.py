@@ -324,7 +324,8 @@ TABLE: Final[Mapping[str, Entry]] = {
         prefixes='-J -Xplugin --processor'),
     'lldb': _entry('sSoOkK', '', 'source source-before-file one-line one-line-before-file batch repl', one_dash=True),
     'hostname': _entry('Fb', '', 'file boot'), 'arp': _entry('dsf', '', 'delete set file'),
-    'strace': _entry('o', 'e', 'output'), 'mail': _entry('AaSE'), 'sendmail': _entry('CX'), 'cpio': _entry('oipFO', '', 'rsh-command'),
+    'strace': _entry('oEu', 'aeIbOpPsSUX', 'output'), 'ltrace': _entry('oFlu', 'aAeDnpswx'), 'fakeroot': _entry('lfs', 'ib'),
+    'xvfb-run': _entry('efs', 'np', harmless=r'(?:-s ?)?-screen [\dx +]+'), 'mail': _entry('AaSE'), 'sendmail': _entry('CX'), 'cpio': _entry('oipFO', '', 'rsh-command'),
 }  # fmt: skip
 
 SAME_ENTRY: Final[Mapping[str, str]] = {

@@ -322,17 +322,25 @@ class Reader:
 
     def _test(self, node: Syntax) -> None:
         words: list[Word] = []
-        self._leaves(node, words)
-        self.commands.append(Command(tuple(words), self._parsed.text(node), is_fed=self._is_fed))
+        gaps: list[bytes] = []
+        self._leaves(node, words, gaps)
+        text = self._parsed.text(node)
+        # Attack: a program `a`, run by `[abc]`: a glob, as is every `[` without a blank behind it. A line that ends
+        # within `[ ... ]` ends the command (test_reading.py).
+        is_line = text.startswith('[[') or b'\n' not in b''.join(gaps).replace(b'\\\n', b'')
+        if not is_line or not all(map(_BLANK.fullmatch, (gaps[0], gaps[-1]))):
+            words[0] = Word(text, '', is_fixed=False)
+        self.commands.append(Command(tuple(words), text, is_fed=self._is_fed))
 
-    def _leaves(self, node: Syntax, words: list[Word]) -> None:
+    def _leaves(self, node: Syntax, words: list[Word], gaps: list[bytes]) -> None:
         before = None
         for child in node.children:
             if before is not None:
                 self._check_between(before, child)
+                gaps.append(self._parsed.source[before.end : child.start])
             before = child
             if child.kind in ('unary_expression', 'binary_expression', 'parenthesized_expression'):
-                self._leaves(child, words)
+                self._leaves(child, words, gaps)
             elif not child.is_named:
                 words.append(Word(child.kind, child.kind))
             elif child.kind in WORDS or child.kind == 'extglob_pattern':

@@ -59,9 +59,14 @@ def _shell(name: str, words: Sequence[Word]) -> Inside:
         return Inside(problem='a shell is given code that is not known')
     if name not in _INLINE_SHELLS:
         problem = 'the shell has another grammar'
-    elif 'bash' not in name and _BASH_ONLY.search(words[at].value):
-        problem = 'a shell that is not bash reads it in another way'
+    elif 'bash' not in name:
+        problem = reads_otherwise(words[at].value) or problem
     return Inside(scripts=(words[at].value,), is_transparent=True, problem=problem)
+
+
+def reads_otherwise(script: str) -> str | None:
+    """Why `sh` may not read a script as bash does, or `None`."""
+    return 'a shell that is not bash reads it in another way' if _BASH_ONLY.search(script) else None
 
 
 def _names_one_file(words: Sequence[Word]) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 from .inside import Inside
 from .programs import program_name
-from .shells import run_by_shell
+from .shells import reads_otherwise, run_by_shell
 from .words import Word, fixed
 
 _ANYTHING: Final = Word('', '', is_fixed=False)
@@ -93,9 +93,15 @@ _WRAPPERS: Final = {
     **dict.fromkeys(('i386', 'i486', 'i586', 'i686', 'x86_64', 'uname26'), _options('vR', is_transparent=False)),
     **dict.fromkeys(
         ('chronic', 'tini', 'dumb-init', 'catatonit', 'eatmydata', 'proxychains4', 'torify', 'bwrap', 'systemd-cat',
-         'systemd-inhibit', 'ifne'),
+         'systemd-inhibit', 'ifne', 'watchexec', 'nodemon', 'reflex', 'retry', 'rlwrap', 'cronic', 'daemon', 'daemonize',
+         'runlim', 'runcon', 'run0', 'dzdo', 'gksu', 'gksudo', 'sshpass', 'autoexpect', 'bear', 'scan-build', 'mangohud',
+         'gamescope', 'prime-run', 'boxxy', 'oniux', 'heaptrack', 'multitime', 'softlimit', 'chpst', 'mpirun', 'mpiexec',
+         'salloc', 'srun', 'dtach', 'abduco', 'nq', 'tsp', 'zrun', 'ttyd', 'gotty',
+         'websocketd', 'kde-inhibit', 'distrobox-host-exec', 'tsocks', 'noglob'),
         _options(is_transparent=False),
     ),
+    **dict.fromkeys(('envdir', 'setuidgid', 'envuidgid', 'setlock'), _options(operands=1, is_transparent=False)),
+    'gtime': _options('pqvV', 'f', long='portability quiet verbose', long_valued='format', is_transparent=False),
     'perf': _options(operands=1, is_transparent=False), 'logsave': _options('asv', operands=1, is_transparent=False),
     'faketime': _options('mf', operands=1, is_transparent=False),
     'ssh-agent': _options('Dd', 'aEPt', is_transparent=False),
@@ -143,7 +149,7 @@ def _after_options(options: _Options, words: Sequence[Word]) -> Inside:
         # Attack: `time A=1 rm x`. To the shell's own `time`, it is a variable.
         inner, names = _without_assignments(inner)
         return Inside(words=(inner,), assignments=names, problem=problem, is_transparent=options.is_transparent)
-    return Inside(words=(inner,), is_transparent=options.is_transparent, problem=problem)
+    return Inside(words=(inner,), is_transparent=options.is_transparent, problem=problem, own=at)
 
 
 def _growing(words: Sequence[Word]) -> str | None:
@@ -314,6 +320,36 @@ def _flock(words: Sequence[Word]) -> Inside:
     return inside
 
 
+def _entr(words: Sequence[Word]) -> Inside:
+    inside = _after_options(_WRAPPERS['entr'], words)
+    script = next(iter(inside.words[0]), None) if inside.words else None
+    if script is None or not any(re.fullmatch(r'-[a-z]*s[a-z]*', word.value) for word in words[1 : inside.own]):
+        return inside
+    problem = inside.problem or (None if script.is_fixed else _UNKNOWN_CODE)
+    return Inside(scripts=(script.value,), problem=problem)
+
+
+def _strings(options: _Options) -> Callable[[Sequence[Word]], Inside]:
+    """Of a program that gives each of its operands to a shell; options may follow them."""
+
+    def find(words: Sequence[Word]) -> Inside:
+        scripts: list[Word] = []
+        problem, rest = _growing(words[1:]), words
+        while len(rest) > 1:
+            at, more = _skip(options, rest)
+            scripts += rest[at : at + 1]
+            problem, rest = problem or more, rest[at:]
+        if not all(script.is_fixed for script in scripts):
+            problem = problem or _UNKNOWN_CODE
+        problem = problem or next(filter(None, (reads_otherwise(script.value) for script in scripts)), None)
+        return Inside(scripts=tuple(script.value for script in scripts), problem=problem)
+
+    return find
+
+
+_UNKNOWN_CODE: Final = 'a shell is given code that is not known'
+
+
 def _parallel(words: Sequence[Word]) -> Inside:
     operands = [word for word in words[1:] if not word.value.startswith('-')]
     script = ' '.join(word.value for word in operands if not word.value.startswith(':::'))
@@ -361,6 +397,20 @@ _SPECIAL: Final[dict[str, Callable[[Sequence[Word]], Inside | None]]] = {
     'ssh': _remote,
     'flock': _flock,
     'parallel': _parallel,
+    'sem': _parallel,
+    'entr': _entr,
+    'hyperfine': _strings(
+        _options(
+            'i',
+            'wmMru',
+            long='ignore-failure show-output',
+            long_valued='warmup min-runs max-runs runs style sort time-unit',
+        )
+    ),
+    **dict.fromkeys(('pee', 'mispipe', 'bench'), _strings(_options())),
+    'concurrently': _strings(
+        _options('kr', 'm', long='kill-others kill-others-on-fail raw', long_valued='max-processes')
+    ),
     'su': _by_letter('c', 'it runs as somebody else'),
     'script': _by_letter('c', '`script` writes a file'),
     'nix-shell': _by_letter('run', 'it runs in another environment'),
