@@ -9,7 +9,7 @@ from typing import Any
 from .canonical import as_json
 from .controller import ApprovalController
 from .errors import ApprovalBlocked, ApprovalDenied, NotCanonicalError
-from .own_logic import judging
+from .own_logic import approving, judging
 from .request import ApprovalContext, ApprovalRequest
 from .verdict import ApprovalResult, make_request
 
@@ -83,7 +83,8 @@ async def _execute(
         controller.record_outcome(request, 'refused')
         raise ApprovalDenied(name, 'the call changed after it was approved')
     try:
-        result = await _call(func, arguments)
+        with approving(None if decision.decided_by == 'policy' else arguments):
+            result = await _call(func, arguments)
     except BaseException as error:
         controller.record_outcome(request, 'failed', error=error)
         raise

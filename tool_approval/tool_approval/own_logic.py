@@ -15,20 +15,46 @@ from .verdict import ApprovalResult
 
 _log = logging.getLogger('tool_approval')
 
-# A context variable, since the tool itself gets only the arguments; every caller judges and executes in one task.
+# Context variables, since the tool itself gets only the arguments; every caller judges and executes in one task.
 judged: ContextVar[object] = ContextVar('tool_approval_judged', default=None)
 """What a tool keeps from the check of a call to its execution."""
+_approved: ContextVar[Mapping[str, Any] | None] = ContextVar('tool_approval_approved', default=None)
 
 
 @contextmanager
 def judging() -> Generator[None]:
-    """Enclose the check of one call, the question and the execution: afterwards nothing is left of the check."""
+    """Enclose the check of one call, the question and the execution: afterwards nothing is left of the check.
+
+    Inside, the call counts as unasked until `approving` says otherwise.
+    """
     # Attack: a call is denied, and a direct call with the same arguments uses its check (test_file_toolset.py).
     token = judged.set(None)
     try:
-        yield
+        with approving(None):
+            yield
     finally:
         judged.reset(token)
+
+
+@contextmanager
+def approving(args: Mapping[str, Any] | None) -> Generator[None]:
+    """Enclose the execution of a call.
+
+    Args:
+        args: The arguments that an approver, a mode or memory approved; `None` where a rule lets the call run unasked.
+    """
+    token = _approved.set(args)
+    try:
+        yield
+    finally:
+        _approved.reset(token)
+
+
+def take_approval(args: Mapping[str, Any]) -> bool:
+    """Whether the call that executes was approved, with just these arguments. An approval can be taken once."""
+    approved = _approved.get()
+    _approved.set(None)
+    return approved is not None and approved == args
 
 
 async def ask_own_logic(

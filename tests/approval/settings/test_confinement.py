@@ -1,15 +1,22 @@
 """A command gets the profile that fits how it was allowed."""
 
 import asyncio
-import contextvars
 import os
 
 import pytest
 from tool_approval.os_sandbox import Access, OSSandboxError, RefusingBackend, UnconfinedBackend
 from tool_approval.settings import RUN_SHELL, open_workspace
 from tool_approval.settings.confinement import REFUSED
+from tool_approval.testing import ScriptedUI
 
-from tool_approval import ApprovalBlocked, ApprovalContext, ApprovalController, execute_tool
+from tool_approval import (
+    ApprovalBlocked,
+    ApprovalContext,
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalPolicy,
+    execute_tool,
+)
 
 from .desk import Backend, Desk, settings_of
 
@@ -64,52 +71,33 @@ def test_a_blocked_command_is_never_confined(desk, backend):
     assert backend.commands == []
 
 
+def approved_to_run(desk, backend, *commands):
+    """Which of the commands get the profile of an approved one, in a function whose call was approved."""
+
+    async def function(command):
+        for each in commands:
+            await desk.workspace.shell.run(each)
+
+    controller = ApprovalController('approve_all')
+    asyncio.run(execute_tool(function, 'function', {'command': 'printf a'}, controller, default='required'))
+    return [was_approved(desk, profile) for profile in backend.profiles]
+
+
 def test_an_approval_lets_one_command_run(desk, backend):
+    assert approved_to_run(desk, backend, 'printf a', 'printf a') == [True, False]
+
+
+def test_an_approval_is_of_one_command(desk, backend):
+    assert approved_to_run(desk, backend, 'printf b', 'printf a') == [False, False]
+
+
+def test_a_check_that_no_decision_followed_approves_nothing(desk, backend):
     async def main():
         shell = desk.workspace.shell
         shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
         await shell.run('printf a')
-        await shell.run('printf a')
 
     asyncio.run(main())
-
-    assert [was_approved(desk, profile) for profile in backend.profiles] == [True, False]
-
-
-def test_an_approval_is_of_one_command_of_one_shell(desk, backend):
-    other = open_workspace(desk.loaded, desk.folder, backend=backend).shell
-
-    async def main():
-        shell = desk.workspace.shell
-        shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
-        await shell.run('printf b')
-        shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
-        await other.run('printf a')
-
-    asyncio.run(main())
-
-    assert [was_approved(desk, profile) for profile in backend.profiles] == [False, False]
-
-
-def test_a_check_that_fails_leaves_no_approval(desk, backend):
-    async def main():
-        shell = desk.workspace.shell
-        shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
-        with pytest.raises(PermissionError):
-            shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'rm a'}))
-        await shell.run('printf a')
-
-    asyncio.run(main())
-
-    assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
-
-
-def test_an_approval_in_another_task_does_not_count(desk, backend):
-    shell = desk.workspace.shell
-    elsewhere = contextvars.copy_context()
-    elsewhere.run(shell.check_approval, ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
-
-    asyncio.run(shell.run('printf a'))
 
     assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
 
@@ -138,12 +126,59 @@ def test_a_policy_that_pre_approves_the_whole_tool_approves_no_command(tmp_path,
     assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
 
 
+@pytest.mark.parametrize(
+    ('name', 'policy', 'metadata'),
+    [
+        (RUN_SHELL, {RUN_SHELL: {'approval': 'none'}}, {}),
+        ('x_run_shell', {'x_*': {'approval': 'none'}}, {}),
+        (
+            RUN_SHELL,
+            ApprovalPolicy(auto_grant={'ci': ['net']}),
+            {'isolation_profile': 'ci', 'missing_capabilities': ['net']},
+        ),
+    ],
+)
+def test_a_rule_of_any_controller_under_any_name_approves_no_command(desk, backend, name, policy, metadata):
+    controller = ApprovalController('strict', policy=policy)
+
+    asyncio.run(execute_tool(desk.workspace.shell, name, {'command': 'printf a'}, controller, metadata))
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
+
+
 def test_what_a_mode_or_memory_approves_counts_as_approved(desk, backend):
-    controller = ApprovalController('approve_all')
+    remembering = ApprovalController(ui=ScriptedUI([ApprovalDecision(approved=True, remember='session')]))
 
-    asyncio.run(execute_tool(desk.workspace.shell, RUN_SHELL, {'command': 'printf a'}, controller))
+    async def main():
+        for controller in (ApprovalController('approve_all'), remembering, remembering):
+            await execute_tool(desk.workspace.shell, RUN_SHELL, {'command': 'printf a'}, controller, {'run_id': 'r'})
 
+    asyncio.run(main())
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [True] * 3
+
+
+def test_what_an_approver_changed_a_command_to_is_approved(desk, backend):
+    change = ApprovalDecision(approved=True, override_args={'command': 'printf b'})
+    controller = ApprovalController(ui=ScriptedUI([change]))
+
+    said = asyncio.run(execute_tool(desk.workspace.shell, RUN_SHELL, {'command': 'printf a'}, controller))
+
+    assert said == 'b'
     assert [was_approved(desk, profile) for profile in backend.profiles] == [True]
+
+
+def test_an_unasked_call_inside_of_an_approved_one_is_not_approved(desk, backend):
+    shell = desk.workspace.shell
+
+    async def outer(command):
+        free = ApprovalController(policy={RUN_SHELL: {'approval': 'none'}})
+        await execute_tool(shell, RUN_SHELL, {'command': command}, free)
+
+    controller = ApprovalController('approve_all')
+    asyncio.run(execute_tool(outer, 'outer', {'command': 'printf a'}, controller, default='required'))
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
 
 
 def test_the_search_path_inside_has_no_relative_part(desk, backend, monkeypatch):

@@ -11,10 +11,15 @@ pytest.importorskip('yaml')
 pytest.importorskip('tree_sitter_bash')
 pytest.importorskip('pydantic_ai_deferred')
 
+import pydantic_ai
 from pydantic_ai import DeferredToolRequests, DeferredToolResults
+from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.compat import blocking_approval as compat
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.testing import RecordingUI
@@ -29,7 +34,8 @@ COMMANDS = ('echo free', 'printf asked', 'echo free again')
 def respond(messages, info):
     if len(messages) > 1:
         return ModelResponse([TextPart('done')])
-    return ModelResponse([ToolCallPart('run_shell', {'command': command}) for command in COMMANDS])
+    [tool] = info.function_tools
+    return ModelResponse([ToolCallPart(tool.name, {'command': command}) for command in COMMANDS])
 
 
 @pytest.fixture
@@ -51,16 +57,57 @@ def accesses(desk, backend):
 EXPECTED = {'echo free': Access.NONE, 'printf asked': Access.READ, 'echo free again': Access.NONE}
 
 
-@pytest.mark.parametrize('is_guarded', [True, False])
-def test_with_a_handler(desk, backend, is_guarded):
-    controller = ApprovalController(policy=desk.workspace.policy, ui=RecordingUI(True))
-    shell = ShellToolset(desk.workspace.shell)
-    toolset = ApprovalToolset(shell, controller) if is_guarded else shell
-    agent = Agent(FunctionModel(respond), toolsets=[toolset], deferred_tool_handler=approval_handler(controller))
+@pytest.mark.parametrize('host', ['ours', 'stock'])
+@pytest.mark.parametrize('arrangement', ['guarded', 'renamed and guarded', 'alone'])
+@pytest.mark.parametrize('is_asked', [True, False])
+def test_with_a_handler(desk, backend, host, arrangement, is_asked):
+    """The decision about the call counts: no name of a tool, and no policy of the settings."""
+    policy = desk.workspace.policy if is_asked else {'*': {'approval': 'none'}}
+    controller = ApprovalController(policy=policy, ui=RecordingUI(True))
+    toolset = ShellToolset(desk.workspace.shell)
+    if arrangement != 'alone':
+        toolset = ApprovalToolset(toolset.prefixed('x') if 'renamed' in arrangement else toolset, controller)
+    handler = approval_handler(controller)
+    if host == 'ours':
+        agent = Agent(FunctionModel(respond), toolsets=[toolset], deferred_tool_handler=handler)
+    else:
+        capabilities = [HandleDeferredToolCalls(handler)]
+        agent = pydantic_ai.Agent(FunctionModel(respond), toolsets=[toolset], capabilities=capabilities)
 
     agent.run_sync('Go.')
 
-    assert accesses(desk, backend) == EXPECTED
+    assert accesses(desk, backend) == (EXPECTED if is_asked else dict.fromkeys(COMMANDS, Access.NONE))
+
+
+@pytest.mark.parametrize('is_asked', [True, False])
+def test_with_a_function_for_external_calls(desk, backend, is_asked):
+    policy = {} if is_asked else {'run_shell': {'approval': 'none'}}
+    controller = ApprovalController(policy=policy, ui=RecordingUI(True))
+    toolset = ExternalToolset([ToolDefinition(name='run_shell', parameters_json_schema={'type': 'object'})])
+    handler = approval_handler(controller, {'run_shell': desk.workspace.shell})
+    agent = Agent(FunctionModel(respond), toolsets=[toolset], deferred_tool_handler=handler)
+
+    agent.run_sync('Go.')
+
+    assert accesses(desk, backend) == (EXPECTED if is_asked else dict.fromkeys(COMMANDS, Access.NONE))
+
+
+@pytest.mark.parametrize('is_asked', [True, False])
+def test_with_a_callback(desk, backend, is_asked):
+    async def run_shell(command: str) -> str:
+        return await desk.workspace.shell(command)
+
+    approved = []
+    toolset = compat.ApprovalToolset(
+        FunctionToolset([run_shell]),
+        lambda request: approved.append(request) or compat.ApprovalDecision(approved=True),
+        config={} if is_asked else {'run_shell': {'pre_approved': True}},
+    )
+
+    Agent(FunctionModel(respond), toolsets=[toolset]).run_sync('Go.')
+
+    assert len(approved) == (3 if is_asked else 0)
+    assert set(accesses(desk, backend).values()) == {Access.READ if is_asked else Access.NONE}
 
 
 def test_when_a_run_is_stopped_and_resumed(desk, backend):

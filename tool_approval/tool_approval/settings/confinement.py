@@ -6,12 +6,12 @@ import logging
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
 from tool_approval.errors import ApprovalBlocked
 from tool_approval.os_sandbox import OSProfile, OSSandboxBackend, OSSandboxError, UnconfinedBackend
+from tool_approval.own_logic import take_approval
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.file_sandbox import Access, FileSandbox
 from tool_approval.tools.shell import ShellConfig, ShellResult, ShellTool
@@ -39,11 +39,10 @@ class Confinement:
     backend: OSSandboxBackend
     """Who confines them."""
     approved: OSProfile
-    """For a command that a person approved."""
+    """For a command that an approver approved, the mode `approve_all`, or memory."""
     unasked: OSProfile
-    """For one that ran without a question: it neither reads nor writes where the file tools would have to ask."""
-    trusts_questions: bool = True
-    """Whether a command that asks really was asked about; not where the policy pre-approves the whole shell tool."""
+    """For every other one, whichever rule let it run: it neither reads nor writes where the file tools would have to
+    ask."""
 
 
 class ConfinedShell(ShellTool):
@@ -67,15 +66,8 @@ class ConfinedShell(ShellTool):
         super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable, wrap=self._confined)
         self._confinement = confinement
 
-    def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """See `ShellTool.check_approval`. What it said decides how the same command is confined when it runs here."""
-        _judged.set(None)
-        request = super().check_approval(ctx)
-        _judged.set(_Judged(shell=self, command=ctx.args['command'], was_asked=request is not None))
-        return request
-
     async def run(self, command: str) -> ShellResult:
-        """See `ShellTool.run`. A command that nobody has judged, here and just now, is confined like an unasked one.
+        """See `ShellTool.run`. Only the command of a call whose own decision approved it gets the wider profile.
 
         Raises:
             ApprovalBlocked: A rule blocks it, or it cannot be confined.
@@ -92,19 +84,10 @@ class ConfinedShell(ShellTool):
         confinement = self._confinement
         if isinstance(confinement.backend, UnconfinedBackend):
             return argv
-        judged = _judged.get()
-        _judged.set(None)  # it lets one command run
-        is_approved = (
-            confinement.trusts_questions
-            and judged is not None
-            and judged.shell is self
-            and judged.command == argv[-1]
-            and judged.was_asked
-        )
         values = clean_environment(os.environ)
         # Attack: a relative part of the search path, which a backend passes on, finds a program in the workspace.
         variables = [f'{name}={values[name]}' for name in _PASSED]
-        profile = confinement.approved if is_approved else confinement.unasked
+        profile = confinement.approved if take_approval({'command': argv[-1]}) else confinement.unasked
         return confinement.backend.wrap([_ENV, *variables, *argv], profile, self.cwd)
 
 
@@ -140,18 +123,3 @@ class RefusingFiles(FileSandbox):
         """
         raise PermissionError(REFUSED)
         yield  # pragma: no cover - never reached; it makes this a generator, as `contextmanager` needs one
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Judged:
-    """What `check_approval` said last, in this task."""
-
-    shell: ConfinedShell
-    command: str
-    was_asked: bool
-
-
-# From the check of a command to its execution, which every caller does in one task: the tool itself gets only the
-# command. Judged again at its start, a link that was bent in between could make an unasked command an approved one
-# (test_confinement.py).
-_judged: ContextVar[_Judged | None] = ContextVar('tool_approval_confined_command', default=None)

@@ -172,8 +172,6 @@ def _confinement(
         backend=backend,
         approved=profile(approved=True),
         unasked=profile(approved=False),
-        # A policy that pre-approves the whole tool has the last word over what the tool says, so nobody was asked.
-        trusts_questions=settings.policy.rule_for(RUN_SHELL).approval != 'none',
     )
     if isinstance(backend, BubblewrapBackend):
         notes += backend.notes(confinement.approved, folder)

@@ -10,15 +10,17 @@ import pytest
 from langchain.agents import create_agent
 from langchain.tools import InjectedState, ToolRuntime
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.tools import BaseTool, Tool, ToolException, tool
+from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
 from tool_approval.integrations.langchain.calls import CHANGED
+from tool_approval.os_sandbox import Access
 from tool_approval.testing import RecordingUI, ScriptedUI
 from tool_approval.tools.file_sandbox import FileSandbox, FileTools
 
 from tests.approval.parts import ListSink
+from tests.approval.settings.desk import Backend, Desk
 from tool_approval import (
     ApprovalBlocked,
     ApprovalController,
@@ -517,3 +519,31 @@ def test_a_call_that_was_denied_lets_no_direct_call_run(arrangement, tmp_path):
     asyncio.run(main())
 
     assert (tmp_path / 'a').exists()
+
+
+@pytest.mark.parametrize('arrangement', ['wrapper', 'middleware'])
+@pytest.mark.parametrize('is_asked', [True, False])
+def test_a_command_gets_the_profile_that_fits_its_decision(arrangement, is_asked, invoke, run, tmp_path):
+    backend = Backend()
+    desk = Desk(tmp_path / 'work', 'sandbox: {paths: {work: {root: ., read_approval: true}}}', backend=backend)
+    shell = desk.workspace.shell
+
+    def renamed(command: str) -> str:
+        """Run a command."""
+        return asyncio.run(shell(command))
+
+    async def renamed_later(command: str) -> str:
+        """Run a command."""
+        return await shell(command)
+
+    tools = StructuredTool.from_function(renamed, renamed_later, name='renamed')
+    policy = {} if is_asked else {'renamed': {'approval': 'none'}}
+    controller = ApprovalController(policy=policy, ui=RecordingUI(True))
+
+    if arrangement == 'wrapper':
+        invoke(ApprovalToolWrapper(tools, controller), {'command': 'echo a'})
+    else:
+        run(scripted([call('renamed', '1', command='echo a')], 'done'), [tools], controller)
+
+    [profile] = backend.profiles
+    assert profile.access(str(desk.folder / 'file')) is (Access.READ if is_asked else Access.NONE)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from tool_approval.config import Default
 from tool_approval.errors import MissingExtraError
-from tool_approval.own_logic import ask_own_logic, judging
+from tool_approval.own_logic import approving, ask_own_logic, judging
 from tool_approval.request import ApprovalContext, describe
 from tool_approval.verdict import ApprovalResult
 
@@ -158,7 +158,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
                 raise ApprovalBlocked(name, verdict.reason)
             if not verdict.is_pre_approved:
                 await self._ask(name, args, ctx, verdict)
-            return await super().call_tool(name, tool_args, ctx, tool)
+            with approving(None if verdict.is_pre_approved else args):
+                return await super().call_tool(name, tool_args, ctx, tool)
 
     async def _judge(
         self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from pydantic import PrivateAttr
 from tool_approval.controller import ApprovalController
 from tool_approval.entries import Outcome
 from tool_approval.errors import ApprovalBlocked, ApprovalDenied
+from tool_approval.own_logic import approving
 
 from .arguments import read_arguments
 from .calls import CHANGED, Allowed, Refused
@@ -49,7 +51,8 @@ class BoundTool(StandIn):
         if ready is None:
             return self._refused(input)
         try:
-            result = self._inner.invoke(ready, config, **kwargs)
+            with approving(self._approved):
+                result = self._inner.invoke(ready, config, **kwargs)
         except BaseException as error:
             self._record('failed', error)
             raise
@@ -65,11 +68,16 @@ class BoundTool(StandIn):
         if ready is None:
             return self._refused(input)
         try:
-            result = await self._inner.ainvoke(ready, config, **kwargs)
+            with approving(self._approved):
+                result = await self._inner.ainvoke(ready, config, **kwargs)
         except BaseException as error:
             self._record('failed', error)
             raise
         return self._finished(result)
+
+    @property
+    def _approved(self) -> Mapping[str, Any] | None:
+        return None if self._allowed.request is None else self._allowed.call.arguments.values
 
     def _ready(self, input: ToolInput) -> ToolInput | None:
         """What the tool is called with: what was looked at, not what somebody may still change."""

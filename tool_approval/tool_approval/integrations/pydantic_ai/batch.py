@@ -10,7 +10,7 @@ from pydantic_ai.messages import ToolCallPart
 
 from tool_approval.controller import ApprovalController
 from tool_approval.decision import ApprovalDecision
-from tool_approval.own_logic import ask_own_logic
+from tool_approval.own_logic import approving, ask_own_logic
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.verdict import ApprovalResult, make_request
 
@@ -151,7 +151,8 @@ class Batch:
                 self.controller.record_outcome(request, 'refused')
                 self.results.calls[call.tool_call_id] = failure(f"The approver's arguments cannot be used: {problem}.")
                 return
-        result, is_done = await carry_out(self.ctx, self.external, call.tool_name, args)
+        with approving(None if decision.decided_by == 'policy' else args):
+            result, is_done = await carry_out(self.ctx, self.external, call.tool_name, args)
         self.controller.record_outcome(request, 'executed' if is_done else 'failed')
         self.results.calls[call.tool_call_id] = result
 

@@ -42,7 +42,7 @@ def bind(
 
     Returns:
         The binding under `tool_approval`: `digest` of what may run, `decided`, the digest that the log has of the
-        decision, `bound_to`, `has_changed_arguments`. And what the tool asked to be granted, as `granted_capabilities`.
+        decision, `bound_to`, `has_changed_arguments`, `by_policy`. And what the tool asked to be granted, as `granted_capabilities`.
     """
     args = request.args if decision.override_args is None else decision.override_args
     decided = controller.digest(request.tool_name, args, request.bound_to)
@@ -51,6 +51,7 @@ def bind(
         'decided': decided,
         'bound_to': dict(request.bound_to),
         'has_changed_arguments': decision.override_args is not None,
+        'by_policy': decision.decided_by == 'policy',
     }
     missing = request.metadata.get('missing_capabilities')
     granted = {'granted_capabilities': list(cast('list[Any]', missing))} if isinstance(missing, list | tuple) else {}
@@ -68,6 +69,14 @@ def approved_digest(binding: Mapping[str, Any] | None) -> str | None:
     """The digest that the log has of the decision, or `None` if there is no sound binding."""
     digest: object = binding.get('decided') if binding is not None else None
     return digest if isinstance(digest, str) else None
+
+
+def was_asked(binding: Mapping[str, Any] | None) -> bool:
+    """Whether an approver, a mode or memory approved the call, and not a rule alone.
+
+    Without a binding, whoever let the host run the call approved it.
+    """
+    return binding is None or binding.get('by_policy') is False
 
 
 def is_approved(

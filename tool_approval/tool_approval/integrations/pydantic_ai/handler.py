@@ -13,10 +13,11 @@ from pydantic_ai.messages import ToolCallPart
 from tool_approval.canonical import as_json
 from tool_approval.controller import ApprovalController
 from tool_approval.errors import NotCanonicalError
+from tool_approval.own_logic import approving
 from tool_approval.request import ApprovalRequest
 
 from .batch import Batch
-from .binding import CHANGED, approved_digest, find_binding, is_approved, watched
+from .binding import CHANGED, approved_digest, find_binding, is_approved, was_asked, watched
 from .external import External
 from .frame import Frame, Session
 from .results import Refusal, outcome_of, refuse, with_notice
@@ -84,7 +85,8 @@ class ApprovalHandler:
             return refuse(CHANGED, 'refused')
         token = watched.set(call.tool_call_id)
         try:
-            result = await run(args)
+            with approving(args if was_asked(binding) else None):
+                result = await run(args)
         except BaseException as error:
             outcome = outcome_of(error)
             failure = error if outcome == 'failed' else None

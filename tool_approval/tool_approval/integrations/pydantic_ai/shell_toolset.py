@@ -9,13 +9,13 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
-from tool_approval.own_logic import judged
+from tool_approval.own_logic import approving, judged
 from tool_approval.presentation import ApprovalPresentation
 from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.shell import ShellTool
 
-from .binding import CHANGED, find_binding
+from .binding import CHANGED, find_binding, was_asked
 from .requests import REQUEST_KEY
 from .results import refuse
 
@@ -95,9 +95,11 @@ class ShellToolset(FunctionToolset[Any]):
         found = judged.get()
         judged.set(None)  # it lets one command run
         try:
-            if found != (self, tool_args.get('command')):
-                self._judge(name, tool_args, ctx)
-            return await super().call_tool(name, tool_args, ctx, tool)
+            if found == (self, tool_args.get('command')):
+                return await super().call_tool(name, tool_args, ctx, tool)
+            self._judge(name, tool_args, ctx)
+            with approving(tool_args if ctx.tool_call_approved and was_asked(find_binding(ctx)) else None):
+                return await super().call_tool(name, tool_args, ctx, tool)
         except PermissionError as error:
             return refuse(str(error), 'refused')
 

@@ -14,11 +14,11 @@ from tool_approval.config import Default
 from tool_approval.controller import ApprovalController
 from tool_approval.entries import Outcome
 from tool_approval.errors import NotCanonicalError
-from tool_approval.own_logic import judging
+from tool_approval.own_logic import approving, judging
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.verdict import ApprovalResult, make_request
 
-from .binding import CHANGED, approved_digest, find_binding, is_approved, watched
+from .binding import CHANGED, approved_digest, find_binding, is_approved, was_asked, watched
 from .frame import Frame, Session, tool_facts
 from .logic import logic_of
 from .requests import REQUEST_KEY
@@ -118,7 +118,8 @@ class ApprovalToolset(WrapperToolset[Any]):
         if binding is not None and not is_approved(self.controller, binding, name, tool_args, verdict.bound_to):
             return self._refuse(request, CHANGED, ctx)
         try:
-            result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
+            with approving(tool_args if was_asked(binding) else None):
+                result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
         except BaseException as error:
             self._record(request, outcome_of(error), approved_digest(binding), error)
             raise
