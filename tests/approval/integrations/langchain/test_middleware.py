@@ -528,3 +528,22 @@ def test_a_block_that_cannot_be_written_down_ends_the_run(run, files):
         run(scripted(WRITE, 'done'), files.tools(), controller)
 
     assert files.ran == []
+
+
+def test_with_a_concurrency_of_one_approved_calls_run_one_after_the_other():
+    events: list[str] = []
+
+    @tool
+    async def step(label: str) -> str:
+        """Take a step."""
+        events.append(f'begin {label}')
+        for _ in range(20):
+            await asyncio.sleep(0)
+        events.append(f'end {label}')
+        return label
+
+    model = scripted([call('step', str(number), label=str(number)) for number in (1, 2, 3)], 'done')
+
+    Runner(is_async=True)(model, [step], ApprovalController(ui=RecordingUI(True)), {'max_concurrency': 1})
+
+    assert events == ['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3']

@@ -54,7 +54,7 @@ class FileToolset(FunctionToolset[Any]):
             ApprovalConfigError: Two roots are the same directory.
             ValidationError: The configuration says something that nobody can mean.
         """
-        super().__init__(id=id)
+        super().__init__(id=id, sequential=True)  # a call may need what an earlier one made
         self.files = FileTools(
             sandbox if isinstance(sandbox, FileSandbox) else FileSandbox(sandbox, base), prefix=prefix
         )

@@ -36,7 +36,7 @@ class ShellToolset(FunctionToolset[Any]):
             reasons: Sentences to add to the result of a command that failed, by a text that it has then: what
                 `Read-only file system` means here.
         """
-        super().__init__(id=id)
+        super().__init__(id=id, sequential=True)  # a call may need what an earlier one made
         self.shell = shell
         self._reasons = dict(reasons or {})
         self.add_function(self.run_shell, name='run_shell', takes_ctx=False)
