@@ -23,7 +23,7 @@ from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter
 from .request import ApprovalContext, ApprovalRequest
-from .threads import RunCancelled, call
+from .threads import RunCancelled, call, together
 from .verdict import ApprovalResult
 
 _NO_STORE = "nothing can be remembered 'always': the memory has no store; pass `ApprovalMemory(store)`"
@@ -134,7 +134,7 @@ class ApprovalController:
             for number, question in enumerate(questions):
                 await put(question, is_later=number > 0)
         else:
-            await _together([put(question) for question in questions])
+            await together([put(question) for question in questions])
         return [decisions[index] for index in range(len(placed))]
 
     async def judge(
@@ -371,29 +371,3 @@ def _copied(request: ApprovalRequest) -> ApprovalRequest:
             'metadata': dict(request.metadata),
         }
     )
-
-
-async def _together(questions: list[Any]) -> None:
-    if len(questions) == 1:
-        await questions[0]
-        return
-    try:
-        async with asyncio.TaskGroup() as group:
-            for question in questions:
-                group.create_task(_noticed(question))
-    except BaseExceptionGroup as errors:
-        # The caller knows these errors one by one.
-        first = errors.exceptions[0]
-        raise (RunCancelled() if isinstance(first, _Stopped) else first) from None
-
-
-class _Stopped(Exception):
-    """Stands for `RunCancelled` where questions are asked together."""
-
-
-async def _noticed(question: Any) -> None:
-    try:
-        await question
-    except RunCancelled:
-        # A group takes no notice of a task that was cancelled, and would wait for the others.
-        raise _Stopped from None

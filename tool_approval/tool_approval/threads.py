@@ -7,7 +7,7 @@ import contextlib
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar, cast
 
 T = TypeVar('T')
@@ -101,3 +101,30 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
     if error is not None:
         raise RuntimeError(f'the thread was ended by {type(error).__name__}')
     return cast('T', value)
+
+
+async def together(questions: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Await all; the first error cancels the others and is raised by itself."""
+    if len(questions) == 1:
+        await questions[0]
+        return
+    try:
+        async with asyncio.TaskGroup() as group:
+            for question in questions:
+                group.create_task(_noticed(question))
+    except BaseExceptionGroup as errors:
+        # The caller knows these errors one by one.
+        first = errors.exceptions[0]
+        raise (RunCancelled() if isinstance(first, _Stopped) else first) from None
+
+
+class _Stopped(Exception):
+    """Stands for `RunCancelled` where questions are asked together."""
+
+
+async def _noticed(question: Any) -> None:
+    try:
+        await question
+    except RunCancelled:
+        # A group takes no notice of a task that was cancelled, and would wait for the others.
+        raise _Stopped from None
