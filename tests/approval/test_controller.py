@@ -219,6 +219,8 @@ def test_questions_of_a_response_are_asked_together():
     both_open = threading.Barrier(2)
 
     class Inbox(RecordingUI):
+        one_at_a_time = False
+
         def choose(self, request, *, mode):
             both_open.wait(timeout=60)
             return super().choose(request, mode=mode)

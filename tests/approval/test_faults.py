@@ -168,6 +168,8 @@ def test_a_ui_without_choose_denies():
 class SyncHang:
     """Does not answer the first question until it is released."""
 
+    one_at_a_time = False
+
     def __init__(self):
         self.is_asked, self.release = threading.Event(), threading.Event()
 

@@ -16,7 +16,7 @@ from .decision import ApprovalDecision, ApprovalMode
 from .protocols import ApprovalUI
 from .request import ApprovalRequest
 from .threads import call
-from .turns import PROCESS_TURNS, Turns
+from .turns import PROCESS_TURNS, Turns, open_question, turns_for, turns_within
 
 _log = logging.getLogger('tool_approval')
 
@@ -27,6 +27,7 @@ async def ask(
     *,
     mode: ApprovalMode,
     timeout_s: float | None,
+    is_answered: Callable[[], bool] = lambda: False,
     turns: Turns = PROCESS_TURNS,
 ) -> list[ApprovalDecision]:
     """Ask about one request, or about all of a group at once.
@@ -36,10 +37,11 @@ async def ask(
         requests: One request, or a group for a UI that has `choose_group`.
         mode: Told to the UI.
         timeout_s: How long to wait for the answer, and for the turn to ask, in seconds; `None` waits on.
-        turns: Where a UI waits that asks one question at a time.
+        is_answered: Whether the answer to another question has answered this one while it waited for its turn.
+        turns: Where a UI with `one_at_a_time` waits.
 
     Returns:
-        A decision for each request, in order. Whatever goes wrong is a denial with the reason as its note; only
+        A decision for each request, in order; none if `is_answered`. Whatever goes wrong is a denial with the reason as its note; only
         cancellation passes.
     """
     if ui is None:
@@ -47,7 +49,7 @@ async def ask(
     limit = asyncio.timeout(timeout_s)
     try:
         async with limit:
-            return _read(await _answer(ui, requests, mode, turns), requests)
+            return await _answer(ui, requests, mode, is_answered, turns)
     except EOFError:
         return _denials(requests, 'ui', 'The approval prompt met the end of its input, so the call was denied.')
     except _NoDecision as error:
@@ -65,28 +67,50 @@ class _NoDecision(Exception):
     """What a UI returned is no decision."""
 
 
-async def _answer(ui: ApprovalUI, requests: Sequence[ApprovalRequest], mode: ApprovalMode, turns: Turns) -> object:
+def asks_one_at_a_time(ui: ApprovalUI | None) -> bool:
+    """Whether the UI is asked one question at a time: as it says itself, else where one of its methods may block."""
+    said: object = getattr(ui, 'one_at_a_time', None)
+    if isinstance(said, bool):
+        return said
+    methods = (getattr(ui, name, None) for name in ('choose', 'choose_group'))
+    return any(callable(method) and not inspect.iscoroutinefunction(method) for method in methods)
+
+
+async def _answer(
+    ui: ApprovalUI,
+    requests: Sequence[ApprovalRequest],
+    mode: ApprovalMode,
+    is_answered: Callable[[], bool],
+    turns: Turns,
+) -> list[ApprovalDecision]:
     choose, subject = _question(ui, requests)
-    if getattr(ui, 'one_at_a_time', False) is not True:
-        return await _call(ui, choose, subject, requests, mode)
+    if not asks_one_at_a_time(ui):
+        return _read(await _call(ui, choose, subject, requests, mode), requests)
+    turns = turns_within(turns if getattr(ui, 'one_at_a_time', False) is True else turns_for(ui))
     await turns.take()
-    if inspect.iscoroutinefunction(choose):
-        try:
-            return await _call(ui, choose, subject, requests, mode)
-        finally:
-            turns.leave()
     # The turn ends with the thread and the wait, whichever is later: an abandoned prompt still reads what is typed, and
     # what the thread returned may have to be awaited.
-    is_other_done = threading.Lock()
+    holders = 1
+    lock = threading.Lock()
+    with open_question(turns) as inner:
 
-    def done() -> None:
-        if not is_other_done.acquire(blocking=False):
-            turns.leave()
+        def release() -> None:
+            nonlocal holders
+            with lock:
+                holders -= 1
+                is_last = holders == 0
+            if is_last:
+                inner.is_over = True
+                turns.leave()
 
-    try:
-        return await _call(ui, choose, subject, requests, mode, on_end=done)
-    finally:
-        done()
+        try:
+            if is_answered():
+                return []
+            if not inspect.iscoroutinefunction(choose):
+                holders += 1
+            return _read(await _call(ui, choose, subject, requests, mode, on_end=release), requests)
+        finally:
+            release()
 
 
 def _question(ui: ApprovalUI, requests: Sequence[ApprovalRequest]) -> tuple[Callable[..., object], object]:

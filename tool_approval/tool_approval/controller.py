@@ -11,9 +11,9 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hmac import compare_digest
-from typing import Any, cast
+from typing import Any
 
-from .asking import ask
+from .asking import ask, asks_one_at_a_time
 from .canonical import canonical_json, copied, digest
 from .decision import ApprovalDecision, ApprovalMode, read_mode
 from .entries import Outcome, decision_entry, outcome_entry
@@ -130,7 +130,7 @@ class ApprovalController:
             answers = await self._decide_asking([placed[index] for index in question], is_later=is_later)
             decisions.update(zip(question, answers, strict=True))
 
-        if getattr(self.ui, 'one_at_a_time', False) is True:
+        if asks_one_at_a_time(self.ui):
             for number, question in enumerate(questions):
                 await put(question, is_later=number > 0)
         else:
@@ -236,13 +236,15 @@ class ApprovalController:
     async def _decide_asking(self, requests: list[ApprovalRequest], *, is_later: bool) -> list[ApprovalDecision]:
         """Ask about one request, or about a group."""
         # 4. What was approved before: maybe by the answer to an earlier question of this response.
-        remembered = [self.memory.lookup(request) for request in requests] if is_later else [None]
-        if all(remembered):
-            found = cast('list[ApprovalDecision]', remembered)
-            return [
-                self._settle(request, decision, is_remembered=True)
-                for request, decision in zip(requests, found, strict=True)
-            ]
+        found: list[ApprovalDecision] = []
+
+        def is_remembered() -> bool:
+            decisions = [self.memory.lookup(request) for request in requests]
+            found[:] = [decision for decision in decisions if decision is not None]
+            return len(found) == len(requests)
+
+        if is_later and is_remembered():
+            return self._settle_all(requests, found, is_remembered=True)
         # 5. Only now what is shown is made.
         shown: list[ApprovalRequest] = []
         for request in requests:
@@ -252,17 +254,22 @@ class ApprovalController:
                 _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
                 note = f'What to decide on could not be shown ({type(error).__name__}), so the call was denied.'
                 denial = ApprovalDecision(approved=False, note=note, decided_by='ui')
-                return [self._settle(each, denial) for each in requests]
-        # 6. The person.
+                return self._settle_all(requests, [denial] * len(requests))
+        # 6. The person; or an answer to another run's question, for which this one waited.
         try:
-            answers = await ask(self.ui, shown, mode=self.mode, timeout_s=self._timeout_s)
+            answers = await ask(self.ui, shown, mode=self.mode, timeout_s=self._timeout_s, is_answered=is_remembered)
         except (KeyboardInterrupt, RunCancelled):
             stopped = ApprovalDecision(approved=False, note='The person stopped the run.', decided_by='ui')
-            for request in requests:
-                self._settle(request, stopped)
+            self._settle_all(requests, [stopped] * len(requests))
             raise
         # 7. Judged again if the arguments were changed, remembered, written down.
-        return [self._settle(request, answer) for request, answer in zip(requests, answers, strict=True)]
+        return self._settle_all(requests, answers or found, is_remembered=not answers)
+
+    def _settle_all(
+        self, requests: list[ApprovalRequest], decisions: list[ApprovalDecision], *, is_remembered: bool = False
+    ) -> list[ApprovalDecision]:
+        pairs = zip(requests, decisions, strict=True)
+        return [self._settle(request, decision, is_remembered=is_remembered) for request, decision in pairs]
 
     def _settle(
         self, request: ApprovalRequest, decision: ApprovalDecision, *, is_remembered: bool = False

@@ -25,10 +25,12 @@ class ApprovalUI(Protocol):
     - `choose_group(requests, *, mode)`, sync or async: asks about all requests of one group at once, and returns one
       decision for all of them, or a sequence with one for each, in order.
     - `groups_responses`: whether all requests of a response are one group for it, whatever group they name.
-    - `one_at_a_time`: whether only one question of the whole process may be open at a time, as in a terminal. Without
-      it, questions are asked concurrently.
-    - `withdraw(request)`: told, from the event loop's thread, that nobody waits for this answer any more. A UI with
-      `one_at_a_time` whose `choose` blocks keeps its turn until the abandoned call returns: what is typed for an old
+    - `one_at_a_time`: `True` where only one question of the whole process may be open at a time, as in a terminal;
+      `False` where questions are asked concurrently. Without it, an object with only coroutine functions is asked
+      concurrently, and one whose `choose` or `choose_group` is a plain function is asked one question at a time, by
+      whichever controller, run or thread. A question that the UI asks before it answers does not wait for its own.
+    - `withdraw(request)`: told, from the event loop's thread, that nobody waits for this answer any more. A UI that is
+      asked one question at a time and blocks keeps its turn until the abandoned call returns: what is typed for an old
       question must not answer a new one.
     """
 

@@ -122,7 +122,7 @@ class _Stopped(Exception):
     """Stands for `RunCancelled` where questions are asked together."""
 
 
-async def _noticed(question: Any) -> None:
+async def _noticed(question: Coroutine[Any, Any, None]) -> None:
     try:
         await question
     except RunCancelled:

@@ -1,12 +1,14 @@
 """What is remembered, and for whom."""
 
+import threading
+
 from langchain.agents import create_agent
 from langchain_core.tools import tool
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI
 
-from tool_approval import ApprovalController, ApprovalMemory
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory
 
 from .scripted import Files, Runner, call, scripted
 
@@ -31,6 +33,31 @@ def test_an_answer_is_remembered_for_the_next_call_of_the_same_response(run, fil
 
     ui.assert_done()
     assert files.ran == ['read a', 'read a']
+
+
+def test_calls_of_one_response_ask_a_blocking_ui_one_question_at_a_time(run, files):
+    class Prompt:
+        def __init__(self):
+            self.open, self.most, self.asked = 0, 0, []
+
+        def choose(self, request, *, mode):
+            self.open += 1
+            self.most = max(self.most, self.open)
+            threading.Event().wait(0.02)
+            self.open -= 1
+            self.asked.append(request.args['path'])
+            return ApprovalDecision(approved=True, remember='session')
+
+    ui = Prompt()
+
+    run(
+        scripted([call('read', str(i), path='ab'[i % 2]) for i in range(6)], 'done'),
+        files.tools(),
+        ApprovalController(ui=ui),
+    )
+
+    assert (ui.most, sorted(ui.asked)) == (1, ['a', 'b'])
+    assert len(files.ran) == 6
 
 
 def test_an_answer_is_remembered_for_later_responses_of_the_run(run, files):

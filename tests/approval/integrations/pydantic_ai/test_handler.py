@@ -1,6 +1,7 @@
 """The handler in a run: who decides, what runs, what the model is told, what is written down."""
 
 import asyncio
+import threading
 from dataclasses import dataclass
 from datetime import date
 from types import SimpleNamespace
@@ -215,6 +216,32 @@ def test_an_answer_remembered_for_the_session_answers_the_rest_of_its_batch_wher
 
     ui.assert_done()
     assert len(ran) == 2
+
+
+def test_agents_that_run_at_once_ask_a_blocking_ui_one_question_at_a_time():
+    class Prompt:
+        def __init__(self):
+            self.open, self.most, self.asked = 0, 0, []
+
+        def choose(self, request: ApprovalRequest, *, mode: str) -> ApprovalDecision:
+            self.open += 1
+            self.most = max(self.most, self.open)
+            threading.Event().wait(0.02)
+            self.open -= 1
+            self.asked.append(request.args['path'])
+            return ApprovalDecision(approved=True, remember='session')
+
+    ui = Prompt()
+    boss = Agent(scripted([call('delegate', '1', path='a'), call('delegate', '2', path='a')], 'done'), name='boss')
+
+    @boss.tool_plain
+    async def delegate(path: str) -> str:
+        child, _ = deleting([call('delete', '3', path=path), call('delete', '4', path='b')], 'done')
+        return (await child.run('go')).output
+
+    boss.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert (ui.most, ui.asked) == (1, ['a', 'b'])
 
 
 def test_approvals_of_a_session_do_not_outlive_the_run_unless_a_session_is_named():
