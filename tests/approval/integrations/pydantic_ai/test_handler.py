@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
+import pydantic_ai
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolReturn, exceptions
@@ -18,7 +19,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.audit import JsonlAuditSink, verify
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
 from tests.loop.scripted import call, returns, scripted
@@ -646,6 +647,40 @@ def test_a_nested_agent_uses_its_parents_approvals_where_it_was_told_to():
 
     ui.assert_done()
     assert ran == ['a False']
+
+
+@pytest.mark.parametrize('way', ['stop and resume', "the host's capability"])
+def test_a_nested_call_with_the_id_of_its_parent_has_its_own_outcome_and_notice(way: str):
+    log = Log()
+    change = ApprovalDecision(approved=True, override_args={'path': 'b'})
+    controller = ApprovalController(ui=ScriptedUI([True, change]), audit=log)
+    tools: FunctionToolset[Any] = FunctionToolset()
+    tools.add_function(lambda path: f'deleted {path}', name='delete')
+    capabilities = [HandleDeferredToolCalls(approval_handler(controller))] if way != 'stop and resume' else []
+    helper = pydantic_ai.Agent(
+        scripted([call('delete', '1', path='a')], 'helped'),
+        toolsets=[ApprovalToolset(tools, controller)],
+        capabilities=capabilities,
+    )
+    boss = Agent(scripted([call('delegate', '1')], 'done'))
+
+    @boss.tool_plain(requires_approval=True)
+    async def delegate() -> str:
+        if capabilities:
+            result = await helper.run('help')
+        else:
+            result = await run_with_approval(helper, 'help', controller=controller)
+        return str(returns(result.all_messages())['1'])
+
+    result = boss.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    assert 'It ran with: {"path":"b"}' in returns(result.all_messages())['1'][0]
+    assert [(each['event'], each['tool_name']) for each in log.entries] == [
+        ('decision', 'delegate'),
+        ('decision', 'delete'),
+        ('outcome', 'delete'),
+        ('outcome', 'delegate'),
+    ]
 
 
 def external(*names: str) -> ExternalToolset[Any]:

@@ -22,8 +22,9 @@ keeps."""
 CHANGED = 'The call changed after it was approved, so it was not run.'
 """What the model is told when what would run is not what was approved."""
 
-watched: ContextVar[str | None] = ContextVar('tool_approval_watched', default=None)
-"""The call that a handler stands around: an `ApprovalToolset` inside leaves the log and the notice to it."""
+watched: ContextVar[tuple[str | None, str | None] | None] = ContextVar('tool_approval_watched', default=None)
+"""The run and the call that a handler encloses: an `ApprovalToolset` inside leaves the log and the notice to it. A run
+nested in the call may use the same call id."""
 
 
 def bind(

@@ -83,7 +83,7 @@ class ApprovalHandler:
         if binding is None or not is_approved(self.controller, binding, call.tool_name, args):
             self.controller.record_outcome(request, 'refused', digest=digest)
             return refuse(CHANGED, 'refused')
-        token = watched.set(call.tool_call_id)
+        token = watched.set((ctx.run_id, call.tool_call_id))
         try:
             with approving(args if was_asked(binding) else None):
                 result = await run(args)

@@ -126,7 +126,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         outcome = outcome_of(result) if isinstance(result, Refusal) else 'executed'
         self._record(request, outcome, approved_digest(binding))
         is_changed = binding is not None and binding.get('has_changed_arguments') is True
-        if is_changed and self.tells_changes and watched.get() != ctx.tool_call_id:
+        if is_changed and self.tells_changes and watched.get() != (ctx.run_id, ctx.tool_call_id):
             return with_notice(result, as_json(tool_args))
         return result
 
@@ -139,7 +139,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         self, request: ApprovalRequest, outcome: Outcome, digest: str | None, error: BaseException | None = None
     ) -> None:
         # A handler around it records whatever comes of the call.
-        if watched.get() != request.tool_call_id:
+        if watched.get() != (request.run_id, request.tool_call_id):
             failure = error if outcome == 'failed' else None
             self.controller.record_outcome(request, outcome, error=failure, digest=digest)
 
