@@ -157,6 +157,19 @@ def test_an_approval_that_no_outcome_follows_is_unfinished():
     assert verify_text(b''.join(lines), key=KEY).unfinished == (2, 6)
 
 
+def test_an_outcome_belongs_to_the_decision_of_its_run_or_to_one_that_was_made_between_runs():
+    lines = log_of(
+        call('1', event='decision', approved=True, run_id=None),
+        call('1', event='decision', approved=True, run_id='a'),
+        call('1', event='decision', approved=True, run_id='b'),
+        call('1', event='outcome', outcome='executed', run_id='a'),
+        call('1', event='outcome', outcome='executed', run_id='resumed'),
+        call('1', event='outcome', outcome='executed', run_id='another'),
+    )
+
+    assert verify_text(b''.join(lines), key=KEY).unfinished == (3,)
+
+
 def test_an_entry_cannot_set_what_the_chain_sets():
     lines = log_of({'event': 'note', 'mac': 'mine', 'line': 7, 'previous': 'mine'}, {'event': 'note'})
 

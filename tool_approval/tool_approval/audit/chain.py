@@ -119,11 +119,14 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
 
 
 def _pair(entry: Mapping[str, Any], number: int, open_approvals: dict[tuple[object, ...], list[int]]) -> None:
-    call = (entry.get('tool_name'), entry.get('tool_call_id'), entry.get('run_id'), entry.get('digest'))
+    call, run_id = (entry.get('tool_name'), entry.get('tool_call_id'), entry.get('digest')), entry.get('run_id')
     if entry.get('event') == 'decision' and entry.get('approved') is True:
-        open_approvals.setdefault(call, []).append(number)
-    elif entry.get('event') == 'outcome' and open_approvals.get(call):
-        open_approvals[call].pop()  # the newest: an older one of the same call is what a crash left
+        open_approvals.setdefault((*call, run_id), []).append(number)
+    elif entry.get('event') == 'outcome':
+        # A decision between two runs names none, and its outcome names the run that was resumed.
+        decisions = open_approvals.get((*call, run_id)) or open_approvals.get((*call, None))
+        if decisions:
+            decisions.pop()  # the newest: an older one of the same call is what a crash left
 
 
 _LINE = re.compile(rb'(\{.+),"mac":"([0-9a-f]{64})"\}', re.DOTALL)

@@ -1,6 +1,7 @@
 """Answering a run that ended with deferred calls, and resuming it."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pydantic_ai
@@ -8,6 +9,7 @@ import pytest
 from pydantic_ai import DeferredToolRequests
 from pydantic_ai.messages import UserPromptPart
 from pydantic_ai.toolsets import FunctionToolset
+from tool_approval.audit import JsonlAuditSink, verify
 from tool_approval.integrations.pydantic_ai import (
     ApprovalToolset,
     build_approval_requests,
@@ -224,3 +226,24 @@ def test_the_synchronous_forms_leave_the_event_loop_of_run_sync_alone():
     collect_approvals_sync(output, mode='strict')
 
     assert asyncio.get_event_loop_policy().get_event_loop() is loop
+
+
+@pytest.mark.parametrize('decision', [True, ApprovalDecision(approved=True, override_args={'path': 'b'})])
+@pytest.mark.parametrize('way', ['run_with_approval', 'collect_approvals'])
+def test_an_outcome_after_resuming_belongs_to_its_decision(tmp_path: Path, way: str, decision: Any):
+    key = b'0123456789abcdef'
+    controller = ApprovalController(ui=ScriptedUI([decision]), audit=JsonlAuditSink(tmp_path / 'audit.jsonl', key=key))
+    tools: FunctionToolset[Any] = FunctionToolset()
+    tools.add_function(lambda path: f'deleted {path}', name='delete')
+    model = scripted([call('delete', '1', path='a')], 'done')
+    agent = pydantic_ai.Agent(model, toolsets=[ApprovalToolset(tools, controller)])
+    if way == 'run_with_approval':
+        run_with_approval_sync(agent, 'go', controller=controller)
+    else:
+        first = stopped(agent)
+        answers = collect_approvals_sync(first.output, controller=controller)
+        agent.run_sync(message_history=first.all_messages(), deferred_tool_results=answers)
+
+    finding = verify(tmp_path / 'audit.jsonl', key=key)
+
+    assert (finding.head.lines, finding.unfinished) == (2, ())
