@@ -1,3 +1,4 @@
+import asyncio
 import errno
 import fcntl
 import json
@@ -11,7 +12,7 @@ from tool_approval.audit import Head, JsonlAuditSink, jsonl, load_key, verify
 from tool_approval.audit.chain import START
 
 from tests.approval.parts import KEY, finish, start_python
-from tool_approval import AuditError
+from tool_approval import ApprovalController, ApprovalRequest, AuditError
 
 NOTE = {'event': 'note'}
 
@@ -106,6 +107,39 @@ def test_a_log_that_has_become_shorter_is_not_continued(sink, path):
 
     with pytest.raises(AuditError, match='it has become shorter'):
         sink.record(NOTE)
+
+
+@pytest.mark.parametrize('others', [1, 2, 3])
+def test_a_log_whose_own_lines_were_cut_is_not_continued_though_others_follow(sink, path, others):
+    sink.record({'event': 'note', 'by': 'first'})
+    kept = path.stat().st_size
+    sink.record({'event': 'note', 'by': 'first'})
+    os.truncate(path, kept)
+    other = JsonlAuditSink(path, key=KEY)
+    for _ in range(others):
+        other.record({'event': 'note', 'by': 'other'})
+    other.close()
+    log = path.read_bytes()
+
+    for _ in range(2):
+        with pytest.raises(AuditError, match='the last line that was seen there was changed or taken out'):
+            sink.record(NOTE)
+    with pytest.raises(AuditError, match='the last line that was seen there'):
+        _ = sink.head
+    assert path.read_bytes() == log
+    assert verify(path, key=KEY).is_intact
+
+
+def test_a_call_is_denied_where_lines_were_cut(sink, path):
+    controller = ApprovalController('approve_all', audit=sink)
+    delete = ApprovalRequest(tool_name='delete')
+    before = asyncio.run(controller.request_approval(delete))
+    os.truncate(path, 0)
+    JsonlAuditSink(path, key=KEY).record({'event': 'note', 'text': 'a' * 2_000})
+
+    decision = asyncio.run(controller.request_approval(delete))
+
+    assert (before.approved, decision.approved, decision.decided_by) == (True, False, 'audit')
 
 
 @pytest.mark.parametrize('replacement', [None, b''])

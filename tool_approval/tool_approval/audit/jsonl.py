@@ -80,6 +80,7 @@ class JsonlAuditSink:
         self._lock = threading.Lock()
         self._head: Head | None = None
         self._size = -1
+        self._last = b''
         self._process = os.getpid()
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +145,7 @@ class JsonlAuditSink:
         if len(line) > LONGEST_LINE:
             raise AuditError(str(self._path), f'the entry is longer than {LONGEST_LINE} bytes')
         append_whole(self._descriptor, line, size=self._size, fsync=self._fsync)
-        self._head, self._size = head, self._size + len(line)
+        self._head, self._size, self._last = head, self._size + len(line), line
 
     def _catch_up(self) -> None:
         """Find the end of the log: somebody else may have written to it."""
@@ -152,16 +153,19 @@ class JsonlAuditSink:
         check_private(status)
         if _identity(os.lstat(self._path)) != self._identity:
             raise AuditError(str(self._path), 'it was replaced by another file while it was open')
-        if status.st_size == self._size:
-            return
         if status.st_size < self._size:
             raise AuditError(str(self._path), 'it has become shorter')
+        # Attack: lines are cut off at the end, and another process writes there; the chain is whole (test_jsonl.py).
+        if self._last and os.pread(self._descriptor, len(self._last), self._size - len(self._last)) != self._last:
+            raise AuditError(str(self._path), 'the last line that was seen there was changed or taken out')
+        if status.st_size == self._size:
+            return
         if status.st_size == 0:
             self._head, self._size = Head(lines=0, mac=START), 0
             return
         line = _last_line(self._descriptor, status.st_size)
         try:
-            self._head, self._size = read_head(line, key=self._key), status.st_size
+            self._head, self._size, self._last = read_head(line, key=self._key), status.st_size, line + b'\n'
         except ValueError as error:
             raise AuditError(
                 str(self._path), f'its last line is not intact: {error}. Verify it, put it aside, and start a new one'
