@@ -31,6 +31,7 @@ def test_a2_e4_a_request_needs_only_the_name_of_its_tool():
         'tool_name': 'now',
         'args': {},
         'description': 'now()',
+        'described_by': None,
         'payload': {},
         'presentation': None,
         'group_id': None,

@@ -312,7 +312,9 @@ class ApprovalController:
 
     def _described(self, request: ApprovalRequest) -> ApprovalRequest:
         description = self.policy.rule_for(request.tool_name).description
-        return request if description is None else request.model_copy(update={'description': description})
+        if description is None:
+            return request
+        return request.model_copy(update={'description': description, 'described_by': self.policy.source})
 
     async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:
         """What the UI is given. Neither it nor the presenter shares its arguments with anybody."""

@@ -94,7 +94,7 @@ class ApprovalMemory:
             raise ValueError(f'the request offers nothing of kind {decision.remember_option!r} to remember')
         kind, payload = decision.remember_option, covering[decision.remember_option]
         labels = {option.kind: option.label for option in request.remember_options}
-        label = Redactor.of(request.args, request.payload).text(labels.get(kind, request.description))
+        label = Redactor.of(request.args, request.payload).text(labels.get(kind, request.attributed_description))
         approval = RememberedApproval(
             id=self._session_id(request, kind, payload),
             tool_name=request.tool_name,

@@ -118,7 +118,7 @@ async def ask_own_logic(
 
 def from_request(request: ApprovalRequest) -> ApprovalResult:
     """The verdict that a tool expresses by returning `request`."""
-    return ApprovalResult.needs_approval(
+    verdict = ApprovalResult.needs_approval(
         description=request.description,
         payload=request.payload,
         presentation=request.presentation,
@@ -127,6 +127,7 @@ def from_request(request: ApprovalRequest) -> ApprovalResult:
         bound_to=request.bound_to,
         group_id=request.group_id,
     )
+    return replace(verdict, described_by=request.described_by)
 
 
 async def _settled(said: object) -> object:

@@ -40,13 +40,18 @@ class ApprovalPolicy:
         Raises:
             ApprovalConfigError: An unknown key or value.
         """
-        self._use(read_config({'tools': tools, 'default': default, 'auto_grant': auto_grant}))
+        self._use(read_config({'tools': tools, 'default': default, 'auto_grant': auto_grant}), None)
 
     @classmethod
-    def from_config(cls, config: PolicyConfig) -> ApprovalPolicy:
-        """Of a configuration that was read already."""
+    def from_config(cls, config: PolicyConfig, *, source: str | None = None) -> ApprovalPolicy:
+        """Of a configuration that was read already.
+
+        Args:
+            config: The configuration.
+            source: The file it was read from; questions name it beside a description of its own.
+        """
         policy = cls.__new__(cls)
-        policy._use(config)
+        policy._use(config, source)
         return policy
 
     @classmethod
@@ -55,16 +60,18 @@ class ApprovalPolicy:
 
         Args:
             text: The document.
-            source: The file it comes from, for errors.
+            source: The file it comes from, for errors and for questions.
 
         Raises:
             ApprovalConfigError: A mistake in it; the error names key, file and line.
             MissingExtraError: PyYAML is not installed.
         """
-        return cls.from_config(parse_config(text, source=source))
+        return cls.from_config(parse_config(text, source=source), source=source)
 
-    def _use(self, config: PolicyConfig) -> None:
+    def _use(self, config: PolicyConfig, source: str | None) -> None:
         self.config = config
+        self.source = source or 'the configuration'
+        """What questions call it where they show a description of its own."""
         self._lookup = ToolRules(config.tools)
         self._rules = {name: rule.model_dump(exclude_none=True) for name, rule in config.tools.items()}
         self._found: dict[str, ToolRule] = {}
@@ -111,12 +118,12 @@ class ApprovalPolicy:
             return ApprovalResult.pre_approved()
         if rule.approval == 'required':
             asked = own if own is not None and own.is_needs_approval else ApprovalResult.needs_approval()
-            return _described(asked, rule)
+            return self._described(asked, rule)
         if own is not None:
-            return _described(own, rule)
+            return self._described(own, rule)
         if 'required' not in (said := {self.config.default, default}) and 'none' in said:
             return ApprovalResult.pre_approved()
-        return _described(ApprovalResult.needs_approval(), rule)
+        return self._described(ApprovalResult.needs_approval(), rule)
 
     def judge_request(self, request: ApprovalRequest) -> ApprovalResult:
         """What the configuration says of a request that was raised already, by a tool that needs approval.
@@ -130,7 +137,12 @@ class ApprovalPolicy:
             return blocked
         if rule.approval == 'none' or (rule.approval is None and self._is_granted(request.metadata)):
             return ApprovalResult.pre_approved()
-        return ApprovalResult.needs_approval(description=rule.description)
+        return self._described(ApprovalResult.needs_approval(), rule)
+
+    def _described(self, verdict: ApprovalResult, rule: ToolRule) -> ApprovalResult:
+        if rule.description is None or not verdict.is_needs_approval:
+            return verdict
+        return replace(verdict, description=rule.description, described_by=self.source)
 
     def _configured_block(self, tool_name: str, rule: ToolRule, metadata: Mapping[str, Any]) -> ApprovalResult | None:
         if rule.approval == 'blocked':
@@ -159,10 +171,5 @@ def _completed(own: ApprovalResult, other: ApprovalResult | None) -> ApprovalRes
     # without that, what the function excludes would be in the log.
     if other is None or not own.is_needs_approval or not other.is_needs_approval or own.payload is not None:
         return own
-    return replace(own, payload=other.payload, description=own.description or other.description)
-
-
-def _described(verdict: ApprovalResult, rule: ToolRule) -> ApprovalResult:
-    if rule.description is None or not verdict.is_needs_approval:
-        return verdict
-    return replace(verdict, description=rule.description)
+    described = own if own.description else other
+    return replace(own, payload=other.payload, description=described.description, described_by=described.described_by)

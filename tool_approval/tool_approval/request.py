@@ -84,7 +84,9 @@ class ApprovalRequest(BaseModel):
     args: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """Argument values by parameter name, in JSON form."""
     description: str = ''
-    """One line for a person."""
+    """One line for a person; a UI shows `attributed_description`."""
+    described_by: str | None = None
+    """The configuration that the description comes from, such as `approvals.yaml`; `None` if it is the tool's own."""
     payload: Mapping[str, Any] = None  # pyright: ignore[reportAssignmentType] - filled in from `args`
     """What makes two requests the same for memory, and all that is written down. All arguments unless given."""
     presentation: ApprovalPresentation | None = None
@@ -120,6 +122,16 @@ class ApprovalRequest(BaseModel):
             object.__setattr__(self, 'payload', dict(self.args))
         if not self.description:
             object.__setattr__(self, 'description', describe(self.tool_name, self.payload))
+
+    @property
+    def attributed_description(self) -> str:
+        """The description, and where it comes from if that is a configuration.
+
+        Attack: a settings file describes a tool that writes as "Read the README (changes nothing)".
+        """
+        if self.described_by is None:
+            return self.description
+        return f'described by {self.described_by} as: {self.description}'
 
 
 def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200) -> str:

@@ -20,6 +20,8 @@ class ApprovalResult:
     """Why it is blocked, or why consent is needed."""
     description: str | None = None
     """One line for a person."""
+    described_by: str | None = field(default=None, compare=False)
+    """The configuration that the description comes from; `None` if it is the tool's own."""
     payload: Mapping[str, Any] | None = None
     """What makes two requests the same for memory; all arguments if `None`."""
     presentation: ApprovalPresentation | None = None
@@ -114,6 +116,7 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
         tool_name=context.tool_name,
         args=context.args,
         description=verdict.description or '',
+        described_by=verdict.described_by,
         payload=_payload(context, verdict),
         presentation=verdict.presentation,
         group_id=verdict.group_id or _batch(metadata),

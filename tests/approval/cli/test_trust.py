@@ -1,6 +1,11 @@
 """Trusting a file of a working tree: after seeing what it would allow, and for these bytes alone."""
 
+from typing import get_args
+
 import pytest
+from pydantic import BaseModel
+from tool_approval.cli.allowances import allowances
+from tool_approval.settings import Settings
 
 
 def is_trusted(tool_approval):
@@ -106,3 +111,73 @@ def test_trust_is_taken_back_also_from_a_file_that_is_gone(tool_approval, work):
     assert named.out == 'approvals.yaml is not trusted any more\n'
     assert again.out == 'approvals.yaml was not trusted\n'
     assert not is_trusted(tool_approval)
+
+
+SAID = {
+    'default': ({'default': 'none'}, 'every other tool'),
+    'tools.approval': ({'tools': {'t': {'approval': 'none'}}}, 'the tool `t` runs unasked'),
+    'tools.description': ({'tools': {'t': {'description': 'lie'}}}, 'questions about the tool `t` describe it as: lie'),
+    'custom_tools.approval': ({'custom_tools': {'t': {'approval': 'none'}}}, 'the tool `t` runs unasked'),
+    'custom_tools.description': ({'custom_tools': {'t': {'description': 'lie'}}}, 'describe it as: lie'),
+    'auto_grant': ({'auto_grant': {'box': ['net']}}, 'in the profile `box` is granted unasked: net'),
+    'sandbox.paths.root': ({'sandbox': {'paths': {'a': {'root': '/usr', 'read_approval': True}}}}, 'outside of the'),
+    'sandbox.paths.mode': ({'sandbox': {'paths': {'a': {'root': '/usr', 'mode': 'rw'}}}}, 'files can be changed'),
+    'sandbox.paths.write_approval': (
+        {'sandbox': {'paths': {'a': {'root': '.', 'mode': 'rw', 'write_approval': False}}}}, 'deleted unasked'
+    ),
+    'sandbox.paths.read_approval': ({'sandbox': {'paths': {'a': {'root': '.', 'read_approval': False}}}}, 'read unasked'),
+    'sandbox.paths.approval.write': (
+        {'sandbox': {'paths': {'a': {'root': '.', 'mode': 'rw', 'approval': {'write': 'none'}}}}}, 'deleted unasked'
+    ),
+    'sandbox.paths.approval.read': ({'sandbox': {'paths': {'a': {'root': '.', 'approval': {'read': 'none'}}}}}, 'read unasked'),
+    'sandbox.os_sandbox_fallback': ({'sandbox': {'os_sandbox_fallback': 'refuse_tools'}}, 'cannot be confined'),
+    'shell.default.approval': ({'shell': {'default': {'approval': False}}}, 'every command'),
+    'shell.rules.pattern': ({'shell': {'rules': [{'pattern': 'ls', 'approval': False}]}}, 'begin with `ls` run unasked'),
+    'shell.rules.approval': ({'shell': {'rules': [{'pattern': 'ls', 'approval': False}]}}, 'run unasked'),
+    'shell.rules.description': (
+        {'shell': {'rules': [{'pattern': 'rm', 'description': 'lie'}]}}, 'that begin with `rm` describe them as: lie'
+    ),
+    'shell.rules.sandbox_paths': (
+        {'shell': {'rules': [{'pattern': 'ls', 'approval': False, 'sandbox_paths': ['a']}]}}, 'within a'
+    ),
+    'shell.network': ({'shell': {'network': True}}, 'the network'),
+    'shell.timeout_s': ({'shell': {'timeout_s': 9000}}, 'a command may take 9000 seconds'),
+}  # fmt: skip
+HARMLESS = {
+    'mode': 'to ask, or to deny without asking',
+    'sandbox.paths.suffixes': 'fewer files',
+    'sandbox.require_os_sandbox': 'only stricter',
+    'shell.default.allowed': 'only stricter than the default',
+    'shell.rules.allowed': 'only stricter than the default',
+    'shell.rules.match': 'checked at the start',
+    'shell.rules.not_match': 'checked at the start',
+}
+
+
+def fields_of(model, prefix=''):
+    """The names of all that a document may say, with dots."""
+    for name, field in model.model_fields.items():
+        inner = list(models_in(field.annotation))
+        if not inner:
+            yield f'{prefix}{name}'
+        for each in inner:
+            yield from fields_of(each, f'{prefix}{name}.')
+
+
+def models_in(annotation):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for each in get_args(annotation):
+        yield from models_in(each)
+
+
+def test_every_key_of_a_file_is_listed_or_harmless():
+    assert sorted(fields_of(Settings)) == sorted([*SAID, *HARMLESS])
+
+
+@pytest.mark.parametrize('key', SAID)
+def test_what_a_key_loosens_or_says_in_questions_is_listed(key, tmp_path):
+    document, said = SAID[key]
+
+    assert allowances(Settings(), tmp_path) == []
+    assert said in '\n'.join(allowances(Settings.model_validate(document), tmp_path))

@@ -61,7 +61,7 @@ class Calls:
     def ask(self, request: ApprovalRequest) -> None:
         """Somebody is asked about a call."""
         if request.tool_call_id is not None:
-            self._asked[request.tool_call_id] = request.description
+            self._asked[request.tool_call_id] = request.attributed_description
 
     def is_unseen(self, call_id: str) -> bool:
         """Whether that call has no result yet, and nobody was asked about it."""

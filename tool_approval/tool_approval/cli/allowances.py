@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tool_approval.settings.model import Settings
+from tool_approval.tools.shell import ShellConfig
 
 
 def allowances(settings: Settings, directory: Path) -> list[str]:
-    """One line for each thing that runs unasked, or is within reach; empty if it only tightens the defaults."""
+    """One line for each thing that a file loosens, or says in questions; empty if it only tightens the defaults."""
     return [*_tools(settings), *_files(settings, directory), *_commands(settings)]
 
 
@@ -18,6 +19,8 @@ def _tools(settings: Settings) -> Iterator[str]:
     for name, rule in settings.policy_config.tools.items():
         if rule.approval == 'none':
             yield f'the tool `{name}` runs unasked'
+        if rule.description is not None:
+            yield f'questions about the tool `{name}` describe it as: {rule.description}'
     if settings.default == 'none':
         yield 'every other tool of which nothing is said runs unasked'
     for profile, capabilities in settings.auto_grant.items():
@@ -25,6 +28,8 @@ def _tools(settings: Settings) -> Iterator[str]:
 
 
 def _files(settings: Settings, directory: Path) -> Iterator[str]:
+    if settings.os_sandbox_fallback == 'refuse_tools':
+        yield 'where commands cannot be confined, it starts without file and shell tools'
     top = Path(os.path.realpath(directory))
     for name, path in settings.sandbox.paths.items() if settings.sandbox is not None else ():
         place = os.path.realpath(top / path.root)
@@ -46,7 +51,11 @@ def _commands(settings: Settings) -> Iterator[str]:
         if rule.allowed and not rule.approval:
             limit = f', within {", ".join(rule.sandbox_paths)}' if rule.sandbox_paths else ''
             yield f'commands that begin with `{rule.pattern}` run unasked{limit}'
+        if rule.description is not None:
+            yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:
         yield 'every command that no rule is about runs unasked'
     if settings.shell.network:
         yield 'commands may use the network'
+    if settings.shell.timeout_s > ShellConfig().timeout_s:
+        yield f'a command may take {settings.shell.timeout_s:g} seconds'

@@ -47,7 +47,7 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
     found = {
         'agent': _agent(request, ascii_only=ascii_only, whole=whole),
         'toolset': text(request.metadata.get('toolset_id')),
-        'about': '' if is_automatic(request) else text(request.description),
+        'about': '' if is_automatic(request) else text(request.attributed_description),
         'why': text(request.reason),
         'file': f'{told} (new)' if path and shown.get('is_new') is True else told,
         'in': text(shown.get('cwd')),
@@ -68,7 +68,7 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
         len(request.lineage) <= _MOST_LEVELS
         and not any(isinstance(name, str) and len(name) > LONGEST_NAME for name in names)
         and not any(isinstance(text, str) and len(text) > _LONGEST for text in texts)
-        and (len(request.description) <= _LONGEST or is_automatic(request))
+        and (len(request.attributed_description) <= _LONGEST or is_automatic(request))
     )
 
 

@@ -133,7 +133,9 @@ def write_content(content: Content) -> str:
                 'metadata': _writable(shown.metadata),
             }
         )
-    texts = {name: getattr(request, name) for name in ('description', 'group_id', 'tool_call_id', 'run_id')}
+    texts = {
+        name: getattr(request, name) for name in ('description', 'described_by', 'group_id', 'tool_call_id', 'run_id')
+    }
     texts |= {'session_id': request.session_id, 'reason': request.reason}
     request = request.model_copy(
         update={

@@ -122,4 +122,4 @@ class Settings(BaseModel):
     @property
     def policy(self) -> ApprovalPolicy:
         """A new policy of these rules."""
-        return ApprovalPolicy.from_config(self.policy_config)
+        return ApprovalPolicy.from_config(self.policy_config, source='the settings file')

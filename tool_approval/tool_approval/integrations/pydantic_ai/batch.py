@@ -167,7 +167,7 @@ def _told(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalR
         'group_id': own.group_id,
     }
     if verdict.description is not None or verdict.payload is not None:
-        told['description'] = own.description
+        told |= {'description': own.description, 'described_by': own.described_by}
     if verdict.reason is not None:
         told['reason'] = verdict.reason
     return request.model_copy(update=told)

@@ -108,7 +108,9 @@ class ShellToolset(FunctionToolset[Any]):
         if request is None:
             return
         if not ctx.tool_call_approved:
-            raise ApprovalRequired(metadata={REQUEST_KEY: request, 'approval_description': request.description})
+            raise ApprovalRequired(
+                metadata={REQUEST_KEY: request, 'approval_description': request.attributed_description}
+            )
         binding = find_binding(ctx)
         if binding is not None and binding.get('bound_to') != request.bound_to:
             raise PermissionError(CHANGED)

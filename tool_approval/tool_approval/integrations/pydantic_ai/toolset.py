@@ -147,7 +147,7 @@ class ApprovalToolset(WrapperToolset[Any]):
 def _conventional(request: ApprovalRequest) -> dict[str, Any]:
     """What other handlers understand, and the request itself for ours."""
     told = {
-        'approval_description': request.description,
+        'approval_description': request.attributed_description,
         'approval_reason': request.reason,
         'approval_policy': 'needs_approval',
         'toolset_id': request.metadata.get('toolset_id'),

@@ -108,6 +108,7 @@ class ShellTool:
             tool_name=tool_name,
             args={'command': command},
             description=explanation.description or _description(command),
+            described_by='the shell rules' if explanation.description else None,
             payload={'command': command, 'cwd': self.cwd},
             # Never shortened: what is cut off would be approved unseen.
             presentation=ApprovalPresentation(

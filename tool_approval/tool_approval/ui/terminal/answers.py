@@ -28,7 +28,7 @@ def told(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_only: bo
         name = escape_line(request.tool_name, ascii_only=ascii_only)
         return f'{verb} {span}: {covered}' if name in covered else f'{verb} {name} {span}: {covered}'
     note = f' ({decision.note})' if decision.note else ''
-    return escape_line(f'{verb} {request.tool_name}{note}: {request.description}', ascii_only=ascii_only)
+    return escape_line(f'{verb} {request.tool_name}{note}: {request.attributed_description}', ascii_only=ascii_only)
 
 
 def outcome_line(text: str, *, is_good: bool, columns: int, ascii_only: bool, color: bool) -> str:

@@ -44,6 +44,7 @@ def changed(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequ
             'args': {**edited, **kept},
             'payload': dict(edited),
             'description': describe(request.tool_name, edited),
+            'described_by': None,
             'presentation': None,
             'reason': None if request.reason is None else f'before your change: {request.reason}',
             'remember_options': (),

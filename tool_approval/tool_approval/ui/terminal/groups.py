@@ -40,7 +40,7 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
     room = max(1, height - 8)
     rows += ['', f'{len(requests)} requests, all shown above:']
     for number, request in enumerate(requests[:room], start=1):
-        text = escape_line(f'{request.tool_name}: {request.description}', ascii_only=ascii_only)
+        text = escape_line(f'{request.tool_name}: {request.attributed_description}', ascii_only=ascii_only)
         rows.append(fitted(f'  {number}  {text}', width - 1))
     if len(requests) > room:
         rows.append(f'  and {len(requests) - room} more')

@@ -142,7 +142,9 @@ def _denied(requests: Sequence[ApprovalRequest], note: str) -> list[ApprovalDeci
     for request in requests:
         with contextlib.suppress(AttributeError, OSError, ValueError):
             print(
-                escape_line(f'Denied {request.tool_name}: {request.description}. {note}'), file=sys.stderr, flush=True
+                escape_line(f'Denied {request.tool_name}: {request.attributed_description}. {note}'),
+                file=sys.stderr,
+                flush=True,
             )
     return [ApprovalDecision(approved=False, note=note, decided_by='ui')] * len(requests)
 

@@ -76,6 +76,7 @@ def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> Appro
             'args': {**shown, **kept},
             'payload': shown,
             'description': describe(request.tool_name, shown),
+            'described_by': None,
             'presentation': None,
             'remember_options': (),
         }

@@ -95,7 +95,7 @@ class RequestView(BaseModel):
     tool_name: str
     """The name the model calls the tool by."""
     description: str
-    """One line about the call."""
+    """One line about the call; it says so where it comes from a configuration."""
     args: dict[str, Any]
     """Argument values by name, without those that the tool keeps from being shown."""
     hidden_args: tuple[str, ...]
@@ -232,7 +232,7 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
         state=entry.state,
         digest=entry.digest,
         tool_name=request.tool_name,
-        description=request.description,
+        description=request.attributed_description,
         args=editable(request),
         hidden_args=tuple(sorted(left_out_keys(request))),
         agent=agent_of(request),
