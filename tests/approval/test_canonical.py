@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tool_approval.canonical import copied, decode_arguments
 
+from tests.tables import table
 from tool_approval import NotCanonicalError, canonical_json, digest, fingerprint
 
 KEY = b'k' * 32
@@ -200,14 +201,14 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize('value', REFUSED.values(), ids=REFUSED)
-@pytest.mark.parametrize('wrap', [lambda value: value, lambda value: {'a': [value]}], ids=['alone', 'inside'])
+@table('value', REFUSED.values())
+@table('wrap', [lambda value: value, lambda value: {'a': [value]}])
 def test_what_has_no_single_form_is_refused(value, wrap):
     with pytest.raises(NotCanonicalError):
         canonical_json(wrap(value))
 
 
-@pytest.mark.parametrize('value', REFUSED.values(), ids=REFUSED)
+@table('value', REFUSED.values())
 def test_what_has_no_single_form_is_never_remembered_nor_approved(value):
     with pytest.raises(NotCanonicalError):
         fingerprint('a', 'exact', {'value': value}, key=KEY)
@@ -252,7 +253,7 @@ def test_a11_decoding_a_mapping_copies_it():
     assert given_by_host == {'path': 'a'}
 
 
-@pytest.mark.parametrize(
+@table(
     ('arguments', 'problem'),
     [
         ('{"path": ', 'no JSON'),

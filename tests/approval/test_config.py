@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from tool_approval.config import read_config
 from tool_approval.places import dotted
 
+from tests.tables import table
 from tool_approval import ApprovalConfigError, ApprovalPolicy, MissingExtraError, PolicyConfig, ToolRule
 
 
@@ -47,7 +48,7 @@ def test_a_configuration_cannot_be_changed():
         PolicyConfig().default = 'none'
 
 
-@pytest.mark.parametrize(
+@table(
     ('document', 'key', 'problem'),
     [
         ({'tool': {}}, 'tool', 'unknown key; did you mean `tools`?'),

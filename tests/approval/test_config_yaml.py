@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.config import parse_config
 
+from tests.tables import table
 from tool_approval import ApprovalConfigError, ApprovalPolicy, PolicyConfig, ToolRule
 
 pytest.importorskip('yaml')
@@ -79,7 +80,7 @@ def test_lines_may_end_as_on_any_system(newline):
     assert mistake_in(newline.join(['default: none', 'tools:', '  rm: {aproval: none}'])).line == 3
 
 
-@pytest.mark.parametrize(
+@table(
     ('old', 'new', 'key', 'line', 'problem'),
     [
         ('default: required', 'defalt: required', 'defalt', 2, 'did you mean `default`?'),
@@ -211,7 +212,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(('text', 'line'), HOSTILE.values(), ids=HOSTILE)
+@table(('text', 'line'), HOSTILE.values())
 def test_hostile_yaml_is_one_error_and_soon(text, line):
     started = time.process_time()
 

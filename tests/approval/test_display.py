@@ -27,6 +27,7 @@ from tool_approval.display import (
 )
 from tool_approval.request import LineageEntry, RememberOption
 
+from tests.tables import table
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
 TEXTS = st.text(
@@ -58,7 +59,7 @@ def presented(type, content, **metadata) -> ApprovalPresentation:
     return ApprovalPresentation(type=type, content=content, metadata=metadata)
 
 
-@pytest.mark.parametrize(
+@table(
     ('text', 'escaped'),
     [
         ('ls -la', 'ls -la'),
@@ -477,7 +478,7 @@ def test_names_that_are_no_words_are_quoted(name: str, shown: str) -> None:
     assert name_of(name) == shown
 
 
-@pytest.mark.parametrize(
+@table(
     ('text', 'told'),
     [
         ('a\x1b\x1b', 'U+001B ESCAPE (2 times)'),

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from tool_approval.own_logic import ask_own_logic
 
+from tests.tables import table
 from tool_approval import (
     ApprovalBlocked,
     ApprovalContext,
@@ -152,7 +153,7 @@ def deprecated(function):
 ARGS = {'path': 'hunter2'}
 
 
-@pytest.mark.parametrize(
+@table(
     ('make_logic', 'passed'),
     [
         (lambda say: lambda: say(), ()),
@@ -256,12 +257,21 @@ def test_check_approval_comes_before_needs_approval():
     assert said_by(tool) == ApprovalResult.pre_approved()
 
 
-@pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
-@pytest.mark.parametrize('member', ['check_approval', 'needs_approval'])
-@pytest.mark.parametrize(
+@table('form', [0, 1])
+@table('member', ['check_approval', 'needs_approval'])
+@table(
     'said',
-    ['yes', 1, 0, [], {}, {'description': 1}, {'description': 'a', 'payload': {}}, {'descripton': 'a'}, object()],
-    ids=lambda said: 'object' if type(said) is object else repr(said),  # without an address
+    [
+        'yes',
+        1,
+        0,
+        [],
+        {},
+        {'description': 1},
+        {'description': 'a', 'payload': {}},
+        {'descripton': 'a'},
+        object(),
+    ],  # without an address
 )
 def test_what_nobody_can_read_blocks(member, said, form):
     tool = sync_and_async(**{member: lambda *args: said})[form]

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.testing import RecordingUI
 
+from tests.tables import table
 from tool_approval import (
     ApprovalConfigError,
     ApprovalContext,
@@ -250,7 +251,7 @@ def test_c12_one_word_means_the_same_for_every_tool():
 # Globs
 
 
-@pytest.mark.parametrize(
+@table(
     ('tools', 'approval'),
     [
         ({'write': 'none', '*': 'required'}, 'none'),

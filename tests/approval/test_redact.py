@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.redact import REDACTED, SECRET_KEYS, TOKEN_SHAPES
 
+from tests.tables import table
 from tool_approval import (
     ApprovalController,
     ApprovalDecision,
@@ -136,7 +137,7 @@ def test_there_are_secrets_of_every_shape():
 CASES = [(kind, text, secret) for kind, cases in SECRETS.items() for text, secret in cases]
 
 
-@pytest.mark.parametrize(('kind', 'text', 'secret'), CASES)
+@table(('kind', 'text', 'secret'), CASES)
 def test_a_secret_of_every_shape_is_replaced(kind, text, secret):
     assert TOKEN_SHAPES[kind].search(text)
 
@@ -162,7 +163,7 @@ def test_what_stands_around_a_secret_stays(text, redacted):
     assert Redactor().text(text) == redacted
 
 
-@pytest.mark.parametrize(
+@table(
     'text',
     [
         'notes/2026-01-02 meeting.txt',
@@ -202,7 +203,7 @@ def test_ordinary_text_stays_as_it_is(text):
     assert Redactor().text(text) == text
 
 
-@pytest.mark.parametrize(
+@table(
     'key',
     [
         'password', 'PASSWORD', 'db_password', 'userPassword', 'passwd', 'passphrase', 'secret', 'client_secret',
@@ -380,7 +381,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize('text', HOSTILE.values(), ids=HOSTILE)
+@table('text', HOSTILE.values())
 def test_hostile_text_is_redacted_quickly(text):
     started = time.process_time()
 

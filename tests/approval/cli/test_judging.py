@@ -11,6 +11,7 @@ from tool_approval.settings import load_settings, open_workspace
 from tool_approval.tools.file_sandbox import FileTools
 from tool_approval.tools.file_sandbox.rules import Target
 
+from tests.tables import table
 from tool_approval import ApprovalContext, ApprovalPolicy, ApprovalRequest
 
 COMMANDS = [
@@ -80,9 +81,9 @@ def test_what_cannot_be_read_is_refused_as_the_tool_refuses_it(loaded, work, mon
     assert judged[0].deciding.reason == 'notes:a.txt cannot be read, so nobody can be shown what it is.'
 
 
-@pytest.mark.parametrize('configured', [None, 'required', 'none', 'blocked'])
-@pytest.mark.parametrize('own', [None, 'allow', 'ask', 'block'])
-@pytest.mark.parametrize('default', [None, 'required', 'none'])
+@table('configured', [None, 'required', 'none', 'blocked'])
+@table('own', [None, 'allow', 'ask', 'block'])
+@table('default', [None, 'required', 'none'])
 def test_the_precedence_is_that_of_the_policy(configured, own, default):
     class Tool:
         def check_approval(self, ctx):

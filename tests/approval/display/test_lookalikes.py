@@ -6,6 +6,7 @@ import pytest
 from tool_approval.display import warnings_of
 from tool_approval.display.signs import is_sign, is_typography
 
+from tests.tables import table
 from tool_approval import ApprovalRequest
 
 
@@ -14,7 +15,7 @@ def named(text: str) -> str:
     return ' '.join(told for told in found if told.startswith('look-alikes'))
 
 
-@pytest.mark.parametrize(
+@table(
     'signs',
     [
         '/\u2044\u2215\u29f8\u2571',
@@ -43,7 +44,6 @@ def named(text: str) -> str:
         '$\uff04\ufe69',
         '#\ufe5f\uff03',
     ],
-    ids=lambda signs: signs[0],
 )
 def test_what_has_the_shape_of_a_sign_is_named(signs: str) -> None:
     for sign in signs:
@@ -63,7 +63,7 @@ def test_signs_are_beyond_ascii_and_some_are_typography() -> None:
     assert not is_typography('\u2215')
 
 
-@pytest.mark.parametrize(
+@table(
     ('text', 'name'),
     [
         ('\u144ende', 'CANADIAN SYLLABICS TI'),

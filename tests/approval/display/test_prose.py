@@ -4,6 +4,7 @@ import pytest
 from tool_approval.display import warnings_of
 from tool_approval.display.prose import apart, is_prose
 
+from tests.tables import table
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
 
@@ -28,7 +29,7 @@ def test_a_sentence_is_prose_and_its_typography_raises_no_warning(text):
     assert [told for told in warnings_of(ApprovalRequest(tool_name='t', args={'x': text})) if 'look' in told] == []
 
 
-@pytest.mark.parametrize(
+@table(
     'text',
     [
         'rm \u2018a b\u2019',
@@ -81,7 +82,7 @@ def test_the_message_of_a_command_may_have_typography(text):
     assert [told for told in of_command(text) if not told.startswith('right-to-left')] == []
 
 
-@pytest.mark.parametrize(
+@table(
     'text',
     [
         'git commit -m "a" \u2013rf',

@@ -4,6 +4,7 @@ import pytest
 from tool_approval.display import warnings_of
 from tool_approval.display.sequences import without_ordinary
 
+from tests.tables import table
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
 MARK = '\ufeff'
@@ -35,7 +36,7 @@ def test_what_belongs_to_emoji_and_words_is_left_out(text, rest):
     assert not [told for told in warnings_of(ApprovalRequest(tool_name='t', args={'x': text})) if 'right' not in told]
 
 
-@pytest.mark.parametrize(
+@table(
     'text',
     [
         'a\u200db',

@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Callable
 
-import pytest
 from tool_approval.ui.terminal import render_request
 
 from benchmarks.terminal import requests
+from tests.tables import table
 
 MOST_CALLS = 800_000
 """Chosen: twice what the slowest of them needs. Calls are counted, as a busy machine needs longer for them."""
@@ -30,7 +30,7 @@ def calls_of(function: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.parametrize('name', REQUESTS)
+@table('name', REQUESTS)
 def test_little_is_done_to_draw_a_large_request(name: str) -> None:
     calls = calls_of(lambda: render_request(REQUESTS[name]))
 

@@ -3,13 +3,14 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tool_approval.settings import TrustStore
 from tool_approval.settings.plain_trust import plain_digests
 from tool_approval.settings.trusted_files import TrustedFiles
+
+from tests.tables import table
 
 DIGEST = 'a' * 64
 FILE = {'path': '/w/approvals.yaml', 'digest': DIGEST, 'trusted_at': '2026-11-22T10:00:00Z'}
@@ -39,7 +40,7 @@ def test_what_the_store_writes_is_certain(tmp_path):
     assert digests == [(str(tmp_path / f'work/{number}.yaml'), DIGEST) for number in range(2)]
 
 
-@pytest.mark.parametrize(
+@table(
     'text',
     [
         b'',

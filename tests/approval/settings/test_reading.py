@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 from tool_approval.settings import Settings, parse_settings, read_settings
 
+from tests.tables import table
 from tool_approval import ApprovalConfigError, MissingExtraError, PolicyConfig, ToolRule
 
 from .documents import TOML, YAML
@@ -93,7 +94,7 @@ def test_nor_may_code_that_makes_settings():
         Settings(mode='approve_all')
 
 
-@pytest.mark.parametrize(
+@table(
     ('old', 'new', 'key', 'line', 'problem'),
     [
         ('mode: interactive', 'mode: ask', 'mode', 1, 'unknown value `ask`; use `interactive`, `strict`'),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tool_approval.settings import parse_settings
 from tool_approval.settings.toml_lines import MAX_CHARS, parse_toml
 
+from tests.tables import table
 from tool_approval import ApprovalConfigError
 
 FILE = """\
@@ -53,8 +54,8 @@ def mistake_in(text):
     return mistake.value
 
 
-@pytest.mark.parametrize('newline', ['\n', '\r\n'])
-@pytest.mark.parametrize(
+@table('newline', ['\n', '\r\n'])
+@table(
     ('path', 'line'),
     [
         (('mode',), 2),
@@ -85,7 +86,7 @@ def test_each_key_has_its_line(path, line, newline):
     assert line_of(path) == line
 
 
-@pytest.mark.parametrize(
+@table(
     ('old', 'new', 'key', 'line', 'problem'),
     [
         ('mode = "strict"', 'mod = "strict"', 'mod', 2, 'did you mean `mode`?'),
@@ -192,11 +193,11 @@ def paths_of(value, path=()):
 )
 def test_every_key_of_every_document_has_a_line_that_it_stands_on(plain, tables, lists):
     taken = set(plain)
-    tables = {key: table for key, table in tables.items() if key not in taken}
+    tables = {key: section for key, section in tables.items() if key not in taken}
     lists = {key: items for key, items in lists.items() if key not in taken | set(tables)}
     lines = [f'{quoted(key)} = {written(value)}' for key, value in plain.items()]
-    for key, table in tables.items():
-        lines += [f'[{quoted(key)}]', *(f'{quoted(name)} = {written(value)}' for name, value in table.items())]
+    for key, section in tables.items():
+        lines += [f'[{quoted(key)}]', *(f'{quoted(name)} = {written(value)}' for name, value in section.items())]
     for key, items in lists.items():
         for item in items:
             lines += [f'[[{quoted(key)}]] # "', *(f'{quoted(name)} = {written(value)}' for name, value in item.items())]

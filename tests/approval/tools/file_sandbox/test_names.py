@@ -1,8 +1,10 @@
 import pytest
 from tool_approval.tools.file_sandbox.names import check_text, fold, has_suffix, is_control
 
+from tests.tables import table
 
-@pytest.mark.parametrize(
+
+@table(
     'character',
     [
         *('\0', '\n', '\r', '\t', '\x1b', '\x7f', '\x85', '\u200b', '\u202e', '\u2066', '\ufeff', '\u2028', '\ud800'),
@@ -28,7 +30,7 @@ def test_other_paths_are_taken_as_they_are(path):
     check_text(path)
 
 
-@pytest.mark.parametrize(
+@table(
     'name',
     [
         *(
@@ -50,7 +52,7 @@ def test_emoji_and_words_that_need_an_invisible_character_are_names(name):
     check_text(f'a/{name}.txt')
 
 
-@pytest.mark.parametrize(
+@table(
     'name',
     [
         *('a\u200cb', 'a\u200db', 'a\ufe0f', '1\ufe0f', 'é\ufe0f', '\ufe0f1\u20e3', '+\ufe0f'),

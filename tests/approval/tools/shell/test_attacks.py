@@ -1,6 +1,6 @@
 """Every class of attack: behind a pre-approved reader, around a block, and through an option."""
 
-import pytest
+from tests.tables import table
 
 from . import attacks
 from .parts import OPEN, blocked, judge, unasked
@@ -12,37 +12,37 @@ GUARDED = judge(
 LIFTED = [(pattern, command) for pattern, commands in attacks.LIFTED.items() for command in commands]
 
 
-@pytest.mark.parametrize('command', attacks.lines(attacks.TOUCHING), ids=ascii)
+@table('command', attacks.lines(attacks.TOUCHING))
 def test_what_hides_behind_a_reader_is_asked_about(command):
     explanation = READERS.explain(command)
 
     assert explanation.decision == 'ask'
 
 
-@pytest.mark.parametrize('command', attacks.lines(attacks.BLOCKED), ids=ascii)
+@table('command', attacks.lines(attacks.BLOCKED))
 def test_what_is_blocked_stays_so_in_every_form(command):
     explanation = GUARDED.explain(command)
 
     assert explanation.decision == 'block'
 
 
-@pytest.mark.parametrize('command', attacks.lines(attacks.HIDDEN), ids=ascii)
+@table('command', attacks.lines(attacks.HIDDEN))
 def test_what_may_run_something_blocked_is_asked_about_where_nothing_else_is(command):
     explanation = GUARDED.explain(command)
 
     assert explanation.decision in ('ask', 'block')
 
 
-@pytest.mark.parametrize(('pattern', 'command'), LIFTED, ids=ascii)
+@table(('pattern', 'command'), LIFTED)
 def test_an_option_that_runs_or_writes_lifts_the_approval_of_its_program(pattern, command):
     explanation = judge(*unasked(pattern)).explain(command)
 
     assert explanation.decision == 'ask'
 
 
-@pytest.mark.parametrize('command', ['git status', 'ls -la', 'echo a', 'cat f', 'grep a f', 'wc -l f'])
-@pytest.mark.parametrize('char', [chr(code) for code in (*range(9), *range(11, 32), 127, 0xA0, 0xAD, 0x2028, 0xFEFF)])
-@pytest.mark.parametrize('place', ['{char}{command}', '{command}{char}', '{command} {char}a'])
+@table('command', ['git status', 'ls -la', 'echo a', 'cat f', 'grep a f', 'wc -l f'])
+@table('char', [chr(code) for code in (*range(9), *range(11, 32), 127, 0xA0, 0xAD, 0x2028, 0xFEFF)])
+@table('place', ['{char}{command}', '{command}{char}', '{command} {char}a'])
 def test_a_character_that_nobody_sees_is_asked_about(command, char, place):
     explanation = READERS.explain(place.format(command=command, char=char))
 

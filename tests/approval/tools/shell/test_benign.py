@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.tables import table
+
 from .parts import OPEN, blocked, decision, unasked
 
 READERS = unasked(
@@ -24,12 +26,12 @@ PLAIN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize('command', PLAIN, ids=ascii)
+@table('command', PLAIN)
 def test_readers_in_any_arrangement_are_allowed(command):
     assert decision(command, *READERS) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     ('pattern', 'command'),
     [
         ('pytest', 'pytest -q tests -k "a and b" --tb=short'),

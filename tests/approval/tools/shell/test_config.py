@@ -3,6 +3,8 @@ from pydantic import ValidationError
 from tool_approval.errors import ApprovalConfigError
 from tool_approval.tools.shell import ShellConfig, ShellRule, ShellTool
 
+from tests.tables import table
+
 
 def test_by_default_every_command_is_asked_about():
     config = ShellConfig()
@@ -17,7 +19,7 @@ def test_a_rule_says_nothing_but_its_pattern_and_asks():
     assert (rule.words, rule.allowed, rule.approval) == (('git', 'push'), True, True)
 
 
-@pytest.mark.parametrize(
+@table(
     'config',
     [
         {'rule': []}, {'default': {'allow': True}}, {'rules': [{'pattern': 'a', 'approve': False}]}, {'rules': [{}]},

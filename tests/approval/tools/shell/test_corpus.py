@@ -1,8 +1,7 @@
 """The sample corpus meets its targets; `python -m tests.corpus.shell` prints the rows that differ."""
 
-import pytest
-
 from tests.corpus.shell import ROWS, counts, decide, is_unsafe
+from tests.tables import table
 
 
 def test_nothing_unsafe_is_allowed_and_benign_commands_are():
@@ -13,7 +12,7 @@ def test_nothing_unsafe_is_allowed_and_benign_commands_are():
     assert counted['benign', 'allowed'] >= 0.95 * counted['benign', 'rows']
 
 
-@pytest.mark.parametrize('row', ROWS, ids=lambda row: row['id'])
+@table('row', ROWS)
 def test_every_row_is_decided_acceptably(row):
     decision = decide(row).decision
 

@@ -1,18 +1,20 @@
 import pytest
 from tool_approval.tools.shell.environment import clean_environment, is_harmless
 
+from tests.tables import table
+
 
 @pytest.mark.parametrize('name', ['LC_ALL', 'LANG', 'TZ', 'NO_COLOR'])
 def test_a_variable_about_looks_is_harmless(name):
     assert is_harmless(name, is_exported=True)
 
 
-@pytest.mark.parametrize(
+@table(
     'name',
     ['PATH', 'LD_PRELOAD', 'GIT_DIR', 'PAGER', 'IFS', 'BASH_ENV', 'ENV', 'PS4', 'PYTHONPATH', 'LC_', 'http_proxy', 'HOME',
      'npm_config_script_shell', 'histchars', 'FOO', 'LANGX'],
 )  # fmt: skip
-@pytest.mark.parametrize('is_exported', [True, False])
+@table('is_exported', [True, False])
 def test_any_other_may_change_what_runs(name, is_exported):
     assert not is_harmless(name, is_exported=is_exported)
 

@@ -1,11 +1,11 @@
 """What an independent attack found, and everyday commands that were asked about needlessly."""
 
-import pytest
+from tests.tables import table
 
 from .parts import OPEN, blocked, decision, unasked
 
 
-@pytest.mark.parametrize(
+@table(
     ('command', 'approved'),
     [
         ("sh -c 'ls &>/dev/null touch x'", ['ls']),
@@ -72,7 +72,7 @@ def test_it_is_asked_about(command, approved):
     assert decision(command, *unasked(*approved)) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     ('command', 'pattern', 'expected'),
     [
         ("sh -c 'echo &>/dev/null rm x'", 'rm', 'ask'),
@@ -108,7 +108,7 @@ def test_what_is_blocked_is_found(command, pattern, expected):
     assert decision(command, *blocked(pattern), default=OPEN) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ('command', 'approved'),
     [
         ('[ -f "$f" ] && cat "$f"', ['cat']),

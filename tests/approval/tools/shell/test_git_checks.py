@@ -1,9 +1,9 @@
-import pytest
+from tests.tables import table
 
 from .parts import decision, unasked
 
 
-@pytest.mark.parametrize(
+@table(
     ('pattern', 'command'),
     [
         ('git branch', 'git branch -v name'),
@@ -59,7 +59,7 @@ def test_what_makes_or_changes_something_is_asked_about(pattern, command):
     assert decision(command, *unasked(pattern)) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'git branch',
@@ -86,7 +86,7 @@ def test_what_lists_is_allowed(command):
     assert decision(command, *unasked(' '.join(command.split()[:2]))) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     ('pattern', 'command'),
     [
         ('git branch -D', 'git branch -D name'),

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.tables import table
+
 from .parts import decision, unasked
 
 HIDDEN = {
@@ -88,15 +90,15 @@ HIDDEN = {
         ('dpkg -l', 'dpkg -l --status-logger=x'), ('coverage', 'coverage html -d x'),
     ],
 }  # fmt: skip
-CASES = [pytest.param(*case, id=f'{how}: {case[1]}') for how, cases in HIDDEN.items() for case in cases]
+CASES = [case for cases in HIDDEN.values() for case in cases]
 
 
-@pytest.mark.parametrize(('pattern', 'command'), CASES)
+@table(('pattern', 'command'), CASES)
 def test_an_option_that_is_hard_to_see_lifts_the_approval_of_its_program(pattern, command):
     assert decision(command, *unasked(pattern)) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'tar tvf dir/a:b.tar', 'tar --force-local -tf a:b.tar', 'tar -tzf ./a.tar.gz', 'gcc -Wall -Wextra -O2 -std=c11 -fPIC -c f.c', 'gcc --version',

@@ -5,10 +5,12 @@ import subprocess
 
 import pytest
 
+from tests.tables import table
+
 from .parts import OPEN, blocked, decision, judge, unasked
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'git log --grep=rm', 'git log --grep rm', 'git log -S "rm -rf"', 'git log --oneline -- rm', 'git diff -- scripts/rm',
@@ -23,7 +25,7 @@ def test_the_name_of_a_blocked_program_is_data_to_what_runs_nothing(command):
     assert decision(command, *rules, default=OPEN) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     ('pattern', 'command'),
     [
         ('git', 'git rm f'), ('git', 'git bisect run rm f'), ('git', 'git foo rm'), ('git', 'git grep -Orm x'), ('git', 'git $x rm'),
@@ -52,7 +54,7 @@ def test_a_percent_sign_that_is_left_over_may_set_a_variable(text):
     assert decision(f"printf '{text}' x", *unasked('printf')) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'cd . && git status', 'cd ./ && make', 'cd /here && make', 'cd /here/; make', 'git status && cd docs && ls',
@@ -83,7 +85,7 @@ def test_a_change_of_directory_matters_to_what_runs_behind_it_in_its_own_way(com
     assert decision(command, *rules) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'cd docs && git status', 'cd /here/docs && make', 'cd /here/../x && make', 'cd . && cd docs && make', 'cd "$x" && make',
@@ -100,7 +102,7 @@ def test_what_reads_code_or_settings_from_another_directory_is_asked_about(comma
     assert decision(command, *rules) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     ('pattern', 'command'),
     [
         ('git log', 'git log -- "$f"'), ('git log', 'git log -p --oneline -- $f *.py'), ('git diff', 'git diff HEAD~1 -- *.py'),
@@ -118,7 +120,7 @@ def test_what_is_not_known_may_be_the_value_of_an_option_or_stand_behind_them(pa
     assert decision(command, *unasked(pattern, 'cat')) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     ('pattern', 'command'),
     [
         ('git log', 'git log $x -- f'), ('git log', 'git log --author -- "$x"'), ('git log', 'git log --decorate-refs -- "$x"'),
@@ -148,13 +150,13 @@ EXPANSIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize('expansion', EXPANSIONS)
-@pytest.mark.parametrize('place', ['echo {}', 'echo "{}"', 'echo a"b{}c"', 'x={}; echo "$x"', 'cat <<E\n{}\nE'])
+@table('expansion', EXPANSIONS)
+@table('place', ['echo {}', 'echo "{}"', 'echo a"b{}c"', 'x={}; echo "$x"', 'cat <<E\n{}\nE'])
 def test_an_expansion_with_plain_text_in_it_runs_nothing(expansion, place):
     assert decision(place.format(expansion), *unasked('echo', 'cat')) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     'expansion',
     [
         '${x:=a}', '${x=a}', '${x:?a}', '${x@P}', '${x@Q}', '${!x}', '${!x*}', '${a[x]}', '${a[$(touch x)]}', '${a[0+1]}', '${a[-1]}',
@@ -183,7 +185,7 @@ def test_a_text_of_awk_may_hold_what_would_write_outside_of_it(program):
     assert decision(f"awk '{program}' f", *unasked('awk')) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     'program',
     ['{print "a" > "p"}', '{print "a" | "sh"}', '{print "a" |& "sh"}', '/"/ {print > "f"}', '/"/{print "a" > "p"}', '{print "a\\"" > "p"}',
      '# "\n{print > "p"}', '{x = 1 / 2; print "a" > "p"}', '{print "\\\\" > "p"}', '{print "system"}', '{f = "a"; @f("|")}', '/\\"/{print > "p"}',
@@ -209,7 +211,7 @@ def test_options_behind_a_script_or_a_module_are_not_the_interpreters(pattern, c
     assert decision(command, *rules) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     ('pattern', 'command'),
     [
         ('python', 'python -m pytest -m slow'), ('python -m', 'python -m pytest -m slow'), ('python -m pytest', 'python -m pytest -p x'),
@@ -223,7 +225,7 @@ def test_options_of_the_interpreter_and_of_a_module_stay_asked_about(pattern, co
     assert decision(command, *unasked(pattern)) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'pytest -W error', 'pytest -W ignore::DeprecationWarning', 'pytest -Werror', 'pytest --cov-report=', 'curl -o /dev/null http://x',
@@ -240,7 +242,7 @@ def test_a_value_that_does_no_harm_is_allowed(command):
     assert decision(command, *unasked(command.split()[0])) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'pytest -W error::a.B', 'pytest -W error::mod.Warning:x', 'pytest -W "ignore:::a.b"', 'pytest --cov-report=html', 'curl -o x http://x',
@@ -304,7 +306,7 @@ def test_a_line_may_be_read_into_a_variable_of_ones_own(command):
     assert decision(command, *unasked('echo', 'cat')) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     ['read PATH', 'read http_proxy', "read 'a[$(touch x)]'", 'read a[0]', 'read "$x"', 'read -a x', 'read -p "$(touch x)" x', 'read', 'read -r',
      'IFS=, read x; $x', 'read -r x; sort $x', 'IFS=/ ls', 'IFS=/; read x', 'IFS=/ \\read BASH_ENV', 'read -e x', 'read -u 3 x', 'read -r x; eval "$x"',
@@ -322,7 +324,7 @@ def sandboxed(command):
     return judge(*rules, roots={'out': '/here/out'}).explain(command).decision
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'pytest -k foo out', 'pytest out -m slow', 'pytest -n 4 out', 'pytest -n auto out', 'pytest --tb short out', 'pytest --maxfail 1 out',
@@ -336,7 +338,7 @@ def test_values_patterns_and_pipes_are_no_paths(command):
     assert sandboxed(command) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'pytest -k foo', 'pytest -k @f out', 'pytest -k /etc', 'pytest -n /etc out', 'pytest -m slow /etc', 'pytest -- -k /etc', 'pytest --max 1 out',

@@ -3,6 +3,8 @@
 import pytest
 from tool_approval.tools.shell import ShellTool
 
+from tests.tables import table
+
 from .parts import OPEN, blocked, decision, unasked
 
 
@@ -20,7 +22,7 @@ def test_a_rule_for_a_script_holds_where_the_rule_was_made(command):
     assert decision(command, *rules) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         "npm x -- perl -e 'unlink \"v\"'",         "bwrap --bind / / sh -c \"r''m v\"", "uv run python -c 'x'", "poetry run bash -c 'x'",
@@ -32,7 +34,7 @@ def test_code_behind_a_program_nobody_knows_is_asked_about_where_something_is_bl
     assert decision(command, *blocked('rm'), default=OPEN) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'which bash', 'apt-cache show python3', 'npm install node', 'cp a/bash b', 'chmod +x tools/python', 'docker pull ruby',
@@ -44,7 +46,7 @@ def test_the_name_of_a_shell_or_an_interpreter_alone_is_no_code(command):
     assert decision(command, *blocked('rm'), default=OPEN) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     ('rule', 'command'),
     [
         ('rm', 'time A=1 rm v'), ('rm', 'exec -a foo rm v'), ('rm', 'env -i -C / rm v'), ('rm', 'env -iC / A=1 rm v'), ('rm', 'ssh h -t rm v'),
@@ -78,7 +80,7 @@ def test_a_path_that_is_blocked_is_no_other_path():
     assert decision('flock f ls', *blocked('rm'), *unasked('flock'), default=OPEN) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     ('rule', 'command'),
     [
         ('git fetch', "git fetch --prune origin 'refs/heads/*:refs/heads/*'"), ('git fetch', "git fetch -p origin '*:*'"),
@@ -111,7 +113,7 @@ def test_an_option_or_an_argument_that_runs_writes_or_deletes_is_asked_about(rul
     assert decision(command, *unasked(rule, 'echo')) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     ('rule', 'command'),
     [
         ('git fetch', 'git fetch --all --prune'), ('git fetch', 'git fetch -p origin'), ('git fetch', 'git fetch --prune https://example.com/a'),

@@ -1,5 +1,7 @@
 import pytest
 
+from tests.tables import table
+
 from .parts import blocked, judge, unasked
 
 
@@ -17,7 +19,7 @@ def test_a_plain_command_offers_its_sub_command(command, words):
     assert judge().explain(command).remember == words
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'git fetch > a', 'git fetch < a', 'git fetch 2>/dev/null', 'A=1 git fetch', 'LC_ALL=C git fetch', 'git fetch $(a)',

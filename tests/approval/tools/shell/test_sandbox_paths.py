@@ -2,6 +2,8 @@ import pytest
 from tool_approval.errors import ApprovalConfigError
 from tool_approval.tools.shell import ShellConfig, ShellTool
 
+from tests.tables import table
+
 from .parts import judge
 
 RULE = {'pattern': 'pytest', 'approval': False, 'sandbox_paths': ['out']}
@@ -88,7 +90,7 @@ def in_output(command):
     return judge(*rules, roots={'output': '/here/output'}).explain(command).decision
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'pytest --ignore=output', 'pytest --ignore output', 'pytest --ignore-glob output', 'pytest --deselect output', 'pytest --cov output',
@@ -110,7 +112,7 @@ def test_neither_a_value_nor_a_pattern_is_the_path_that_is_read(command):
     assert in_output(command) == 'ask'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         'pytest --capture=no output', 'pytest --import-mode=importlib output', 'pytest --log-cli-level=INFO output', 'pytest --show-capture=no output',
@@ -161,7 +163,7 @@ def test_a_rule_that_names_an_unknown_root_is_a_mistake(tmp_path):
         ShellTool(ShellConfig.model_validate({'rules': [RULE]}), cwd=tmp_path)
 
 
-@pytest.mark.parametrize(
+@table(
     ('pattern', 'follows', 'stays'),
     [
         ('grep', 'grep -Rn x out', 'grep -rn x out'),

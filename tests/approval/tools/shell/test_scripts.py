@@ -4,10 +4,12 @@ import time
 
 import pytest
 
+from tests.tables import table
+
 from .parts import decision, judge, unasked
 
 
-@pytest.mark.parametrize(
+@table(
     'script',
     ['p', '1,5p', '$p', '/a/,/b/p', '/a/{p;q}', '/a/{ /b/p ; }', '1!d', 's/a/b/g;p', 's|a|b|p', 'y/ab/cd/', '0~3p', '1,+2p', '',
      ';;p;', '/a/,$p', '{p}', '/a/ { s/x/y/p };q',
@@ -17,7 +19,7 @@ def test_a_script_that_selects_and_substitutes_is_allowed(script):
     assert decision(f"sed -n '{script}' f", *unasked('sed -n')) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     'script',
     ['w x', '/a/w x', '/a/{w x\n}', '{w x', 'p;w x', 'p}w x', '};w x', '{};e', 's/a/b/w x', 's/a/b/e', 's/a/b/;e', '1e x', 'r x', 'R x',
      'W x', 'p\nw x', 's/[/]w x/p/', '\\,a,w x', 'a x', '/a/{p;w x\n}', 'p w x', '{p w x}', 'y/a/b/w x', '#n', ':', ':a w', ':A', 'ba w x', 'b;w x', '\\|a|w x', '\\|a|b|w x', 's_a_b_w x', '1,2!e', '!w x'],
@@ -50,7 +52,7 @@ def test_a_program_that_compares_before_it_prints_is_allowed(command):
     assert decision(command.replace('"$f"f', 'f'), *unasked('awk')) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     ["awk '$3 > 1 {print > \"x\"}' f", "awk '{print | \"x\"}' f", "awk '{print || 1 | \"sh\"}' f", "awk '{printf(\"a\") >> \"x\"}' f",
      "awk 'BEGIN{\"x\" | getline}' f", "awk 'BEGIN{system(\"x\")}'", 'awk "{print $x}" f', "awk '{print '$x'}' f", 'awk "$p" f',

@@ -1,10 +1,12 @@
 import pytest
 from tool_approval.tools.shell.sub_commands import alternatives, spellings
 
+from tests.tables import table
+
 from .parts import OPEN, blocked, decision, judge, unasked
 
 
-@pytest.mark.parametrize(
+@table(
     ('pattern', 'command'),
     [
         ('npm publish', 'npm publ'),

@@ -2,12 +2,14 @@
 
 import pytest
 
+from tests.tables import table
+
 from .parts import decision, unasked
 
 RULES = unasked('git log', 'find', 'sort', 'echo', 'cat', 'pytest', 'date')
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         "a=' --output=x'; git log ..$a",

@@ -1,5 +1,7 @@
 import pytest
 
+from tests.tables import table
+
 from .parts import OPEN, blocked, decision, judge, unasked
 
 
@@ -85,7 +87,7 @@ def test_a_wrapper_that_lies_anywhere_is_a_program_like_any_other(command):
     assert decision(f'/usr/bin/{command.rpartition("/")[2]}', *unasked('ls')) == 'allow'
 
 
-@pytest.mark.parametrize(
+@table(
     'command',
     [
         "hyperfine 'evil x'", "hyperfine ls 'evil x'", "hyperfine -w 3 --runs=5 ls 'evil x'", 'hyperfine ls -- evil', "hyperfine 'ls; evil'",
@@ -123,7 +125,7 @@ def test_a_blocked_command_stays_blocked_in_a_string_that_a_program_runs(command
     assert decision(command, *blocked('rm'), *unasked(command.split()[0]), default=OPEN) == 'block'
 
 
-@pytest.mark.parametrize(
+@table(
     ('rule', 'command'),
     [
         ('strace', 'strace -o f ls'), ('strace', 'strace -fof ls'), ('strace', 'strace -o "|evil" ls'), ('strace', 'strace -E LD_PRELOAD=./x.so ls'),

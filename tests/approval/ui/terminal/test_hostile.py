@@ -8,6 +8,7 @@ from tool_approval.ui.terminal import render_request
 from tests.corpus.terminal import CASES as PUBLISHED
 from tests.corpus.terminal import SGR, faults, pyte_width, requests_of, same_looks
 from tests.corpus.terminal_own import CASES
+from tests.tables import table
 
 WIDTHS = (24, 30, *range(40, 201, 20))
 
@@ -25,7 +26,7 @@ def found_on(case, *, width: int, color: bool) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(('number', 'case'), list(enumerate(CASES)), ids=[case['id'] for case in CASES])
+@table(('number', 'case'), list(enumerate(CASES)))
 def test_an_attack_is_drawn_as_what_it_is(number: int, case) -> None:
     width = WIDTHS[number % len(WIDTHS)]
 

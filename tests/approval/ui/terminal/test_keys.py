@@ -1,7 +1,8 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tool_approval.ui.terminal.keys import LONGEST_PASTE, Decoder, Event, Key, Paste
+
+from tests.tables import table
 
 
 def decoded(data: bytes) -> list[Event]:
@@ -9,7 +10,7 @@ def decoded(data: bytes) -> list[Event]:
     return [*decoder.feed(data), *decoder.give_up()]
 
 
-@pytest.mark.parametrize(
+@table(
     ('data', 'name'),
     [
         (b'y', 'y'),

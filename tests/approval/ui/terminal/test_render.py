@@ -11,6 +11,7 @@ from tool_approval.ui.terminal import KEYS, offered_keys, remember_choices, rend
 from tool_approval.ui.terminal.layout import NARROWEST
 
 from tests.corpus.terminal import CASES, FORBIDDEN, SGR, check, same_looks, screen_rows, unquoted
+from tests.tables import table
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
 HOSTILE = st.text(
@@ -59,7 +60,7 @@ def command(text: str, **fields) -> ApprovalRequest:
     return ApprovalRequest(tool_name='run_shell', args={'command': text}, presentation=presentation, **fields)
 
 
-@pytest.mark.parametrize('case', CASES, ids=lambda case: case['id'])
+@table('case', CASES)
 def test_a_sample_attack_is_drawn_as_what_it_is(case) -> None:
     assert check(case) == []
 
@@ -260,11 +261,10 @@ def test_signs_of_a_diff_stay_where_its_lines_are_broken() -> None:
     assert f'│ 1 - {"x" * 34}\n│   -↪{"x" * 16}\n│ 1 + {"y" * 34}\n│   +↪{"y" * 16}\n' in written
 
 
-@pytest.mark.parametrize('width', range(NARROWEST, 41))
-@pytest.mark.parametrize(
+@table('width', range(NARROWEST, 41))
+@table(
     'text',
     ['\x1b\U0010ffff' * 20, 'Approve ls? y' * 9, '日本語' * 20, 'a\u0301' * 40],
-    ids=['escapes', 'question', 'wide', 'marks'],
 )
 def test_every_row_is_framed_on_a_narrow_terminal(text: str, width: int) -> None:
     request = command(f'{text}\n{text}', metadata={'position': 999_999, 'batch_size': 999_999}, reason=text)
