@@ -244,6 +244,22 @@ def test_requests_of_one_group_are_one_question():
 
 
 # E27
+def test_the_requests_of_a_response_have_an_id_in_common_and_are_no_group_by_it():
+    ui = Grouping()
+    controller = ApprovalController(ui=ui)
+
+    for paths in ('ab', 'cd', 'e'):
+        decide_all(controller, *map(request_for, paths))
+    decide_all(controller, *(request_for(path, metadata={'batch_id': 'mine'}) for path in 'fg'))
+
+    assert ui.groups == []
+    assert {request.group_id for request in ui.requests} == {None}
+    ids = {request.args['path']: request.metadata.get('batch_id') for request in ui.requests}
+    assert ids['a'] == ids['b'] != ids['c'] == ids['d']
+    assert (ids['e'], ids['f'], ids['g']) == (None, 'mine', 'mine')
+
+
+# E27
 def test_all_requests_of_a_response_are_one_question_for_a_ui_that_wants_them_so():
     ui = Grouping()
     ui.groups_responses = True

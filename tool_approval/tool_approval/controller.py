@@ -111,8 +111,10 @@ class ApprovalController:
         decisions: dict[int, ApprovalDecision] = {}
         to_ask: list[int] = []
         lasts = self.memory.remembers_always
+        # Requests answered together on a page need not be one question elsewhere, so this makes no group of them.
+        batch_id = secrets.token_hex(8) if len(requests) > 1 else None
         placed = [
-            _placed(request, position, len(requests), can_remember_always=lasts)
+            _placed(request, position, len(requests), batch_id, can_remember_always=lasts)
             for position, request in enumerate(requests, start=1)
         ]
         for index, request in enumerate(placed):
@@ -360,9 +362,12 @@ class ApprovalController:
             return None
 
 
-def _placed(request: ApprovalRequest, position: int, batch_size: int, *, can_remember_always: bool) -> ApprovalRequest:
+def _placed(
+    request: ApprovalRequest, position: int, batch_size: int, batch_id: str | None, *, can_remember_always: bool
+) -> ApprovalRequest:
     placed = {'position': position, 'batch_size': batch_size, 'can_remember_always': can_remember_always}
-    return request.model_copy(update={'metadata': {**request.metadata, **placed}})
+    batch = {} if batch_id is None else {'batch_id': batch_id}
+    return request.model_copy(update={'metadata': {**batch, **request.metadata, **placed}})
 
 
 def _copied(request: ApprovalRequest) -> ApprovalRequest:

@@ -38,7 +38,8 @@ class ApprovalUI(Protocol):
         """Ask, and return what was decided.
 
         Args:
-            request: What to ask about. `request.metadata` has `position` and `batch_size`: request i of n.
+            request: What to ask about. `request.metadata` has `position` and `batch_size`: request i of n; and `batch_id`,
+                the same for all requests of a response that has several.
             mode: Always `interactive` so far.
         """
         ...  # pragma: no cover - a protocol has no body

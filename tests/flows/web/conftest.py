@@ -73,6 +73,10 @@ class Site:
         asking = (controller or self.controller).request_approvals(requests)
         return asyncio.run_coroutine_threadsafe(asking, self._loop)
 
+    def post(self, request: ApprovalRequest) -> str:
+        """Post a request for which no run waits here."""
+        return asyncio.run_coroutine_threadsafe(self.agents.post(request), self._loop).result(timeout=20)
+
     def decisions(self, asked: Future[Any]) -> list[ApprovalDecision]:
         return asked.result(timeout=20)
 

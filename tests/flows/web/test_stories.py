@@ -130,6 +130,86 @@ def test_a_group_is_answered_together(site, visit):
     expect(page.locator('.outcome.approved')).to_have_count(3)
 
 
+def test_the_calls_of_one_response_are_answered_together(site, visit):
+    page = visit()
+    alone = site.ask(requests.command())
+    buttons_are_ready(page, 'run_shell')
+    asked = site.ask(requests.edit(), requests.request(), requests.request('make_folder'))
+
+    expect(page.get_by_text('These 3 requests above belong together.')).to_be_visible()
+    expect(page.locator('form.group')).to_have_count(1)
+    page.get_by_role('button', name='Approve all 3').click()
+
+    assert [decision.approved for decision in site.decisions(asked)] == [True] * 3
+    expect(page.locator('.outcome.approved')).to_have_count(3)
+    assert not alone.done()
+
+
+def test_the_requests_of_a_response_are_in_its_order_however_they_arrive(site, visit):
+    def post(position, batch='b1'):
+        metadata = {'batch_id': batch, 'position': position, 'batch_size': 3}
+        name = f'{batch}_{position}'
+        site.post(requests.request(name, metadata=metadata))
+        buttons_are_ready(page, name)
+
+    page = visit()
+    post(2)
+    post(1, 'b2')
+    page.evaluate("document.querySelector('article').isSame = true")
+    for position in (3, 1):
+        post(position)
+
+    headings = page.locator('article h2')
+    expect(headings).to_have_text(['b1_1', 'b1_2', 'b1_3', 'b2_1'])
+    expect(page.locator('article:nth-of-type(3) + form')).to_contain_text('Approve all 3')
+    assert page.evaluate("document.querySelectorAll('article')[1].isSame")
+    page.reload()
+    expect(headings).to_have_text(['b1_1', 'b1_2', 'b1_3', 'b2_1'])
+
+
+def test_all_times_are_the_readers(site, visit):
+    tokyo = visit(timezone_id='Asia/Tokyo')
+    asked = site.ask(requests.request())
+    buttons_are_ready(tokyo, 'delete_file')
+    without_script = visit('bob', java_script_enabled=False)
+    until_shown(without_script, 'delete_file')
+    expect(card(without_script, 'delete_file').locator('time').first).to_have_text(
+        re.compile(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC')
+    )
+
+    card(tokyo, 'delete_file').get_by_role('button', name='Approve delete_file').click()
+    site.decisions(asked)
+    settled(tokyo, 'delete_file', 'Approved by ada')
+
+    def times():
+        # The zone is nine hours ahead all the year.
+        shown = (
+            'time => [time.textContent, new Date(Date.parse(time.dateTime) + 9 * 3600e3).toISOString().slice(11, 19)]'
+        )
+        return tokyo.evaluate(f"[...document.querySelectorAll('article time')].map({shown})")
+
+    for path, count in (('', 3), ('history', 2)):
+        if path:
+            tokyo.goto(f'http://{site.host}/{path}')
+        found = times()
+        assert len(found) == count
+        assert all(expected in text for text, expected in found)
+        assert 'UTC' not in tokyo.locator('main').inner_text()
+
+
+def test_a_used_link_says_how_to_get_a_new_one(site, browser, visit):
+    link = site.link()
+    first, second = visit('bob'), visit('bob')
+    first.goto(link)
+    expect(first.get_by_text('You are ada')).to_be_visible()
+    second.context.clear_cookies()
+
+    second.goto(link)
+
+    expect(second.get_by_role('alert')).to_contain_text('A link works once, within an hour')
+    expect(second.get_by_role('alert')).to_contain_text('For a new link, end the program that printed it with Ctrl-C')
+
+
 def test_the_list_is_filtered_and_stays_so(site, visit):
     page = visit()
     site.ask(requests.edit())
@@ -324,7 +404,8 @@ def test_a_screen_reader_finds_its_way(site, visit, scheme, size):
     empty = axe(page)
     odd = requests.request(args={'path': 'a\u202eb'}, group_id='g', reason='It is odd.')
     site.ask(requests.edit(), requests.command(), requests.structured(), odd, requests.request(group_id='g'))
-    expect(page.get_by_role('button', name='Deny all')).to_be_enabled()
+    for count in (3, 2):  # of the response, and of the group in it
+        expect(page.get_by_role('button', name=f'Deny all {count}')).to_be_enabled()
     page.locator('summary').first.click()
     full = axe(page)
     card(page, 'edit_file').get_by_role('button', name='Deny').click()

@@ -1,7 +1,7 @@
 """The pages without script: what they show, and what their forms do."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from html.parser import HTMLParser
 
 import pytest
@@ -124,7 +124,7 @@ def test_a_request_shows_when_it_came_until_when_it_waits_and_which_of_several_i
 
     page = shown(desk)
 
-    assert f'request 2 of 3 asked at {entry.posted_at:%H:%M:%S} UTC waits until ' in page
+    assert f'request 2 of 3 asked at {entry.posted_at:%Y-%m-%d %H:%M:%S} UTC waits until ' in page
 
 
 def test_a_request_without_facts_or_arguments_is_shown_without_them(desk):
@@ -155,7 +155,7 @@ def test_a_denial_carries_its_note_to_the_history(desk):
     desk.answer(entry, 'deny', note='Not <b>now</b>.\r\nAsk Ann.')
 
     assert desk.now(entry).answer.decision.note == 'Not <b>now</b>.\nAsk Ann.'
-    assert 'Denied by ada at' in shown(desk, '/history')
+    assert f'Denied by ada , {desk.now(entry).settled_at:%Y-%m-%d %H:%M:%S} UTC' in shown(desk, '/history')
     assert 'Note: Not <b>now</b>. Ask Ann.' in shown(desk, '/history')
 
 
@@ -284,7 +284,7 @@ def test_what_is_settled_cannot_be_edited(desk):
     response = desk.client.get(f'/requests/{entry.id}/edit')
 
     assert response.status_code == 409
-    assert 'The request is no longer open. Approved by bob at' in text_of(response.text)
+    assert 'The request is no longer open. Approved by bob.' in text_of(response.text)
 
 
 def test_the_lineage_of_a_nested_request_is_shown(desk):
@@ -309,13 +309,29 @@ def test_requests_of_one_response_are_answered_together(desk):
     assert "Not answered: the request is no longer open: it was denied by 'bob'" in answered
 
 
+def test_requests_of_one_response_are_in_its_order(desk):
+    for name, batch, position in (('b', 'b1', 2), ('d', None, 1), ('c', 'b1', 3), ('a', 'b1', 1), ('e', 'b2', None)):
+        desk.post(request_for(name, metadata={'batch_id': batch, 'position': position}))
+
+    assert re.findall(r'path: "(\w)"', shown(desk)) == list('abcde')
+
+
+def test_times_are_in_utc_where_no_script_makes_them_the_readers(desk):
+    entry = desk.post(expires_at=datetime(2030, 7, 1, 1, 30, tzinfo=timezone(timedelta(hours=2))))
+
+    page = desk.client.get('/').text
+
+    assert '<time datetime="2030-07-01T01:30:00+02:00">2030-06-30 23:30:00 UTC</time>' in page
+    assert f'<time datetime="{entry.posted_at.isoformat()}">{entry.posted_at:%Y-%m-%d %H:%M:%S} UTC</time>' in page
+
+
 def test_a_group_is_answered_by_a_script_in_one_go(desk):
     group = [desk.post(request_for(name, group_id='g')) for name in 'xy']
     items = [('item', f'{entry.id}.{entry.digest}') for entry in group]
 
     told = desk.form('/answers', [*items, ('answer', 'deny'), ('note', 'no')], accept='application/json').json()
 
-    assert [outcome.partition(' by ')[0] for outcome in told['outcomes'].values()] == ['Denied', 'Denied']
+    assert [each['outcome'] for each in told['outcomes'].values()] == ['Denied by ada', 'Denied by ada']
     assert desk.now(group[1]).answer.decision.note == 'no'
 
 
@@ -440,7 +456,8 @@ def test_a_script_gets_what_became_of_its_answer_in_json(desk):
     first = desk.form(f'/requests/{entry.id}/answer', fields, accept='application/json')
     second = desk.form(f'/requests/{entry.id}/answer', fields, accept='application/json')
 
-    assert first.json()['outcome'].startswith('Approved by ada at')
+    settled_at = desk.now(entry).settled_at.isoformat()
+    assert first.json() == {'outcome': 'Approved by ada', 'settled_at': settled_at}
     assert error_of(second) == (409, 'already_settled')
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
 
 from tool_approval.decision import Remember
 from tool_approval.display import display, escape_line, facts, name_of, warnings_of
@@ -13,7 +15,7 @@ from tool_approval.request import ApprovalRequest
 from .content import content_of
 from .html import Html, element, joined
 from .offers import offer_of
-from .view import visible_changes, why_not
+from .view import response_of, visible_changes, why_not
 from .wording import outcome_of, short, time_of
 
 _SPANS: dict[Remember, str] = {'none': '', 'session': 'Approve for this session', 'always': 'Approve always'}
@@ -59,16 +61,23 @@ def card_of(entry: InboxEntry, place: Place, *, whole: bool = False, heading: st
         class_=f'card {entry.state}',
         id=f'request-{entry.id}',
         data_key=entry.id,
+        data_response=response_key(request),
         data_name=name,
         aria_labelledby=f'title-{entry.id}',
     )
 
 
+def response_key(request: ApprovalRequest) -> str | None:
+    """By which the page finds the requests of one response, to keep their order."""
+    response = response_of(request)
+    return None if response is None else sha256(response.encode()).hexdigest()[:16]
+
+
 def _head(entry: InboxEntry, name: str, heading: str) -> Html:
-    when = [_time('asked at ', entry.posted_at.isoformat(), time_of(entry.posted_at))]
+    when = [_time('asked at ', entry.posted_at)]
     expires = entry.content.expires_at
     if expires is not None and entry.state == 'pending':
-        when.append(_time('waits until ', expires.isoformat(), time_of(expires)))
+        when.append(_time('waits until ', expires))
     position = position_of(entry.request)
     return element(
         'header',
@@ -85,8 +94,9 @@ def position_of(request: ApprovalRequest) -> str:
     return f'request {index} of {count}'
 
 
-def _time(before: str, machine: str, text: str) -> Html:
-    return element('span', before, element('time', text, datetime=machine))
+def _time(before: str, moment: datetime) -> Html:
+    """A time in UTC, of which the page's script makes the reader's own."""
+    return element('span', before, element('time', time_of(moment), datetime=moment.isoformat()))
 
 
 def _facts(request: ApprovalRequest) -> Html | None:
@@ -184,7 +194,8 @@ def _remembering(entry: InboxEntry, *, is_whole: bool) -> Html | None:
 
 def outcome_block(entry: InboxEntry) -> Html:
     """What became of a request, with what was answered."""
-    outcome = element('p', outcome_of(entry), class_=f'outcome {entry.state}')
+    when = None if entry.settled_at is None else _time(', ', entry.settled_at)
+    outcome = element('p', outcome_of(entry), when, class_=f'outcome {entry.state}')
     note = None if entry.answer is None else entry.answer.decision.note
     parts: list[Html] = [outcome]
     if note:

@@ -11,9 +11,9 @@ from starlette.datastructures import QueryParams
 from tool_approval.display import is_shown_whole
 from tool_approval.inbox import InboxEntry
 
-from .cards import Place, buttons, card_of, hidden, note_field
+from .cards import Place, buttons, card_of, hidden, note_field, response_key
 from .html import Html, element
-from .view import agent_of, group_of, why_not
+from .view import agent_of, group_of, response_of, why_not
 from .wording import short
 
 AT_ONCE = 50
@@ -63,6 +63,17 @@ def _facts(entry: InboxEntry) -> tuple[str | None, ...]:
     return (entry.request.tool_name, agent_of(entry.request), entry.request.run_id)
 
 
+def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
+    """Entries with those of one response together, in the response's order, where the first of them was."""
+    first: dict[str, int] = {}
+    places: list[tuple[int, int]] = []
+    for number, entry in enumerate(entries):
+        position = entry.request.metadata.get('position')
+        place = first.setdefault(response_of(entry.request) or entry.id, number)
+        places.append((place, position if type(position) is int else 0))
+    return [entry for _, entry in sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])]
+
+
 def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
     """Requests that belong together, in one list each, where the first of them stood."""
     groups: dict[str, list[InboxEntry]] = {}
@@ -74,7 +85,7 @@ def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
 def list_of(entries: Sequence[InboxEntry], place: Place) -> Html:
     """The cards of open requests, and a form after each group of several."""
     items: list[Html] = []
-    for group in grouped(entries[:AT_ONCE]):
+    for group in grouped(in_order(entries)[:AT_ONCE]):
         items += [card_of(entry, place) for entry in group]
         mine = [entry for entry in group if why_not(entry, place.visitor) is None]
         if len(mine) > 1:
@@ -108,5 +119,6 @@ def _group_form(group: Sequence[InboxEntry], place: Place) -> Html:
         class_='actions group',
         id=key,
         data_key=key,
+        data_response=response_key(group[0].request),
         data_members=' '.join(entry.id for entry in group),
     )

@@ -21,6 +21,13 @@ SESSION_S = 12 * 3600.0
 """Chosen: a working day, in seconds."""
 
 
+NEW_LINK = (
+    'A link works once, within an hour, and a login ends after twelve. For a new link, end the program that printed it '
+    'with Ctrl-C, such as `tool-approval serve`, and start it again; open requests go on waiting'
+)
+"""What to do without a session, as a sentence without its full stop."""
+
+
 class LocalLogin:
     """Lets in whoever has a ticket, once; an `Authenticate` for `inbox_app`. Keeps everything in memory."""
 

@@ -108,7 +108,7 @@ class PageRoutes:
             values['override_args'] = _arguments(override)
         entry = await answer(self._inbox, request.path_params['id'], decision_of(values), visitor)
         if wants_json(request):
-            return JSONResponse({'outcome': outcome_of(entry)})
+            return JSONResponse(_told(entry))
         return RedirectResponse(f'{base_of(request)}/', 303)
 
     async def answer_group(self, request: Request) -> Response:
@@ -121,16 +121,16 @@ class PageRoutes:
         values = _decision_fields([field for field in fields if field[0] != 'item'], digest='')
         if values['approved']:
             await check_group(self._inbox, [request_id for request_id, _, _ in items])
-        told: dict[str, str] = {}
+        told: dict[str, dict[str, str]] = {}
         for request_id, _, digest in items:
             body = decision_of({**values, 'digest': digest})
             try:
-                told[request_id] = outcome_of(await answer(self._inbox, request_id, body, visitor))
+                told[request_id] = _told(await answer(self._inbox, request_id, body, visitor))
             except InboxError as error:
-                told[request_id] = escape_line(f'Not answered: {refusal_of(error).message}')
+                told[request_id] = {'outcome': escape_line(f'Not answered: {refusal_of(error).message}')}
         if wants_json(request):
             return JSONResponse({'outcomes': told})
-        rows = [element('li', text) for text in told.values()]
+        rows = [element('li', each['outcome']) for each in told.values()]
         return self._page(request, 'Answered together', element('ul', *rows), place=self._place_of(request, visitor))
 
     async def edit(self, request: Request) -> Response:
@@ -219,6 +219,12 @@ def read_moment(request: Request) -> datetime | None:
     if moment is None or moment.tzinfo is None:
         raise Refusal(400, 'malformed', '`before` must be a time with a zone, such as 2026-03-04T12:00:00Z')
     return moment
+
+
+def _told(entry: InboxEntry) -> dict[str, str]:
+    """What the page's script is told of an answer."""
+    at = {} if entry.settled_at is None else {'settled_at': entry.settled_at.isoformat()}
+    return {'outcome': outcome_of(entry), **at}
 
 
 def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -> dict[str, object]:

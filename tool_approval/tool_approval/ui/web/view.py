@@ -131,7 +131,7 @@ class RequestView(BaseModel):
     settled_at: datetime | None
     """When it ceased to be open, in UTC."""
     outcome: str
-    """What became of it, as a sentence, escaped; empty while it is open."""
+    """What became of it, as a sentence without the time, escaped; empty while it is open."""
     answer: AnswerView | None
     """What was answered, where somebody has."""
 
@@ -195,6 +195,11 @@ def group_of(request: ApprovalRequest) -> str | None:
     """What requests that belong together have in common: a group that their tool names, or one response of a model."""
     if request.group_id is not None:
         return f'group {request.run_id} {request.group_id}'
+    return response_of(request)
+
+
+def response_of(request: ApprovalRequest) -> str | None:
+    """What the requests of one response of a model have in common; `None` for a request that came alone."""
     batch = request.metadata.get('batch_id')
     return f'batch {request.run_id} {batch}' if isinstance(batch, str) else None
 

@@ -13,6 +13,7 @@ from starlette.requests import HTTPConnection, Request
 
 from tool_approval.inbox import Approver
 
+from .local_login import NEW_LINK, LocalLogin
 from .refusals import Refusal
 
 Authenticate = Callable[[Request], 'Approver | Awaitable[Approver | None] | None']
@@ -71,6 +72,7 @@ class Visitors:
             secret: Makes the tokens of forms. Processes that serve the same page need the same one.
         """
         self._authenticate = authenticate
+        self._advice = f'. {NEW_LINK}' if isinstance(authenticate, LocalLogin) else ''
         self._secret = secret
 
     async def visitor(self, request: Request) -> Approver:
@@ -83,7 +85,7 @@ class Visitors:
         approver = await found if inspect.isawaitable(found) else found
         # Only an `Approver` lets in: `True` or a name is a mistake in the login.
         if not isinstance(approver, Approver):
-            raise Refusal(401, 'not_logged_in', 'you are not logged in')
+            raise Refusal(401, 'not_logged_in', f'you are not logged in{self._advice}')
         return approver
 
     def token(self, visitor: Approver) -> str:

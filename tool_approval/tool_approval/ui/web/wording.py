@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from tool_approval.display import escape_line
 from tool_approval.inbox import InboxEntry
@@ -17,19 +17,18 @@ def short(name: str) -> str:
 
 
 def outcome_of(entry: InboxEntry) -> str:
-    """What became of a request, escaped; empty while it is open."""
+    """What became of a request, escaped and without the time; empty while it is open."""
     if entry.state == 'pending':
         return ''
-    when = '' if entry.settled_at is None else f' at {time_of(entry.settled_at)}'
     if entry.answer is None:
         why = 'nobody answered in time' if entry.state == 'expired' else 'its run does not wait any more'
-        return f'{entry.state.capitalize()}{when}: {why}'
+        return f'{entry.state.capitalize()}: {why}'
     decision = entry.answer.decision
     changed = '' if decision.override_args is None else ' with changed arguments'
     spans = {'none': '', 'session': ' for this session', 'always': ', always'}
-    return f'{entry.state.capitalize()}{changed}{spans[decision.remember]} by {short(entry.answer.by.id)}{when}'
+    return f'{entry.state.capitalize()}{changed}{spans[decision.remember]} by {short(entry.answer.by.id)}'
 
 
 def time_of(moment: datetime) -> str:
-    """The time of day, as the server's records have it; a browser shows the visitor's own beside it."""
-    return f'{moment:%H:%M:%S} UTC'
+    """The date and the time in UTC, for readers without script; with it, the page shows the reader's own."""
+    return f'{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC'

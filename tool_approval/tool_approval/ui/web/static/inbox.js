@@ -17,14 +17,15 @@
     }));
   }
 
-  function localTimes(root) {
-    for (const time of root.querySelectorAll('time')) {
-      const moment = new Date(time.dateTime);
-      time.title = time.textContent;
-      const isToday = moment.toDateString() === new Date().toDateString();
-      time.textContent = isToday ? moment.toLocaleTimeString() : moment.toLocaleString();
-    }
+  // All times are the reader's; the title has the server's, in UTC.
+  function localTime(time) {
+    const moment = new Date(time.dateTime);
+    time.title = time.textContent || moment.toISOString();
+    const isToday = moment.toDateString() === new Date().toDateString();
+    time.textContent = isToday ? moment.toLocaleTimeString() : moment.toLocaleString();
   }
+
+  const localTimes = (root) => root.querySelectorAll('time').forEach(localTime);
 
   function line(text, look) {
     const made = document.createElement('p');
@@ -33,7 +34,7 @@
     return made;
   }
 
-  function settle(card, outcome, state) {
+  function settle(card, { outcome, settled_at: at, state }) {
     if (!card || card.classList.contains('settled')) return;
     const actions = card.querySelector('.actions');
     const hadFocus = card.contains(document.activeElement);
@@ -41,7 +42,14 @@
     block.className = 'actions settled';
     // What lies below stays where it is: a click is on its way to it, maybe.
     block.style.minHeight = `${actions.offsetHeight}px`;
-    block.append(line(outcome, `outcome ${state}`));
+    const told = line(outcome, `outcome ${state ?? stateOf(outcome)}`);
+    if (at) {
+      const time = document.createElement('time');
+      time.dateTime = at;
+      localTime(time);
+      told.append(', ', time);
+    }
+    block.append(told);
     actions.replaceWith(block);
     card.classList.add('settled');
     if (hadFocus) card.querySelector('h2').focus({ preventScroll: true });
@@ -85,13 +93,13 @@
       });
       const told = await answer.json();
       if (answer.ok && told.outcomes) {
-        for (const [id, outcome] of Object.entries(told.outcomes)) {
-          if (outcome.startsWith('Not answered')) await look(id);
-          else settle(document.getElementById(`request-${id}`), outcome, stateOf(outcome));
+        for (const [id, each] of Object.entries(told.outcomes)) {
+          if (each.outcome.startsWith('Not answered')) await look(id);
+          else settle(document.getElementById(`request-${id}`), each);
         }
         put(form);
       } else if (answer.ok) {
-        settle(form.closest('.card'), told.outcome, stateOf(told.outcome));
+        settle(form.closest('.card'), told);
       } else {
         const text = told.error.message;
         problem(form, `${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
@@ -116,13 +124,25 @@
   async function look(id) {
     const answer = await fetch(`${base}/api/v1/requests/${encodeURIComponent(id)}`);
     const card = document.getElementById(`request-${id}`);
-    if (answer.status === 404) return settle(card, 'This request is no longer known.', 'withdrawn');
+    if (answer.status === 404) return settle(card, { outcome: 'This request is no longer known.', state: 'withdrawn' });
     if (!answer.ok) return;
     const request = await answer.json();
-    if (request.state !== 'pending') settle(card, request.outcome, request.state);
+    if (request.state !== 'pending') settle(card, request);
   }
 
   const keysOf = (root) => new Map([...root.querySelectorAll('#open > [data-key]')].map((item) => [item.dataset.key, item]));
+
+  // Beside what is of the same response; else a request goes to the end, so that nothing that somebody reads moves.
+  function place(made, before, after, mine) {
+    const beside = (entry) => {
+      const response = made.dataset.response;
+      return entry && response && entry[1].dataset.response === response ? mine.get(entry[0]) : undefined;
+    };
+    const [previous, next] = [beside(before), beside(after)];
+    if (previous) previous.after(made);
+    else if (next) next.before(made);
+    return previous || next;
+  }
 
   async function refresh() {
     const answer = await fetch(location.href, { headers: { Accept: 'text/html' }, redirect: 'error' });
@@ -136,14 +156,16 @@
       if (!item.classList.contains('card')) put(item);
       else if (!item.classList.contains('settled')) await look(key);
     }
-    for (const [key, item] of theirs) {
+    const items = [...theirs];
+    for (const [index, [key, item]] of items.entries()) {
       if (mine.has(key)) continue;
       const made = document.importNode(item, true);
       const buttons = [...made.querySelectorAll('button:not([hidden])')];
       for (const button of buttons) button.disabled = true;
       setTimeout(() => buttons.forEach((button) => { button.disabled = false; }), SETTLING_MS);
       localTimes(made);
-      list.append(made);  // at the end: nothing that somebody reads moves
+      place(made, items[index - 1], items[index + 1], mine) || list.append(made);
+      mine.set(key, made);
       if (made.classList.contains('card')) say(`New request: ${made.dataset.name}`);
     }
     const filter = document.getElementById('filter');
