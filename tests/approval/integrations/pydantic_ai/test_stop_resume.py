@@ -2,11 +2,13 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pydantic_ai
 import pytest
 from pydantic_ai import DeferredToolRequests
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import UserPromptPart
 from pydantic_ai.toolsets import FunctionToolset
 from tool_approval.audit import JsonlAuditSink, verify
@@ -105,6 +107,35 @@ def test_without_a_memory_nothing_is_remembered_from_one_stop_to_the_next_and_wi
 
     ui.assert_done()
     assert len(memory) == 1
+
+
+def test_a_memory_that_is_given_is_the_conversation_of_every_run():
+    ui, memory = ScriptedUI(['s']), ApprovalMemory()
+
+    told = [took(ui, memory) for _ in range(2)]
+
+    ui.assert_done()
+    assert told == [('deleted a', 'success')] * 2
+
+
+def test_the_deps_may_name_the_conversations_that_share_a_memory():
+    ui, memory = ScriptedUI(['s', 'not for Eve']), ApprovalMemory()
+
+    told = [took(ui, memory, deps=SimpleNamespace(session_id=name)) for name in ('Ada', 'Ada', 'Eve')]
+
+    ui.assert_done()
+    assert told == [('deleted a', 'success'), ('deleted a', 'success'), ('not for Eve', 'denied')]
+
+
+def test_a_session_of_the_deps_that_is_no_text_is_an_error_before_the_run():
+    with pytest.raises(UserError, match=r'`deps\.session_id` must be a text, not int'):
+        took(approve_all(), ApprovalMemory(), deps=SimpleNamespace(session_id=7))
+
+
+def took(ui: Any, memory: ApprovalMemory, **run: Any) -> tuple[Any, str]:
+    """What the model was told of its one call, in a run of its own."""
+    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    return returns(run_with_approval_sync(agent, 'go', ui=ui, memory=memory, **run).all_messages())['1']
 
 
 def test_external_calls_are_answered_too():

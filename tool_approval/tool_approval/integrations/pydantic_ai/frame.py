@@ -51,16 +51,14 @@ class Frame:
         Raises:
             UserError: What is given as session, or returned, is no text; or the deps' `session_id`, where none is given.
         """
-        given: object = getattr(ctx.deps, 'session_id', None)
-        if session is not None:
-            given = session(ctx) if callable(session) else session
-        if given is not None and not isinstance(given, str):
-            name = 'deps.session_id' if session is None else 'session'
-            raise UserError(f'`{name}` must be a text, not {type(given).__name__}: approvals are remembered for it.')
+        if session is None:
+            session_id = session_of_deps(ctx.deps)
+        else:
+            session_id = _text(session(ctx) if callable(session) else session, 'session')
         agent = ctx.agent
         return cls(
             run_id=ctx.run_id,
-            session_id=given or None,
+            session_id=session_id,
             caller=agent.name if agent is not None else None,
             lineage=tuple(
                 LineageEntry(
@@ -82,6 +80,21 @@ class Frame:
     def fields(self) -> dict[str, Any]:
         """The frame as fields of an `ApprovalRequest`."""
         return {'run_id': self.run_id, 'session_id': self.session_id, 'lineage': self.lineage}
+
+
+def session_of_deps(deps: object) -> str | None:
+    """The conversation that a run's dependencies name in `session_id`, or `None`.
+
+    Raises:
+        UserError: It is not a text.
+    """
+    return _text(getattr(deps, 'session_id', None), 'deps.session_id')
+
+
+def _text(given: object, name: str) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise UserError(f'`{name}` must be a text, not {type(given).__name__}: approvals are remembered for it.')
+    return given or None
 
 
 def tool_facts(ctx: RunContext[Any] | None, name: str, *, is_lasting: bool) -> dict[str, Any]:

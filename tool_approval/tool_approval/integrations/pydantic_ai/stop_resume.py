@@ -17,7 +17,7 @@ from tool_approval.protocols import ApprovalUI
 
 from .batch import Batch
 from .external import External
-from .frame import Frame
+from .frame import Frame, session_of_deps
 
 DepsT = TypeVar('DepsT')
 OutputT = TypeVar('OutputT')
@@ -45,7 +45,7 @@ async def collect_approvals(
         controller: In place of `ui`, `mode` and `memory`: with policy, audit and more. Give the same one to the
             `ApprovalToolset`s, and it a lasting `key` where another process resumes.
         external: What carries out external calls, by tool name.
-        session: The conversation approvals are remembered for.
+        session: The conversation approvals are remembered for; the memory itself is one if `None`.
         caller: The agent's name.
 
     Returns:
@@ -117,7 +117,8 @@ async def run_with_approval(
         memory: One for all stops; a new one if `None`.
         controller: As for `collect_approvals`.
         external: As for `collect_approvals`.
-        session: As for `collect_approvals`.
+        session: The conversation approvals are remembered for. If `None`, it is `deps.session_id` where the deps have
+            one; else a `memory` that is given is one conversation, and with a `controller` each call of this is one.
         **run: Further keywords of the agent's `run`; `message_history` is that before the prompt.
 
     Returns:
@@ -126,13 +127,16 @@ async def run_with_approval(
     Raises:
         ValueError: As for `collect_approvals`.
         StoreError: As for `collect_approvals`.
+        UserError: `deps.session_id` is not a text. Nothing has run.
     """
+    session = session or session_of_deps(run.get('deps'))
     memory = memory if memory is not None or controller is not None else ApprovalMemory()
     output_type = run.pop('output_type', None)
     types = [agent.output_type if output_type is None else output_type, DeferredToolRequests]
     result: AgentRunResult[Any] = await agent.run(prompt, output_type=types, **run)
-    # A controller may be shared: without a name, these runs are a session of their own.
-    session = session or result.run_id
+    # A controller may be shared by conversations: without a name, these runs are a session of their own.
+    if controller is not None:
+        session = session or result.run_id
     while isinstance(result.output, DeferredToolRequests):
         answers = await collect_approvals(
             result.output,
