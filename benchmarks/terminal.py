@@ -38,7 +38,7 @@ tools: {send: {approval: none}}
 sandbox: {paths: {work: {root: ., mode: rw}}}
 shell: {rules: [{pattern: git status, approval: false}]}
 """
-_COMMAND = ('-m', 'tool_approval.cli')
+_COMMAND = ('-P', '-m', 'tool_approval.cli')
 PROGRAMS: Mapping[str, Sequence[str]] = {
     BARE: ('-c', 'from pydantic import BaseModel\nclass Model(BaseModel):\n    field: int'),
     '`tool-approval --help`': (*_COMMAND, '--help'),

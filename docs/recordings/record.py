@@ -40,7 +40,7 @@ class Player:
         self._stream = pyte.Stream(self._screen)
         self._program = pexpect.spawn(
             sys.executable,
-            ['-m', 'tool_approval.cli', 'demo', story],
+            ['-P', '-m', 'tool_approval.cli', 'demo', story],
             encoding='utf-8',
             timeout=60,
             dimensions=(LINES, COLUMNS),

@@ -30,7 +30,7 @@ def page():
 @pytest.fixture
 def link(tmp_path):
     """The address that `tool-approval serve` prints, as long as it runs."""
-    command = [sys.executable, '-m', 'tool_approval.cli', 'serve', '--port', '0', '--approver', 'ada']
+    command = [sys.executable, '-P', '-m', 'tool_approval.cli', 'serve', '--port', '0', '--approver', 'ada']
     served = subprocess.Popen([*command, '--store', tmp_path / 'inbox.sqlite'], stdout=subprocess.PIPE, text=True)
     yield served.stdout.readline().strip().removeprefix('ada: ')
     served.kill()

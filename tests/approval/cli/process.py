@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from tool_approval.cli import main
 
+# As the documentation starts it: without `-P`, Python looks for modules in the working directory first.
+COMMAND = [sys.executable, '-P', '-m', 'tool_approval.cli']
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -47,7 +50,7 @@ class Streams:
 def command(*arguments, typed=b'', cwd=None, env=None, stdout=subprocess.PIPE, timeout_s=60):
     """The command as a process of its own."""
     return subprocess.run(
-        [sys.executable, '-m', 'tool_approval.cli', *arguments],
+        [*COMMAND, *arguments],
         input=typed,
         cwd=cwd,
         env={**os.environ, **(env or {})},

@@ -7,13 +7,14 @@ import runpy
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from tool_approval.cli import main
 from tool_approval.cli.commands import COMMANDS
 
 from .conftest import POLICY
-from .process import command
+from .process import COMMAND, command
 
 FRAMEWORKS = ('pydantic_ai', 'pydantic_ai_deferred', 'langchain', 'langchain_core', 'langgraph', 'anyio', 'rich')
 
@@ -85,7 +86,7 @@ def test_what_takes_long_to_import_and_is_not_needed_is_not_imported(place, word
 def test_a_reader_that_goes_away_is_no_failure(place):
     calls = b'{"id": 1, "tool": "x", "args": {}}\n' * 5000
     with subprocess.Popen(
-        [sys.executable, '-m', 'tool_approval.cli', 'explain', '--batch', '-'],
+        [*COMMAND, 'explain', '--batch', '-'],
         cwd=place,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -108,7 +109,7 @@ def test_a_reader_that_goes_away_is_no_failure(place):
 
 def test_answers_come_while_the_input_is_still_open(place):
     with subprocess.Popen(
-        [sys.executable, '-m', 'tool_approval.cli', 'explain', '--batch', '-'],
+        [*COMMAND, 'explain', '--batch', '-'],
         cwd=place,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -125,7 +126,7 @@ def test_answers_come_while_the_input_is_still_open(place):
 @pytest.mark.parametrize('closed', ['<&-', '>&-', '2>&-', '<&- >&- 2>&-'])
 def test_closed_streams_are_no_traceback(place, closed):
     for words in ("explain shell 'git status'", 'check', 'explain --batch -', 'trust', 'unknown'):
-        line = f'exec "$0" -m tool_approval.cli {words} {closed}'
+        line = f'exec "$0" -P -m tool_approval.cli {words} {closed}'
         finished = subprocess.run(['bash', '-c', line, sys.executable], cwd=place, capture_output=True, text=True)
 
         assert finished.returncode in (0, 2)
@@ -264,3 +265,31 @@ def test_a_batch_without_standard_input_is_a_failure(work, monkeypatch, capsys):
 
     assert status == 2
     assert 'standard input is closed' in capsys.readouterr().err
+
+
+@pytest.fixture
+def hostile(work):
+    """A directory whose modules, named as those that the command imports, leave a trace when they are imported."""
+    for name in ('json', 'yaml', 'typing', 'argparse', 'runpy', 'shtab', 'pydantic', 'tool_approval'):
+        (work / f'{name}.py').write_text("open('imported', 'a').write(__name__ + ' ')\nraise SystemExit(3)\n")
+    return work
+
+
+@pytest.mark.parametrize(
+    'started', [[str(Path(sys.executable).with_name('tool-approval'))], COMMAND], ids=['script', 'module']
+)
+def test_no_module_of_the_working_directory_is_imported(hostile, started):
+    for words in (['check'], ['trust', '--yes'], ['explain', 'send', '{}'], ['--help'], ['doctor']):
+        finished = subprocess.run([*started, *words], cwd=hostile, capture_output=True, text=True)
+
+        assert finished.returncode in (0, 1, 10), finished.stderr
+        assert not (hostile / 'imported').exists(), words
+
+
+def test_without_the_option_python_imports_what_is_in_the_working_directory(hostile):
+    plain = [word for word in COMMAND if word != '-P']
+
+    finished = subprocess.run([*plain, 'check'], cwd=hostile, capture_output=True, text=True)
+
+    assert finished.returncode == 3
+    assert (hostile / 'imported').exists()

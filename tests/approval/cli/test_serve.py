@@ -27,7 +27,7 @@ class Served:
     """The command while it runs."""
 
     def __init__(self, place, *arguments):
-        command = [sys.executable, '-W', 'error', '-m', 'tool_approval.cli', 'serve', '--port', '0', *arguments]
+        command = [sys.executable, '-W', 'error', '-P', '-m', 'tool_approval.cli', 'serve', '--port', '0', *arguments]
         environment = {**os.environ, 'XDG_STATE_HOME': str(place)}
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=place

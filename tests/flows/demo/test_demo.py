@@ -25,7 +25,7 @@ def start(tmp_path: Path) -> Generator[Start]:
     def play(*arguments: str, columns: int = 80, lines: int = 24) -> Screen:
         # As a person's shell has it, in which nothing hides the framework's banner.
         unset = ['/usr/bin/env', '-u', 'PYDANTIC_AI_NO_BANNER']
-        command = [*unset, sys.executable, '-m', 'tool_approval.cli', 'demo', *arguments]
+        command = [*unset, sys.executable, '-P', '-m', 'tool_approval.cli', 'demo', *arguments]
         opened.append(Screen(command, home, columns=columns, lines=lines, TMPDIR=str(made)))
         return opened[-1]
 

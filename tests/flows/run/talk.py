@@ -10,7 +10,7 @@ from tests.flows.terminal.screen import Screen
 
 from .server import ModelServer, Step
 
-COMMAND = [sys.executable, '-m', 'tool_approval.cli', 'run']
+COMMAND = [sys.executable, '-P', '-m', 'tool_approval.cli', 'run']
 MODEL = 'openai-chat:scripted'
 
 

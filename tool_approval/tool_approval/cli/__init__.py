@@ -1,3 +1,3 @@
-"""The command `tool-approval`: `python -m tool_approval.cli` is the same."""
+"""The command `tool-approval`: `python -P -m tool_approval.cli` is the same."""
 
 from .program import main as main

@@ -1,4 +1,4 @@
-"""`python -m tool_approval.cli`."""
+"""`python -P -m tool_approval.cli`: without `-P`, modules of the working directory are imported before this runs."""
 
 import sys
 
