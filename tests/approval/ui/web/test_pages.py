@@ -1,18 +1,21 @@
 """The pages without script: what they show, and what their forms do."""
 
 import re
+import threading
 from datetime import UTC, datetime, timedelta, timezone
 from html.parser import HTMLParser
 
 import pytest
+from starlette.testclient import TestClient
 from tool_approval.inbox import ApproverRule
+from tool_approval.ui.web import cards, editing, inbox_app, view
 from tool_approval.ui.web.listing import AT_ONCE
 from tool_approval.ui.web.page_routes import HISTORY_AT_ONCE
 
 from tests.approval.parts import request_for
 from tool_approval import ApprovalPresentation, ApprovalRequest, LineageEntry, RememberOption
 
-from .parts import ADA, error_of, text_of
+from .parts import ADA, HOST, Desk, error_of, text_of
 
 HOSTILE = '</textarea></script><script>alert(1)</script>"\'><img src=x onerror=alert(2)><!--{{7*7}}$base &lt;b&gt;'
 
@@ -45,6 +48,77 @@ def test_lines_of_a_diff_say_by_words_too_what_they_are(desk):
     assert '@@ -1,2 +1,2 @@ 1 │ a 2 − removed: b 2 + added: c' in text_of(page)
     assert 'class="row removed"' in page
     assert 'class="row added"' in page
+
+
+def rows_of(page):
+    return re.findall(r'<code class="text">(.*?)</code>', page)
+
+
+def test_all_of_a_long_request_is_on_pages_of_bounded_size(desk):
+    count = 4_500
+    text = ApprovalPresentation(type='file_content', content=''.join(f'line {n}\n' for n in range(1, count + 1)))
+    entry = desk.post(request_for(presentation=text))
+    address = f'/requests/{entry.id}?whole=1'
+
+    pages = [desk.client.get(f'{address}&page={number}').text for number in (1, 2, 3)]
+
+    assert desk.client.get(address).text == pages[0]
+    assert desk.client.get(f'{address}&page=9999').text == pages[2]
+    assert [len(rows_of(page)) for page in pages] == [2_000, 2_000, 501]
+    assert [row for page in pages for row in rows_of(page)][:-1] == [f'line {n}' for n in range(1, count + 1)]
+    assert 'Page 1 of 3: lines 1 to 2,000 of 4,502. Next Last' in text_of(pages[0])
+    assert 'Page 2 of 3: lines 2,001 to 4,000 of 4,502. First Previous Next Last' in text_of(pages[1])
+    assert 'Page 3 of 3: lines 4,001 to 4,502 of 4,502. First Previous' in text_of(pages[2])
+    assert f'href="{address.replace("&", "&amp;")}&amp;page=3" rel="next">Next</a>' in pages[1]
+
+
+def test_a_page_of_long_lines_has_fewer_of_them(desk):
+    lines = ['short', 'x' * 300_000, *['y' * 90_000] * 3, 'end']
+    entry = desk.post(request_for(presentation=ApprovalPresentation(type='text', content='\n'.join(lines))))
+
+    pages = [rows_of(desk.client.get(f'/requests/{entry.id}?whole=1&page={number}').text) for number in range(1, 5)]
+
+    assert [[len(row) for row in page] for page in pages[:3]] == [[5], [300_000], [90_000, 90_000]]
+    assert [len(row) for row in pages[3]][:2] == [90_000, 3]
+
+
+@pytest.mark.parametrize('page', ['0', '-1', 'x', '\u0661', '1' * 30])
+def test_a_page_that_cannot_be_is_refused(desk, page):
+    entry = desk.post(request_for())
+
+    response = desk.client.get(f'/requests/{entry.id}', params={'whole': '1', 'page': page})
+
+    assert response.status_code == 400
+    assert '`page` must be a number from 1 to 9999999' in text_of(response.text)
+
+
+def test_what_is_drawn_whole_does_not_block_the_page(inbox, monkeypatch):
+    on, drawn = [], []
+
+    def login(request):
+        on.append(threading.current_thread())
+        return ADA
+
+    for module in (cards, editing, view):
+
+        def recorded(subject, *, whole=False, draw=module.display):
+            if whole:
+                drawn.append(threading.current_thread())
+            return draw(subject, whole=whole)
+
+        monkeypatch.setattr(module, 'display', recorded)
+    desk = Desk(inbox, TestClient(inbox_app(inbox, authenticate=login, hosts=[HOST]), base_url=f'http://{HOST}'))
+    entry = desk.post()
+
+    answers = [
+        desk.client.get(f'/requests/{entry.id}?whole=1'),
+        desk.client.get(f'/api/v1/requests/{entry.id}?whole=1'),
+        desk.form(f'/requests/{entry.id}/edit', {'args': '{"path": "b"}'}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert len(drawn) == 3
+    assert not set(on) & set(drawn)
 
 
 @pytest.mark.parametrize('path', ['/', '/one', '/one?whole=1', '/one/edit', '/history'])

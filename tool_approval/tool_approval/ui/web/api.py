@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -11,11 +13,11 @@ from tool_approval.inbox import Inbox
 
 from .answering import answer
 from .bodies import read_decision
+from .limits import draw_apart
 from .listing import Filter
 from .openapi import openapi_document
-from .page_routes import read_moment
+from .page_routes import read_moment, read_number
 from .pages import base_of
-from .refusals import Refusal
 from .view import RequestList, SessionView, view_of
 from .visitors import CSRF_HEADER, Visitors
 
@@ -30,6 +32,7 @@ class ApiRoutes:
         """Offer an inbox to whoever is logged in."""
         self._inbox = inbox
         self._visitors = visitors
+        self._turn = asyncio.Semaphore()
 
     def routes(self) -> list[BaseRoute]:
         """All of them."""
@@ -60,7 +63,9 @@ class ApiRoutes:
         """One request."""
         visitor = await self._visitors.visitor(request)
         entry = await self._inbox.get(request.path_params['id'])
-        return _json(view_of(entry, visitor, whole=request.query_params.get('whole') == '1'))
+        if request.query_params.get('whole') != '1':
+            return _json(view_of(entry, visitor))
+        return await draw_apart(self._turn, lambda: _json(view_of(entry, visitor, whole=True)))
 
     async def decide(self, request: Request) -> Response:
         """Answer one request."""
@@ -84,10 +89,7 @@ class ApiRoutes:
 
 
 def _limit(request: Request) -> int:
-    text = request.query_params.get('limit', str(DEFAULT_LIMIT))
-    if not (text.isascii() and text.isdecimal() and len(text) <= 3 and 0 < int(text) <= MOST):
-        raise Refusal(400, 'malformed', f'`limit` must be a number from 1 to {MOST}')
-    return int(text)
+    return read_number(request, 'limit', most=MOST) or DEFAULT_LIMIT
 
 
 def _json(view: BaseModel) -> Response:

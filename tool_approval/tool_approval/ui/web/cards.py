@@ -8,11 +8,11 @@ from datetime import datetime
 from hashlib import sha256
 
 from tool_approval.decision import Remember
-from tool_approval.display import display, escape_line, facts, name_of, warnings_of
+from tool_approval.display import DisplayLine, display, escape_line, facts, name_of, warnings_of
 from tool_approval.inbox import Approver, InboxEntry
 from tool_approval.request import ApprovalRequest
 
-from .content import content_of
+from .content import content_of, pages_of
 from .html import Html, element, joined
 from .offers import offer_of
 from .view import response_of, visible_changes, why_not
@@ -33,30 +33,30 @@ class Place:
     """What their forms carry."""
 
 
-def card_of(entry: InboxEntry, place: Place, *, whole: bool = False, heading: str = 'h2') -> Html:
+def card_of(entry: InboxEntry, place: Place, *, page: int | None = None) -> Html:
     """A request with its forms.
 
     Args:
         entry: The request.
         place: Where the card stands.
-        whole: Whether to show all of it, and not only the beginning and the end of what is long.
-        heading: The element of its title.
+        page: Which page of all there is, from 1; `None` shows the beginning and the end of what is long.
     """
     request = entry.request
     shown = display(request)
-    lines = display(request, whole=True).lines if whole else shown.lines
+    lines, turning = shown.lines, None
     name = name_of(request.tool_name)
-    cut = None
-    if not shown.is_whole:
-        link = element('a', 'Show all of it', href=f'{place.base}/requests/{entry.id}?whole=1')
-        cut = element('p', 'Not all of it is shown here. ', link, class_='notice') if not whole else None
+    if page is not None:
+        lines, turning = _turned(display(request, whole=True).lines, page, _whole_address(entry, place))
+    elif not shown.is_whole:
+        link = element('a', 'Show all of it', href=_whole_address(entry, place))
+        turning = element('p', 'Not all of it is shown here. ', link, class_='notice')
     return element(
         'article',
-        _head(entry, name, heading),
+        _head(entry, name),
         _facts(request),
         content_of(lines, f'What {name} is called with'),
         *(element('p', f'Warning: {text}', class_='warning') for text in warnings_of(request)),
-        cut,
+        turning,
         _foot(entry, place, name, is_whole=shown.is_whole),
         class_=f'card {entry.state}',
         id=f'request-{entry.id}',
@@ -73,7 +73,33 @@ def response_key(request: ApprovalRequest) -> str | None:
     return None if response is None else sha256(response.encode()).hexdigest()[:16]
 
 
-def _head(entry: InboxEntry, name: str, heading: str) -> Html:
+def _whole_address(entry: InboxEntry, place: Place) -> str:
+    return f'{place.base}/requests/{entry.id}?whole=1'
+
+
+def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequence[DisplayLine], Html | None]:
+    """The lines of a page, the last one if there are not so many, and links to the others."""
+    pages = pages_of(lines)
+    page = min(page, len(pages))
+    shown = pages[page - 1]
+    if len(pages) == 1:
+        return lines, None
+    links = [
+        element('a', text, href=f'{address}&page={other}', rel=rel)
+        for text, other, rel in (
+            ('First', 1, 'first'),
+            ('Previous', page - 1, 'prev'),
+            ('Next', page + 1, 'next'),
+            ('Last', len(pages), 'last'),
+        )
+        if other != page and 1 <= other <= len(pages)
+    ]
+    told = f'Page {page:,} of {len(pages):,}: lines {shown.start + 1:,} to {shown.stop:,} of {len(lines):,}. '
+    spaced = [part for link in links for part in (link, ' ')]
+    return lines[shown.start : shown.stop], element('nav', told, *spaced, class_='notice', aria_label='All of it')
+
+
+def _head(entry: InboxEntry, name: str) -> Html:
     when = [_time('asked at ', entry.posted_at)]
     expires = entry.content.expires_at
     if expires is not None and entry.state == 'pending':
@@ -81,7 +107,7 @@ def _head(entry: InboxEntry, name: str, heading: str) -> Html:
     position = position_of(entry.request)
     return element(
         'header',
-        element(heading, name, id=f'title-{entry.id}', tabindex='-1'),
+        element('h2', name, id=f'title-{entry.id}', tabindex='-1'),
         element('p', element('span', position) if position else None, *when, class_='when'),
     )
 

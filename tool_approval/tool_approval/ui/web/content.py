@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from tool_approval.display import OURS, DisplayLine, LineKind
 
@@ -11,6 +12,24 @@ from .html import Html, element, joined
 _SIGNS: Mapping[LineKind, str] = {'added': '+', 'removed': '−', 'cut': '⋮'}
 _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', 'cut': 'left out: '}
 """For people who hear the page: colours and signs say nothing to them."""
+
+
+_ROOM = 200_000
+"""Chosen, in characters: of a request that is shown whole, a page has so many, and at least one line."""
+
+_ROWS = 2_000
+"""Chosen: a page has at most so many lines."""
+
+
+def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
+    """The lines of each page, by their index, where all of a request is shown; at least one page."""
+    starts, room = [0], _ROOM
+    for index, line in enumerate(lines):
+        room -= len(line.text)
+        if index > starts[-1] and (room < 0 or index - starts[-1] == _ROWS):
+            starts.append(index)
+            room = _ROOM - len(line.text)
+    return [range(start, end) for start, end in pairwise([*starts, len(lines)])]
 
 
 def content_of(lines: Sequence[DisplayLine], label: str) -> Html:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
+
+from tool_approval.threads import in_thread
+
+T = TypeVar('T')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +30,20 @@ class Limits:
 
 _MOST_CLIENTS = 10_000
 """Chosen: more are not told apart; whoever was not heard of for longest begins anew."""
+
+
+async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
+    """Draw what may be very long, in a thread and one after the other: the loop serves others, and memory is bounded.
+
+    Attack: a tool's request of 4 MB has 600,000 lines, and drawing them kept everybody from the page for many seconds
+    (test_pages.py: test_what_is_drawn_whole_does_not_block_the_page).
+
+    Args:
+        turn: Admits one at a time.
+        draw: What draws.
+    """
+    async with turn:
+        return await in_thread(draw)
 
 
 class RateLimit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import datetime
 
@@ -19,6 +20,7 @@ from .cards import Place, card_of
 from .editing import edit_form, preview_of
 from .guard import wants_json
 from .html import Html, element
+from .limits import draw_apart
 from .listing import Filter, list_of
 from .local_login import LocalLogin
 from .offers import UnreadableArguments, editable, read_arguments
@@ -33,6 +35,9 @@ HISTORY_AT_ONCE = 50
 
 _MOST_TOGETHER = 100
 """Chosen: nobody has read more before they answer them together."""
+
+_MOST_PAGES = 9_999_999
+"""Chosen: far more than any request has; beyond the last page is the last page."""
 
 _ANSWERS = ('approve', 'deny', 'session', 'always')
 
@@ -51,6 +56,7 @@ class PageRoutes:
         self._inbox = inbox
         self._visitors = visitors
         self._login = login
+        self._turn = asyncio.Semaphore()
 
     def routes(self) -> list[BaseRoute]:
         """All of them."""
@@ -96,7 +102,11 @@ class PageRoutes:
         """One request, all of it if wanted."""
         place = await self._place(request)
         entry = await self._inbox.get(request.path_params['id'])
-        card = card_of(entry, place, whole=request.query_params.get('whole') == '1')
+        if request.query_params.get('whole') != '1':
+            card = card_of(entry, place)
+        else:
+            number = read_number(request, 'page', most=_MOST_PAGES) or 1
+            card = await draw_apart(self._turn, lambda: card_of(entry, place, page=number))
         return self._page(request, 'One request', card, _lineage(entry), place=place)
 
     async def answer(self, request: Request) -> Response:
@@ -161,7 +171,8 @@ class PageRoutes:
         if canonical_json(edited) == canonical_json(editable(entry.request)):
             form = edit_form(entry, place, text=text, problem='The arguments are as they were.')
             return self._page(request, 'Edit arguments', form, place=place)
-        return self._page(request, 'Approve the changed call', preview_of(entry, edited, place), place=place)
+        preview = await draw_apart(self._turn, lambda: preview_of(entry, edited, place))
+        return self._page(request, 'Approve the changed call', preview, place=place)
 
     async def log_out(self, request: Request) -> Response:
         """End the session."""
@@ -219,6 +230,20 @@ def read_moment(request: Request) -> datetime | None:
     if moment is None or moment.tzinfo is None:
         raise Refusal(400, 'malformed', '`before` must be a time with a zone, such as 2026-03-04T12:00:00Z')
     return moment
+
+
+def read_number(request: Request, name: str, *, most: int) -> int | None:
+    """The number that the query `name` gives, or `None` where it gives nothing.
+
+    Raises:
+        Refusal: It is none from 1 to `most`.
+    """
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 0 < int(text) <= most):
+        raise Refusal(400, 'malformed', f'`{name}` must be a number from 1 to {most}')
+    return int(text)
 
 
 def _told(entry: InboxEntry) -> dict[str, str]:
