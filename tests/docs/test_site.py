@@ -80,6 +80,7 @@ class _Requests(HTMLParser):
             self.fetched.append(attributes.get('href') or '')
 
 
+@pytest.mark.thorough  # `make docs` builds it
 def test_the_site_builds_strictly_and_fetches_nothing_from_elsewhere(tmp_path: Path) -> None:
     site = tmp_path / 'site'
 

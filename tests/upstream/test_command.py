@@ -13,7 +13,7 @@ from upstream import __main__ as command
 from upstream import newest
 from upstream.release import FOLDER, NAME, NoRelease, unpack_wheel
 
-pytestmark = pytest.mark.untraced
+pytestmark = [pytest.mark.untraced, pytest.mark.thorough]
 
 Moved = Callable[[str, Callable[[str], str]], Path]
 

@@ -14,7 +14,7 @@ from upstream.patch import apply_patch, write_patch
 from upstream.patched import check_import
 from upstream.release import FOLDER
 
-pytestmark = pytest.mark.untraced
+pytestmark = [pytest.mark.untraced, pytest.mark.thorough]
 
 
 def lines(patch: Path, sign: str) -> list[str]:

@@ -11,7 +11,7 @@ from upstream.patch import write_patch
 from upstream.places import PlaceChanged
 from upstream.release import FOLDER
 
-pytestmark = pytest.mark.untraced
+pytestmark = [pytest.mark.untraced, pytest.mark.thorough]
 
 Moved = Callable[[str, Callable[[str], str]], Path]
 

@@ -180,6 +180,7 @@ def seatbelt_holds(view: SeatbeltView, path: str, seed: int) -> None:
         path = os.path.dirname(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.untraced
 def test_bubblewrap_is_never_weaker(tree):
     backend = BubblewrapBackend(bwrap='/bwrap', bash='/bash', machine='x86_64')
@@ -201,6 +202,7 @@ def bubblewrap_view(backend: BubblewrapBackend, profile: OSProfile, cwd: str) ->
     return view
 
 
+@pytest.mark.thorough
 @pytest.mark.untraced
 def test_seatbelt_is_never_weaker(tree):
     backend = SeatbeltBackend()
