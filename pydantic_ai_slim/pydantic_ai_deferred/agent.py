@@ -14,6 +14,7 @@ from typing_extensions import Unpack
 from .capability import DeferredHandlerCapability
 from .handler import DeferredToolHandler, check_handler
 from .keywords import AgentKeywords, FileKeywords, SpecKeywords
+from .starting import engines_among
 from .variants import RunVariants
 
 if TYPE_CHECKING:
@@ -64,12 +65,12 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         """
         check_handler(deferred_tool_handler)
         self._slot = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
-        self._is_bound = True
+        self._is_bound = bool(engines_among(capabilities or ()))
         super().__init__(
             model,
             output_type=output_type,
             deps_type=deps_type,
-            capabilities=[*(capabilities or ()), self._slot],
+            capabilities=[*(capabilities or ()), self._slot] if self._is_bound else capabilities,
             **keywords,
         )
 

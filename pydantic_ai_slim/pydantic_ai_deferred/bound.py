@@ -10,6 +10,7 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 
 from .nesting import RunScope
+from .precedence import Choice
 from .snapshot import ValidatedArgs
 from .streaming import DeclaredTools
 from .threads import HandlerThreads
@@ -21,8 +22,8 @@ class BoundRun:
 
     scope: RunScope
     """Whom the run asks, and what it offers to nested runs."""
-    stops: bool
-    """Whether deferred calls may leave the run as its output."""
+    choice: Choice
+    """What was settled for the run before it started."""
     declared: DeclaredTools = field(default_factory=DeclaredTools)
     """The declared tools of the current step."""
     validated: dict[str, ValidatedArgs] = field(default_factory=dict[str, ValidatedArgs])

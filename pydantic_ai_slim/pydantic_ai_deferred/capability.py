@@ -45,46 +45,52 @@ _ASKED_BEFORE: tuple[type[AbstractCapability[Any]], ...] = (
 class DeferredHandlerCapability(AbstractCapability[Any]):
     """Brings one handler into the agent loop.
 
-    `Agent` adds one at construction, because a durable agent accepts none later; `HandlerAgent`, and agents that were
-    built without one, add one to a run. It is not public: the keyword `deferred_tool_handler` is.
+    A durable agent is built with one, as its workflow accepts none later, and a handler that is given to a run travels
+    as one. It is not public: the keyword `deferred_tool_handler` is.
     """
 
     handler: AnyHandler | None = None
     """The handler given where the capability was made."""
     inherits: bool = True
     """Whether a nested run of the agent may inherit the handler of the run above it."""
-    stops: bool = False
-    """Whether the run's output type allows `DeferredToolRequests`."""
-    has_company: bool = True
-    """Whether other capabilities of the run may rewrite the arguments of a call."""
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Settle whom this run asks."""
-        choice = precedence.delivered_to(self) or precedence.Choice(
-            handler=self.handler, inherits=self.inherits, stops=self.stops, has_company=self.has_company
-        )
-        if choice.stands_aside:
-            return self
-        scope = open_scope(
-            given=choice.handler,
-            declines=choice.handler is bubble_up,
-            inherits=choice.inherits,
-            stops=choice.stops,
-        )
-        run = BoundRun(scope=scope, stops=choice.stops)
-        if scope.handler is None:
-            return RunPlace(run)
-        if choice.has_company:
-            return CombinedCapability([RunArguments(run), RunHandler(run, has_gate=True)])
-        return LoneRunHandler(run, has_gate=wraps_execution(scope.handler))
+        """Settle whom this run asks, unless the run was given capabilities of its own for that.
+
+        It is, wherever it takes any: where a capability returns another one here, the host selects the model a second
+        time, and traces one that is instrumented twice.
+        """
+        choice = precedence.delivered_to(self) or precedence.Choice(handler=self.handler, inherits=self.inherits)
+        return self if choice.stands_aside else CombinedCapability(capabilities_for(choice))
+
+
+def capabilities_for(choice: precedence.Choice) -> list[AbstractCapability[Any]]:
+    """The capabilities of a run that starts here and now, the outermost first."""
+    scope = open_scope(
+        given=choice.handler,
+        declines=choice.handler is bubble_up,
+        inherits=choice.inherits,
+        stops=choice.stops,
+    )
+    run = BoundRun(scope=scope, choice=choice)
+    if scope.handler is None:
+        return [RunPlace(run)]
+    if choice.has_company:
+        return [RunArguments(run), RunHandler(run, has_gate=True)]
+    return [LoneRunHandler(run, has_gate=wraps_execution(scope.handler))]
 
 
 @dataclass(eq=False)
-class RunPlace(AbstractCapability[Any]):
-    """Marks where nested runs belong. All that a run without a handler needs."""
+class RunCapability(AbstractCapability[Any]):
+    """A capability of one run."""
 
     run: BoundRun
     """The run."""
+
+
+@dataclass(eq=False)
+class RunPlace(RunCapability):
+    """Marks where nested runs belong. All that a run without a handler needs."""
 
     def get_ordering(self) -> CapabilityOrdering:
         """Innermost, and after the host's own handlers: they are asked first, ours gets what they left."""
@@ -114,11 +120,8 @@ class RunPlace(AbstractCapability[Any]):
 
 
 @dataclass(eq=False)
-class RunArguments(AbstractCapability[Any]):
+class RunArguments(RunCapability):
     """Outermost, so that its turn after validation is the last: keeps what the tools would get."""
-
-    run: BoundRun
-    """The run."""
 
     def get_ordering(self) -> CapabilityOrdering:
         """Outermost: other capabilities may rewrite the arguments, and the handler is shown what they made of them."""
@@ -248,7 +251,7 @@ class RunHandler(RunPlace):
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
         """Say what happened where the host would suggest the handler that is there already."""
-        if self.run.deferred_again and not self.run.stops and _is_about_output_type(error):
+        if self.run.deferred_again and not self.run.choice.stops and _is_about_output_type(error):
             raise UserError(
                 'A tool call deferred again after the deferred tool handler had approved it: '
                 f'{name_calls(self.run.deferred_again)}. The handler is not asked twice, and what the approved calls '

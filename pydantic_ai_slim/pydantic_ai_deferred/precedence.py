@@ -22,12 +22,12 @@ class Choice:
     """The handler given by override, run keyword or constructor, or `None`."""
     inherits: bool
     """Whether it may inherit one instead."""
-    stops: bool
+    stops: bool = False
     """Whether its output type allows `DeferredToolRequests`."""
     has_company: bool = True
     """Whether other capabilities of the run may rewrite the arguments of a call."""
     stands_aside: bool = False
-    """Whether another capability was given to the run in place of the one this is for."""
+    """Whether other capabilities were given to the run in place of the one this is for."""
 
 
 def allows_deferred(output_type: object) -> bool:
@@ -75,12 +75,11 @@ def may_lack_slot(agent: object) -> bool:
 
 @contextmanager
 def delivering(slot: object, choice: Choice) -> Generator[None]:
-    """While a run starts: hand its `choice` to the agent's own capability, which the host binds to the run.
+    """While a run starts: hand its `choice` to the agent's own capability.
 
     Args:
         slot: The capability.
-        choice: What was settled; one that stands aside for a capability that was given to the run itself is not
-            asked.
+        choice: What was settled; one that stands aside leaves the run to the capabilities it was given.
     """
     token = _delivery.set((slot, choice))
     try:

@@ -1,17 +1,17 @@
-"""The start of a run: its handler is settled, and handed to the capability that the host binds to the run."""
+"""The start of a run: its handler is settled, and the run is given the capabilities that ask it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, cast
 
 from pydantic_ai.agent import AgentRun, WrapperAgent
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, WrapperCapability
 
-from .capability import DeferredHandlerCapability
+from .capability import DeferredHandlerCapability, RunCapability, capabilities_for
 from .precedence import Choice, allows_deferred, delivering, may_lack_slot, overridden
 
 HostIter = Callable[..., AbstractAsyncContextManager[AgentRun[Any, Any]]]
@@ -32,43 +32,66 @@ def open_run(
         host_iter: The host's `iter` for it.
         keywords: The keywords of that `iter`; a handler given to the run travels among `capabilities`.
         slot: The agent's own capability, which has the constructor's handler.
-        is_bound: Whether the host has `slot` among the agent's capabilities. Where not, the run is given one.
+        is_bound: Whether the host has `slot` among the agent's capabilities.
     """
-    given = [each for each in keywords.get('capabilities') or () if isinstance(each, DeferredHandlerCapability)]
-    others = [each for each in keywords.get('capabilities') or () if not isinstance(each, DeferredHandlerCapability)]
+    given: list[DeferredHandlerCapability | Choice] = []
+    others: list[Any] = []
+    for each in keywords.get('capabilities') or ():
+        match each:
+            case DeferredHandlerCapability():
+                given.append(each)
+            case RunCapability():  # of an agent around this one: the run is this one's, and what it was given counts
+                given.append(each.run.choice)
+            case _:
+                others.append(each)
     handlers = [overridden(agent), *(each.handler for each in reversed(given)), slot.handler]
     output_type = keywords.get('output_type')
+    own = _capabilities_of(agent)
     choice = Choice(
         handler=next((handler for handler in handlers if handler is not None), None),
         inherits=slot.inherits and all(each.inherits for each in given),
         stops=allows_deferred(agent.output_type if output_type is None else output_type),
-        has_company=bool(others) or _may_rewrite(agent.root_capability),
+        has_company=bool(others) or any(map(_may_rewrite, own)),
     )
-    if is_bound and not may_lack_slot(agent):
-        return _Delivered(host_iter(**{**keywords, 'capabilities': others or None}), slot, choice)
-    own = replace(
-        slot,
-        handler=choice.handler,
-        inherits=choice.inherits,
-        stops=choice.stops,
-        has_company=choice.has_company,
+    is_in_workflow = any(engine.in_durable_context for engine in engines_among(own))
+    return _Start(
+        host_iter,
+        {**keywords, 'capabilities': others},
+        choice,
+        # The agent's own capability must not be asked besides others, nor the one that a stock agent was built with
+        # under `install` and keeps after `uninstall`.
+        slot=slot if is_bound else _slot_of_stock(agent),
+        is_slot_asked=is_bound and is_in_workflow and not may_lack_slot(agent),
     )
-    run = host_iter(**{**keywords, 'capabilities': [*others, own]})
-    # An agent's own capability must not be asked besides: the host may still have it under an override of the spec,
-    # and a stock agent keeps the one it was built with under `install` after `uninstall`.
-    superseded = slot if is_bound else _slot_of_stock(agent)
-    return _Delivered(run, superseded, replace(choice, stands_aside=True)) if superseded is not None else run
 
 
-def _may_rewrite(root: AbstractCapability[Any]) -> bool:
+def engines_among(capabilities: Iterable[object]) -> list[Any]:
+    """The capabilities of durable engines. In a workflow of theirs a run takes none but those of its agent.
+
+    They are known by `in_durable_context`; hosts before 2.x have none.
+    """
     found: list[AbstractCapability[Any]] = []
-    root.apply(found.append)
-    return any(
-        # One that makes another for the run may make anything.
-        type(capability).for_run is not AbstractCapability.for_run
-        or any(getattr(type(capability), hook) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS)
-        for capability in found
-        if not isinstance(capability, DeferredHandlerCapability)
+    for each in capabilities:
+        if isinstance(each, AbstractCapability):  # not a function that makes one
+            cast('AbstractCapability[Any]', each).apply(found.append)
+    innermost: list[object] = []
+    for each in found:
+        while isinstance(each, WrapperCapability):
+            each = each.wrapped
+        innermost.append(each)
+    return [each for each in innermost if hasattr(type(each), 'in_durable_context')]
+
+
+def _capabilities_of(agent: Any) -> list[AbstractCapability[Any]]:
+    found: list[AbstractCapability[Any]] = []
+    agent.root_capability.apply(found.append)
+    return [each for each in found if not isinstance(each, DeferredHandlerCapability)]
+
+
+def _may_rewrite(capability: AbstractCapability[Any]) -> bool:
+    # One that makes another for the run may make anything.
+    return type(capability).for_run is not AbstractCapability.for_run or any(
+        getattr(type(capability), hook) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )
 
 
@@ -81,21 +104,32 @@ def _slot_of_stock(agent: Any) -> DeferredHandlerCapability | None:
     return getattr(agent, '_slot', None)
 
 
-class _Delivered(AbstractAsyncContextManager[AgentRun[Any, Any]]):
-    """A run that hands its choice over while it is entered, and only then: what it contains is none of its business."""
+class _Start(AbstractAsyncContextManager[AgentRun[Any, Any]]):
+    """A run that is bound to its place, and hands its choice over, while it is entered: what it contains is not."""
 
     def __init__(
         self,
-        run: AbstractAsyncContextManager[AgentRun[Any, Any]],
-        slot: DeferredHandlerCapability,
+        host_iter: HostIter,
+        keywords: dict[str, Any],
         choice: Choice,
+        *,
+        slot: DeferredHandlerCapability | None,
+        is_slot_asked: bool,
     ) -> None:
-        self._run = run
-        self._slot = slot
+        self._host_iter = host_iter
+        self._keywords = keywords
         self._choice = choice
+        self._slot = slot
+        self._is_slot_asked = is_slot_asked
 
     async def __aenter__(self) -> AgentRun[Any, Any]:
-        with delivering(self._slot, self._choice):
+        capabilities = self._keywords['capabilities']
+        if not self._is_slot_asked:
+            # Outermost and innermost of the run's: others may not rewrite arguments behind the first.
+            *outermost, innermost = capabilities_for(self._choice)
+            capabilities = [*outermost, *capabilities, innermost]
+        with delivering(self._slot, replace(self._choice, stands_aside=not self._is_slot_asked)):
+            self._run = self._host_iter(**{**self._keywords, 'capabilities': capabilities})
             return await self._run.__aenter__()
 
     async def __aexit__(
