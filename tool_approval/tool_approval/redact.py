@@ -14,8 +14,36 @@ REDACTED = '[redacted]'
 _NAMES = r'(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)'
 """How the names of secrets end, in assignments and options."""
 
-_VALUE = r"""(?:\\{1,4}["'][^"'\\\n]+|"(?:[^"\\\n]|\\.)+"?|'(?:[^'\\\n]|\\.)+'?|[^\s,;&"']+)"""
+_QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)"""
+"""In quotes that may not be closed."""
+
+# Only a quote with text right behind it opens another part: in `"password=a" b` it closes what surrounds all of it.
+_MORE = rf"""(?:[\w$@%+./=!?*^~-]++|(?=["'][^\s,.;:&|)\]}}>"'\\]){_QUOTED})*+"""
+"""What goes on without a blank, as in a shell: `a"b"`, `"a"b`, `'a'"b"`."""
+
+_TRIPLE = r"""[a-z]{0,2}(?P<triple>(?:\\{0,4}"){3}|(?:\\{0,4}'){3})(?s:.)*?(?:(?P=triple)|\Z)"""
+"""In three quotes, which may be escaped, over any number of lines."""
+
+_VALUE = (
+    rf"""(?:{_TRIPLE}|\\{{1,4}}["'][^"'\\\n]+"""
+    rf"""|(?:"(?:[^"\\\n]|\\.)++"?|'(?:[^'\\\n]|\\.)++'?|(?:""|'')(?=[\w"'$])|[^\s,;&"']++){_MORE})"""
+)
 """A value behind such a name: in quotes that are escaped, in quotes that may not be closed, or bare."""
+
+_LINE_END = r'(?:\r?\n|\\{1,4}n)'
+"""Also as it is written in code and JSON."""
+
+_BLOCK = (
+    rf'[|>][-+\d]{{0,2}}[ \t]{{0,8}}(?:#[^\r\n\\]{{0,200}})?(?:{_LINE_END}[ \t]*+(?={_LINE_END}))*+{_LINE_END}'
+    # The first line says how far the block is indented; lines that are indented less come after it.
+    rf'(?P<indent>[ \t]{{1,80}}+)(?:(?!{_LINE_END}).)*+'
+    rf'(?:{_LINE_END}(?:(?P=indent)(?:(?!{_LINE_END}).)*+|[ \t]*+(?={_LINE_END}|\Z)))*+'
+)
+"""A block of YAML, from `|` or `>` to its last line."""
+
+_PARAMETER = r"""[\w-]{1,40}\s{0,3}=\s{0,3}(?:"(?:[^"\\\n]|\\.)*+"?|\\{1,4}"[^"\\\n]*+(?:\\{1,4}")?|[^\s,"']++)"""
+_PARAMETERS = rf'{_PARAMETER}(?:\s{{0,3}},\s{{0,8}}{_PARAMETER})*+'
+"""The parameters of an authorization scheme: `username="ada", response="..."`."""
 
 # Whoever writes the text may want this to take for ever: what repeats without a bound is entered only where it will
 # match, and what is tried at many places has a bound (`test_hostile_text_is_redacted_quickly`).
@@ -37,11 +65,21 @@ TOKEN_SHAPES: Mapping[str, re.Pattern[str]] = {
     'passwords in addresses': re.compile(r'(?<=://)[^\s/:@]*+:[^\s/]+(?=@)'),
     'authorization headers': re.compile(
         # By the header's name whatever it holds; by the scheme alone only what no prose has: "basic understanding".
-        r'(?i:\b(?:proxy-)?authorization["\']?\s{0,3}[=:]\s{0,3}["\']?(?:[a-z]{2,20}\s{1,3})?[^\s"\',;]+'
+        rf'(?i:\b(?:proxy-)?authorization\\{{0,4}}["\']?\s{{0,3}}[=:]\s{{0,3}}'
+        rf'(?:"(?:[^"\\\n]|\\.)++"?|\'(?:[^\'\\\n]|\\.)++\'?'
+        rf'|(?:\\{{1,4}}["\'])?(?:[a-z][a-z\d-]{{1,29}}\s{{1,3}})?(?:{_PARAMETERS}|[^\s"\',;]+))'
+        rf'|\b(?:digest\s{{1,8}}(?=username)|oauth\s{{1,8}}(?=oauth_)|aws4-[a-z\d-]{{4,30}}\s{{1,8}}(?=credential))'
+        rf'{_PARAMETERS}'
         r'|\b(?:set-)?cookie:[^\r\n"\']+)'
         r'|\b(?i:bearer|basic)\s{1,8}(?=[\w.~+/=-]{0,200}(?:\d|[a-z][A-Z]|=))[\w.~+/=-]{8,}'
     ),
-    'assignments': re.compile(rf'(?i){_NAMES}\\{{0,4}}["\']?\s{{0,3}}(?::=|=>|[=:](?!=))\s{{0,3}}{_VALUE}'),
+    'signed addresses': re.compile(
+        r'(?i)(?<=[?&])(?:x-(?:amz|goog)-(?:signature|credential)|signature|sig)=[^\s&"\'#]+'
+    ),
+    'assignments': re.compile(
+        rf'(?i){_NAMES}\\{{0,4}}["\']?\s{{0,3}}'
+        rf'(?::[ \t]{{0,3}}{_BLOCK}|(?::=|=>|[=:](?!=))\s{{0,3}}{_VALUE})'
+    ),
     'command line options': re.compile(rf'(?i)(?<![\w-])--[\w-]{{0,30}}{_NAMES}\s{{1,3}}(?!-){_VALUE}'),
 }
 """The shapes of secrets that are recognised anywhere in a text, by what they are."""
