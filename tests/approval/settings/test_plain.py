@@ -33,6 +33,8 @@ STRANGE = [
     'a*',
     'no',
     'none',
+    'required',
+    'blocked',
     'strict',
     'approve_all',
     '.x',
@@ -131,6 +133,15 @@ def test_the_whole_of_the_documented_shape_is_read_the_same():
         {'sandbox': {'paths': {'a': {'root': '/x/../y', 'suffixes': None}}}},
         {'shell': {'timeout_s': 1, 'rules': []}},
         {'shell': {'rules': [{'pattern': 'a  b', 'description': None}]}},
+        {'shell': {'default': {'approval': 'blocked'}, 'rules': [{'pattern': 'a', 'approval': 'none'}]}},
+        {'shell': {'default': {'approval': 'required'}, 'rules': [{'pattern': 'a', 'approval': 'blocked'}]}},
+        {'sandbox': {'paths': {'a': {'root': 'a', 'approval': {'write': 'blocked', 'read': 'blocked'}}}}},
+        {
+            'sandbox': {
+                'paths': {'a': {'root': 'a', 'mode': 'rw', 'write_approval': 'blocked', 'read_approval': 'none'}}
+            }
+        },
+        {'sandbox': {'paths': {'a': {'root': 'a', 'write_approval': 'none', 'read_approval': 'required'}}}},
     ],
 )
 def test_what_is_left_out_is_the_same(document):

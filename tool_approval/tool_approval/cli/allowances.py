@@ -40,7 +40,7 @@ def _files(settings: Settings, directory: Path) -> Iterator[str]:
             yield f'files are read unasked {where}'
         if path.mode == 'rw' and not path.write_approval:
             yield f'files are written and deleted unasked {where}'
-        elif not Path(place).is_relative_to(top) and (path.mode == 'rw' or path.read_approval):
+        elif not Path(place).is_relative_to(top) and (path.mode == 'rw' or path.read_approval is True):
             yield f'files can be {"changed" if path.mode == "rw" else "read"}, if somebody consents, {where}'
 
 

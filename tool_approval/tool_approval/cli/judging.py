@@ -105,7 +105,8 @@ class Judge:
         return _said_of_files(self.files(), call) if call.tool in FILE_TOOLS else []
 
     def _is_in(self, name: str) -> Callable[[str], bool]:
-        return lambda path: self.files().root_of(path) == name
+        is_blocked = self._sandbox.paths[name].read_approval == 'blocked'
+        return lambda path: not is_blocked and self.files().root_of(path) == name
 
     def _is_writable(self, path: str) -> bool:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tool_approval.errors import ApprovalConfigError
 
@@ -45,8 +45,8 @@ class PathSettings(Protocol):
         ...
 
     @property
-    def read_approval(self) -> bool:
-        """Whether a person is asked before the tools read."""
+    def read_approval(self) -> bool | Literal['blocked']:
+        """Whether a person is asked before the tools read, or reading is `blocked`."""
         ...
 
 
@@ -134,7 +134,7 @@ def _root(name: str, settings: PathSettings, start: Path, *, approved: bool) -> 
     # Anything but a plain `False` asks, so that a mistyped value asks too.
     if not approved and settings.write_approval is not False:
         access = min(access, Access.READ)
-    if not approved and settings.read_approval is not False:
+    if settings.read_approval == 'blocked' or (not approved and settings.read_approval is not False):
         access = Access.NONE
     return Root(
         path=os.path.realpath(start / Path(settings.root).expanduser()),

@@ -49,7 +49,11 @@ def _sandbox(sandbox: SandboxSettings, directory: Path) -> SandboxSettings:
     top = Path(os.path.realpath(directory))
     paths = {
         name: PathSettings(
-            root=path.root, mode=path.mode, suffixes=path.suffixes, write_approval=True, read_approval=True
+            root=path.root,
+            mode=path.mode,
+            suffixes=path.suffixes,
+            write_approval=True,
+            read_approval=path.read_approval or True,
         )
         for name, path in sandbox.paths.items()
         if Path(os.path.realpath(top / path.root)).is_relative_to(top)

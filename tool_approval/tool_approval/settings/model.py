@@ -46,10 +46,7 @@ def _read_mode(mode: object) -> object:
 
 
 class PathSettings(PathConfig):
-    """One entry of `sandbox.paths`. Only true and false count as such: `"no"` in quotes is a mistake."""
-
-    write_approval: StrictBool = True
-    read_approval: StrictBool = False
+    """One entry of `sandbox.paths`."""
 
     @field_validator('root')
     @classmethod

@@ -37,7 +37,7 @@ class _Path:
     mode: Literal['ro', 'rw'] = 'ro'
     suffixes: tuple[str, ...] | None = None
     write_approval: bool = True
-    read_approval: bool = False
+    read_approval: bool | Literal['blocked'] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,23 +162,25 @@ def _path(path: object) -> _Path:
         root=_root,
         mode=lambda mode: _one_of(mode, 'ro', 'rw'),
         suffixes=lambda suffixes: None if suffixes is None else _suffixes(suffixes),
-        write_approval=_flag,
-        read_approval=_flag,
-        approval=_path_approval,
+        write_approval=_need,
+        read_approval=_need,
+        approval=lambda approval: {'write': True, 'read': False} | _fields(approval, write=_word, read=_word),
     )
-    both = read.pop('approval', {})
+    both = {f'{use}_approval': need for use, need in read.pop('approval', {}).items()}
     if 'root' not in read or (both and read.keys() & both.keys()):
         raise _NotCertain
-    return _Path(**read, **both)
+    read |= both
+    if read.get('write_approval') == 'blocked':
+        read |= {'write_approval': True, 'mode': 'ro'}
+    return _Path(**read)
 
 
-def _path_approval(approval: object) -> dict[str, bool]:
-    words = {'write': 'required', 'read': 'none'} | _fields(
-        approval,
-        write=lambda need: _one_of(need, 'required', 'none'),
-        read=lambda need: _one_of(need, 'required', 'none'),
-    )
-    return {f'{use}_approval': need == 'required' for use, need in words.items()}
+def _word(need: object) -> bool | str:
+    return {'required': True, 'none': False, 'blocked': 'blocked'}[_one_of(need, 'required', 'none', 'blocked')]
+
+
+def _need(need: object) -> bool | str:
+    return _word(need) if type(need) is str else _flag(need)
 
 
 def _root(root: object) -> Path:
@@ -199,7 +201,9 @@ def _shell(shell: object) -> _Shell:
     return _Shell(
         **_fields(
             shell,
-            default=lambda default: _ShellDefault(**_fields(default, allowed=_flag, approval=_flag)),
+            default=lambda default: _ShellDefault(
+                **_in_words(default, _fields(default, allowed=_flag, approval=_need))
+            ),
             rules=lambda rules: tuple(map(_shell_rule, _list(rules))),
             network=_flag,
             timeout_s=_timeout,
@@ -212,7 +216,7 @@ def _shell_rule(rule: object) -> _ShellRule:
         rule,
         pattern=_pattern,
         allowed=_flag,
-        approval=_flag,
+        approval=_need,
         description=_text_or_none,
         sandbox_paths=_texts,
         match=_texts,
@@ -220,7 +224,16 @@ def _shell_rule(rule: object) -> _ShellRule:
     )
     if 'pattern' not in read:
         raise _NotCertain
-    return _ShellRule(**read)
+    return _ShellRule(**_in_words(rule, read))
+
+
+def _in_words(rule: object, read: dict[str, Any]) -> dict[str, Any]:
+    """The two booleans of a rule that may say `approval` in a word; a word stands in the place of both."""
+    if type(cast('dict[str, object]', rule).get('approval')) is not str:
+        return read
+    if 'allowed' in read:
+        raise _NotCertain
+    return {**read, 'approval': True, 'allowed': False} if read['approval'] == 'blocked' else read
 
 
 def _pattern(pattern: object) -> str:

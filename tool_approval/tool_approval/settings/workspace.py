@@ -184,7 +184,9 @@ class _Sandbox:
 
 
 def _inside(files: FileSandbox, name: str) -> Callable[[str], bool]:
-    return lambda path: files.root_of(path) == name
+    # A rule that holds in a root reads there.
+    is_blocked = files.config.paths[name].read_approval == 'blocked'
+    return lambda path: not is_blocked and files.root_of(path) == name
 
 
 def _is_writable(files: FileSandbox, path: str) -> bool:

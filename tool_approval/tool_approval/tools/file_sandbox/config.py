@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, model_validator
 
-Need = Literal['required', 'none']
-"""Whether somebody has to consent; the words are those of the tools' rules."""
+Need = Literal['required', 'none', 'blocked']
+"""Ask, do not ask, or refuse; the words are those of the tools' rules."""
+_NEEDS: Final[dict[object, bool | Literal['blocked']]] = {'required': True, 'none': False, 'blocked': 'blocked'}
 
 _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}')
 
@@ -33,8 +34,17 @@ def _is_root(root: Path) -> Path:
     return root
 
 
+def _read_need(need: object) -> bool | Literal['blocked']:
+    # Only true and false count as such: `"no"` in quotes is a mistake.
+    if isinstance(need, bool):
+        return need
+    if not isinstance(need, str) or need not in _NEEDS:
+        raise ValueError('neither true nor false; use `required`, `none` or `blocked`')
+    return _NEEDS[need]
+
+
 class PathApproval(BaseModel):
-    """The other way to write `write_approval` and `read_approval`, with the word that tools use."""
+    """The other way to write `write_approval` and `read_approval`."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -55,21 +65,24 @@ class PathConfig(BaseModel):
     """Whether anything in it may be changed."""
     suffixes: Annotated[tuple[Annotated[str, AfterValidator(_is_suffix)], ...], Field(min_length=1)] | None = None
     """What the names of files have to end with, upper and lower case distinguished; `None` allows every name."""
-    write_approval: StrictBool = True
-    """Whether somebody has to consent to a change."""
-    read_approval: StrictBool = False
-    """Whether somebody has to consent to reading and listing."""
+    write_approval: Annotated[bool, PlainValidator(_read_need)] = True
+    """Whether a change needs consent; also `required`, `none` or `blocked`, which is `mode: ro`."""
+    read_approval: Annotated[bool | Literal['blocked'], PlainValidator(_read_need)] = False
+    """Whether reading and listing need consent, or are `blocked`; also `required` or `none`."""
     approval: PathApproval | None = None
     """`write_approval` and `read_approval` in other words; never beside these."""
 
     @model_validator(mode='after')
     def _take_over(self) -> Self:
-        if self.approval is None:
-            return self
-        if {'write_approval', 'read_approval'} & self.model_fields_set:
-            raise ValueError('write either `approval`, or `write_approval` and `read_approval`, not both')
-        object.__setattr__(self, 'write_approval', self.approval.write == 'required')
-        object.__setattr__(self, 'read_approval', self.approval.read == 'required')
+        write: bool | str = self.write_approval
+        if self.approval is not None:
+            if {'write_approval', 'read_approval'} & self.model_fields_set:
+                raise ValueError('write either `approval`, or `write_approval` and `read_approval`, not both')
+            write = _NEEDS[self.approval.write]
+            object.__setattr__(self, 'read_approval', _NEEDS[self.approval.read])
+        object.__setattr__(self, 'write_approval', bool(write))
+        if write == 'blocked':
+            object.__setattr__(self, 'mode', 'ro')
         return self
 
 

@@ -102,6 +102,9 @@ def check(target: Target, roots_below: Sequence[Root]) -> None:
         PermissionError: The rules forbid it; the text is for a model.
     """
     config = target.root.config
+    reads = target.use in ('read', 'list', 'edit', 'take')
+    if reads and config.read_approval == 'blocked':
+        raise PermissionError(f'{target.shown} cannot be read: reading in {target.root.name} is blocked.')
     if target.use not in ('read', 'list'):
         _check_change(target, roots_below)
     _check_kind(target)
@@ -112,7 +115,7 @@ def check(target: Target, roots_below: Sequence[Root]) -> None:
         raise PermissionError(f'{target.shown} has a suffix that is not allowed in {target.root.name}; use {allowed}.')
     if target.use not in ('read', 'list') and config.write_approval:
         target.needs.append(f'Changes in {target.root.name} need approval.')
-    if target.use in ('read', 'list', 'edit', 'take') and config.read_approval:
+    if reads and config.read_approval:
         target.needs.append(f'Reading in {target.root.name} needs approval.')
     if has_more_names(target):
         # Attack: `ln ~/.ssh/id notes/a.txt`. Nothing tells where the other names are (test_links.py).

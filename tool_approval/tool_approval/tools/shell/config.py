@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 _GLOB: Final = frozenset('*?')
 
@@ -17,6 +17,12 @@ def _as_tuple(items: object) -> object:
 
 _Texts = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
 
+_WORDS: Final = {
+    'required': {'approval': True},
+    'none': {'approval': False},
+    'blocked': {'allowed': False, 'approval': True},
+}
+
 
 class ShellDefault(BaseModel):
     """What holds for a command that no rule is about."""
@@ -24,22 +30,34 @@ class ShellDefault(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     allowed: bool = True
-    """Whether it may run at all."""
+    """Whether such a command may run at all; `False` holds in every mode."""
     approval: bool = True
-    """Whether somebody is asked first."""
+    """Whether consent is needed first. A configuration may write `required`, `none` or `blocked` instead of both."""
+
+    @model_validator(mode='before')
+    @classmethod
+    def _in_words(cls, rule: Any) -> Any:
+        if not isinstance(rule, dict):
+            return rule
+        given = cast('dict[str, Any]', rule)
+        word = given.get('approval')
+        if isinstance(word, str) and 'allowed' in given:
+            raise ValueError('write `approval` in a word, or `allowed` and `approval` as true and false')
+        return {**given, **_WORDS[word]} if isinstance(word, str) and word in _WORDS else given
+
+    @field_validator('approval', mode='before')
+    @classmethod
+    def _is_no_word(cls, approval: Any) -> Any:
+        if isinstance(approval, str):
+            raise ValueError('neither true nor false; use `required`, `none` or `blocked`')  # noqa: TRY004 - a mistake of the file
+        return approval
 
 
-class ShellRule(BaseModel):
+class ShellRule(ShellDefault):
     """What holds for the commands that begin with the words of `pattern`."""
-
-    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     pattern: str
     """Words that a command begins with: `git status` is about `git status --short`, not about `git statusx`."""
-    allowed: bool = True
-    """Whether such a command may run at all; `False` holds in every mode."""
-    approval: bool = True
-    """Whether somebody is asked first."""
     description: str | None = None
     """One line for the person who is asked."""
     sandbox_paths: _Texts = ()
