@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
+from pydantic import BaseModel, RootModel
 from pydantic_ai import DeferredToolRequests
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -44,6 +45,13 @@ def take_snapshot(
     )
 
 
+class SnapshotArgs(dict[str, Any]):
+    """The arguments of one call in JSON form, and `validated`, the values the tool would get."""
+
+    validated: Mapping[str, Any]
+    """By parameter name. These are the tool's own objects: do not change them."""
+
+
 class ValidatedArgs:
     """The arguments of one call after validation, kept until a handler has to be shown them."""
 
@@ -53,15 +61,25 @@ class ValidatedArgs:
         self._args = args
         self._schema = schema
 
-    def as_json(self, call: ToolCallPart) -> dict[str, Any] | None:
+    def as_json(self, call: ToolCallPart) -> SnapshotArgs | None:
         """The arguments in the shape the model gives them; `None` if they have no JSON form, or are of another call.
 
-        Ids repeat, across responses and in tools that call others, so an id alone does not say whose they are.
+        They have every field of a model, also one that its own serialisation would leave out or alter; only secret
+        types stay masked. Ids repeat, across responses and in tools that call others, so an id alone does not say
+        whose they are.
         """
         if call != self._call:
             return None
+        shown = self._shown()
+        if shown is None:
+            return None
+        args = SnapshotArgs(shown)
+        args.validated = self._args
+        return args
+
+    def _shown(self) -> dict[str, Any] | None:
         try:
-            args = to_jsonable_python(self._args, fallback=repr)
+            args = to_jsonable_python(_with_all_fields(self._args), fallback=repr)
             given = self._call.args_as_dict()
         except (PydanticSerializationError, ValueError, RecursionError, AssertionError):
             return None
@@ -79,6 +97,24 @@ class ValidatedArgs:
         if name in self._schema.get('properties', {}) and isinstance(self._args[name], Mapping):
             return False
         return given.keys() <= fields.keys()
+
+
+def _with_all_fields(value: Any) -> Any:
+    # Attack: `Field(exclude=True)` or a serialiser keeps a command from the handler, which approves what it cannot see.
+    if isinstance(value, RootModel):
+        return _with_all_fields(cast('RootModel[Any]', value).root)
+    if isinstance(value, BaseModel):
+        held = vars(value)
+        own = {name: (field.serialization_alias or name) for name, field in type(value).model_fields.items()}
+        shown = {alias: held[name] for name, alias in own.items() if name in held} | (value.model_extra or {})
+        return {name: _with_all_fields(item) for name, item in shown.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _with_all_fields(getattr(value, each.name, None)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _with_all_fields(item) for key, item in cast('Mapping[Any, Any]', value).items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_with_all_fields(item) for item in cast('list[Any]', value)]
+    return value
 
 
 def copy_containers(value: object) -> object:

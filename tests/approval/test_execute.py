@@ -1,6 +1,8 @@
 import asyncio
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
 from tool_approval import (
@@ -312,3 +314,41 @@ def test_what_the_tool_declares_must_hold_also_where_the_approver_changed_the_ar
         asyncio.run(execute_tool(write, 'write', {'path': 'a'}, ApprovalController(ui=RecordingUI(change))))
 
     assert ran == []
+
+
+def test_an_iterator_reaches_the_function_after_it_was_judged():
+    ran: list[list[str]] = []
+    ui = RecordingUI(True)
+
+    asyncio.run(
+        execute_tool(
+            lambda names: ran.append(list(names)),
+            'act',
+            {'names': iter(['a', 'b'])},
+            ApprovalController(ui=ui),
+            default='required',
+        )
+    )
+
+    assert ui.requests[0].args == {'names': ['a', 'b']}
+    assert ran == [['a', 'b']]
+
+
+def test_secrets_are_hidden_bound_and_kept_when_the_approver_edits():
+    ran: list[str] = []
+
+    def sign_in(user: str, password: SecretStr) -> None:
+        ran.append(f'{user} {password.get_secret_value()}')
+
+    def run(*answers: Any) -> None:
+        controller = ApprovalController(ui=ScriptedUI(list(answers)))
+        asyncio.run(
+            execute_tool(sign_in, 'sign_in', {'user': 'u', 'password': SecretStr('x')}, controller, default='required')
+        )
+
+    run('s')
+    run(ApprovalDecision(approved=True, override_args={'user': 'other', 'password': '[hidden]'}))
+    with pytest.raises(ApprovalDenied, match='hidden value'):
+        run(ApprovalDecision(approved=True, override_args={'user': '[hidden]'}))
+
+    assert ran == ['u x', 'other x']

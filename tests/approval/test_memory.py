@@ -353,3 +353,13 @@ def test_controllers_share_no_memory_unless_they_are_given_one():
     assert [decide(controller, request_for()).approved for controller in denies] == [False, False]
     assert decide(ApprovalController(ui=RecordingUI('s'), memory=shared), request_for()).approved
     assert decide(denies[1], request_for()).approved
+
+
+def test_an_approval_of_hidden_arguments_is_neither_remembered_nor_found():
+    memory = remembering(request_for())
+    hiding = request_for().model_copy(update={'hides_arguments': True})
+
+    assert memory.lookup(hiding) is None
+    memory.clear()
+    memory.store(hiding, SESSION)
+    assert len(memory) == 0

@@ -43,6 +43,7 @@ def test_a2_e4_a_request_needs_only_the_name_of_its_tool():
         'metadata': {},
         'lineage': (),
         'bound_to': {},
+        'hides_arguments': False,
     }
 
 

@@ -82,25 +82,6 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
     return cast('dict[str, Any]', decoded)
 
 
-def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as a host has them, as JSON values: dates as text, models as objects. A copy, at every depth.
-
-    Raises:
-        NotCanonicalError: A value has no JSON form, or no single one.
-    """
-    # Here: who only compares values, as `explain` does, does not wait for its import.
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
-
-    try:
-        made = cast('dict[str, Any]', to_jsonable_python(dict(values), inf_nan_mode='constants'))
-    except (PydanticSerializationError, UnicodeDecodeError):
-        raise NotCanonicalError('a value that JSON lacks') from None
-    except (ValueError, RecursionError):
-        raise NotCanonicalError('nested too deeply, or within itself') from None
-    canonical_json(made)
-    return made
-
-
 def copied(value: Any) -> Any:
     """A copy, at every depth, of a value that has a canonical form."""
     if type(value) is dict or isinstance(value, Mapping):

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from hmac import compare_digest
 from typing import Any
 
+from .arguments import ARGUMENTS, CallArguments
 from .asking import ask, asks_one_at_a_time
 from .canonical import canonical_json, copied, digest
 from .decision import ApprovalDecision, ApprovalMode, read_mode
@@ -157,6 +158,18 @@ class ApprovalController:
             NotCanonicalError: An argument has no canonical form.
         """
         return digest(tool_name, args, bound_to or {}, key=self._key)
+
+    def bound_to(self, arguments: CallArguments, declared: Mapping[str, Any]) -> dict[str, Any]:
+        """What an approval is bound to beside the arguments that are shown.
+
+        Args:
+            arguments: The call's. They are bound as the model gave them and as the tool gets them, by a keyed digest.
+            declared: What the tool declares.
+        """
+        bound_to = {name: value for name, value in declared.items() if name != ARGUMENTS}
+        if arguments.bound:
+            bound_to[ARGUMENTS] = digest('', arguments.bound, {}, key=self._key)
+        return bound_to
 
     def is_bound(
         self,

@@ -33,6 +33,7 @@ def decision_entry(
         is_remembered: Whether memory decided.
     """
     remembers = decision.approved and decision.remember != 'none' and decision.override_args is None
+    remembers = remembers and not request.hides_arguments
     return {
         'event': 'decision',
         **_identity(request, digest),

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .canonical import as_json
+from .arguments import CallArguments, materialised, read_arguments, restored
 from .controller import ApprovalController
 from .errors import ApprovalBlocked, ApprovalDenied, NotCanonicalError
 from .own_logic import approving, judging
@@ -55,13 +55,14 @@ async def _execute(
     context_metadata: Mapping[str, Any] | None,
     default: str,
 ) -> Any:
-    arguments = dict(args)
     metadata = dict(context_metadata or {})
-    context = ApprovalContext(tool_name=name, args=_as_json(arguments), metadata=metadata)
+    arguments, read = _read(args)
+    context = ApprovalContext(tool_name=name, args=read.shown, metadata=metadata)
     verdict = await controller.judge(context, logic=[func], default=default)
     if verdict.is_pre_approved:
         return await _call(func, arguments)
-    request = make_request(context, verdict)
+    request = make_request(context, verdict, hides_arguments=read.is_altered)
+    request = request.model_copy(update={'bound_to': controller.bound_to(read, verdict.bound_to)})
     if verdict.is_blocked:
         _refuse(controller, request, verdict)
     approved = _digest(controller, request)
@@ -69,8 +70,13 @@ async def _execute(
     if not decision.approved:
         raise ApprovalDenied(name, decision.note or 'no reason was given')
     if decision.override_args is not None:
-        arguments = dict(decision.override_args)
-        request = request.model_copy(update={'args': _as_json(arguments)})
+        try:
+            arguments, read = _read(restored(decision.override_args, read.shown, arguments))
+        except ValueError as error:
+            controller.record_outcome(request, 'refused')
+            raise ApprovalDenied(name, f"the approver's arguments cannot be used: {error}") from None
+        bound_to = controller.bound_to(read, verdict.bound_to)
+        request = request.model_copy(update={'args': read.shown, 'bound_to': bound_to})
         approved = _digest(controller, request)
         context = context.model_copy(update={'args': request.args})
     # The tool is asked again: about changed arguments, and whether what it bound the approval to still holds.
@@ -78,7 +84,8 @@ async def _execute(
     if verdict.is_blocked:
         controller.record_outcome(request, 'refused')
         _refuse(controller, request, verdict)
-    if not controller.is_bound(approved, name, _as_json(arguments), verdict.bound_to):
+    arguments, read = _read(arguments)
+    if not controller.is_bound(approved, name, read.shown, controller.bound_to(read, verdict.bound_to)):
         # Attack: the caller, or the tool's own check, holds the same nested objects (test_attacks.py).
         controller.record_outcome(request, 'refused')
         raise ApprovalDenied(name, 'the call changed after it was approved')
@@ -110,9 +117,10 @@ async def _call(func: Callable[..., Any], args: dict[str, Any]) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
-def _as_json(args: Mapping[str, Any]) -> dict[str, Any]:
+def _read(args: Mapping[str, Any]) -> tuple[dict[str, Any], CallArguments]:
     try:
-        return as_json(args)
+        arguments = materialised(args)
+        return arguments, read_arguments(arguments)
     except NotCanonicalError:
         # Left as it is, the controller finds it cannot be judged and denies it.
-        return dict(args)
+        return dict(args), CallArguments(shown=dict(args), is_altered=False, bound={})

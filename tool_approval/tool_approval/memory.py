@@ -19,8 +19,8 @@ from .request import ApprovalRequest
 class ApprovalMemory:
     """Approvals that hold for a session, in this process, and those that hold `always`, in a store.
 
-    An approval is found again by session, agents, toolset, tool, option and payload, all of them alike. `always`
-    replaces the session by the store's scope (its project) and the tool's definition. It is safe to share between
+    An approval is found again by session, agents, toolset, tool and its definition, option and payload, all of them
+    alike. `always` replaces the session by the store's scope (its project). It is safe to share between
     threads, and between the runs of one user.
     """
 
@@ -63,6 +63,8 @@ class ApprovalMemory:
             StoreError: The store's contents cannot be trusted.
             NotCanonicalError: The payload has no canonical form.
         """
+        if request.hides_arguments:
+            return None
         for kind, payload in _coverings(request):
             found = self._session.get(self._session_id(request, kind, payload))
             if found is None and self._store is not None:
@@ -80,7 +82,8 @@ class ApprovalMemory:
     def store(self, request: ApprovalRequest, decision: ApprovalDecision) -> None:
         """Remember what was decided, if it is to be: an approval of the arguments as they are.
 
-        A denial is never remembered, nor is an approval with changed arguments, nor one with `remember='none'`.
+        A denial is never remembered, nor is an approval with changed arguments, nor one with `remember='none'`, nor one
+        of a call that `hides_arguments`.
 
         Raises:
             StoreError: It is to hold `always`, and there is no store, or it cannot be kept.
@@ -88,6 +91,8 @@ class ApprovalMemory:
             NotCanonicalError: The payload has no canonical form.
         """
         if not decision.approved or decision.remember == 'none' or decision.override_args is not None:
+            return
+        if request.hides_arguments:
             return
         covering = dict(_coverings(request))
         if decision.remember_option not in covering:
@@ -146,12 +151,10 @@ class ApprovalMemory:
         return self._id(request, kind, payload, {'session': session}, key=self._key)
 
     def _lasting_id(self, store: ApprovalStore, request: ApprovalRequest, kind: str, payload: Any) -> str:
-        definition = request.metadata.get('tool_digest')
-        scope = {'scope': dict(store.scope), 'definition': definition if isinstance(definition, str) else None}
-        return self._id(request, kind, payload, scope, key=store.key)
+        return self._id(request, kind, payload, {'scope': dict(store.scope)}, key=store.key)
 
     def _id(self, request: ApprovalRequest, kind: str, payload: Any, scope: dict[str, Any], *, key: bytes) -> str:
-        toolset = request.metadata.get('toolset_id')
+        toolset, definition = request.metadata.get('toolset_id'), request.metadata.get('tool_digest')
         return fingerprint(
             request.tool_name,
             kind,
@@ -159,6 +162,8 @@ class ApprovalMemory:
                 'payload': dict(payload),
                 'agents': self._agents(request),
                 'toolset': toolset if isinstance(toolset, str) else None,
+                # Two toolsets without an id may have different tools of the same name.
+                'definition': definition if isinstance(definition, str) else None,
                 **scope,
             },
             key=key,

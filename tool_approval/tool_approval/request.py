@@ -110,6 +110,9 @@ class ApprovalRequest(BaseModel):
     """The agents and tool calls above a nested request, from the outermost run inwards; empty for that run."""
     bound_to: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """What must not change between consent and execution beside the arguments: working directory, content seen."""
+    hides_arguments: bool = False
+    """Whether the tool's own JSON form leaves out or alters arguments that the model gave, as `Field(exclude=True)` and
+    secret types do. An approval of such a call is never remembered."""
 
     @field_validator('remember_options')
     @classmethod

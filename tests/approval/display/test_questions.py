@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_approval.display import offered_keys, remember_choices
+from tool_approval.display import display, offered_keys, remember_choices
 from tool_approval.request import RememberOption
 
 from tool_approval import ApprovalRequest
@@ -89,3 +89,13 @@ def test_what_is_offered_always_differs(labels: list[str], values: list[int]) ->
     told = [' '.join(text.split()).casefold() for _, text in remember_choices(request)]
 
     assert len(set(told)) == len(told) or 's' not in offered_keys(request)
+
+
+def test_hidden_arguments_are_approved_once_only() -> None:
+    request = offering(metadata={'can_remember_always': True})
+    hiding = request.model_copy(update={'hides_arguments': True})
+
+    assert {'s', 'a'} <= set(offered_keys(request, is_whole=True))
+    assert not {'s', 'a'} & set(offered_keys(hiding, is_whole=True))
+    assert not display(hiding).is_whole
+    assert display(hiding).lines[-1].text == '(some arguments are hidden, or altered by the tool: approve once only)'

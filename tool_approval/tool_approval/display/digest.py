@@ -8,6 +8,7 @@ from hashlib import blake2b
 from secrets import token_bytes
 from typing import Any, Final, cast
 
+from tool_approval.arguments import ARGUMENTS
 from tool_approval.request import ApprovalRequest
 
 _KEY: Final = token_bytes(32)
@@ -37,6 +38,13 @@ def request_digest(request: ApprovalRequest) -> str:
     """
     key = _KEY if left_out_keys(request) else b''
     facts: dict[str, object] = {name: getattr(request, name) for name in type(request).model_fields}
+    if not request.hides_arguments:
+        # The arguments say it all, and the keyed digest of them would differ between processes.
+        facts['bound_to'] = {name: value for name, value in request.bound_to.items() if name != ARGUMENTS}
+    # The digest of a request that does not use them is the same as before there were these fields.
+    for name in ('described_by', 'hides_arguments'):
+        if not facts[name]:
+            del facts[name]
     args = dict(request.args)
     facts['args'] = _short(args) if len(args) > _MANY else {name: _short(value) for name, value in args.items()}
     if request.payload == request.args:

@@ -82,7 +82,7 @@ def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> t
     if is_whole is None:
         is_whole = is_shown_whole(request)
     left_out = set('v' if is_whole else 'sa')
-    if not _can_be_told(request):
+    if request.hides_arguments or not _can_be_told(request):
         left_out |= set('sa')
     if request.metadata.get('can_remember_always') is not True:
         left_out.add('a')

@@ -61,7 +61,7 @@ def display(
         return _presented(subject, whole=whole, ascii_only=ascii_only)
     hidden = left_out_keys(subject)
     shown: list[DisplayLine] = []
-    is_whole = whole or are_facts_whole(subject)
+    is_whole = whole or (are_facts_whole(subject) and not subject.hides_arguments)
     args = subject.args
     if hidden:
         args = {key: value for key, value in args.items() if key not in hidden}
@@ -86,6 +86,10 @@ def display(
         is_whole = False
     if not shown:
         shown.append(DisplayLine(kind='meta', text='(no arguments)'))
+    if subject.hides_arguments:
+        shown.append(
+            DisplayLine(kind='meta', text='(some arguments are hidden, or altered by the tool: approve once only)')
+        )
     return Display(lines=shown, is_whole=is_whole)
 
 

@@ -1,11 +1,12 @@
 """Arguments of every kind of tool, in the one form that approvals are about."""
 
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import pytest
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, Tool, tool
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from tool_approval.integrations.langchain.arguments import read_arguments
 from tool_approval.integrations.langchain.place import definition_digest
 
@@ -185,3 +186,48 @@ def test_a_definition_that_cannot_be_written_down_has_no_digest():
         return ''
 
     assert definition_digest(read) is None
+
+
+def test_what_serialisation_hides_is_read_and_marked():
+    class Spec(BaseModel):
+        host: str
+        command: str = Field(default='true', exclude=True)
+
+    @tool
+    def act(spec: Spec, password: SecretStr) -> str:
+        """Act."""
+        return 'ok'
+
+    first = read_arguments(act, {'spec': {'host': 'h', 'command': 'EVIL'}, 'password': 'hunter2'})
+    second = read_arguments(act, {'spec': {'host': 'h', 'command': 'EVIL'}, 'password': 'other'})
+
+    assert first.values == {'spec': {'host': 'h', 'command': 'EVIL'}, 'password': '[hidden]'}
+    assert first.read.is_altered
+    assert first.read.bound != second.read.bound
+
+
+def test_an_iterable_is_given_to_the_tool_whole():
+    @tool
+    def act(names: Iterable[str]) -> str:
+        """Act."""
+        return ' '.join(names)
+
+    arguments = read_arguments(act, {'names': ['a', 'b']})
+
+    assert arguments.values == {'names': ['a', 'b']}
+    assert act.invoke(arguments.given) == 'a b'
+
+
+def test_only_json_among_injected_values_is_judged_where_a_model_may_have_sent_it():
+    @tool
+    def act(path: str, user: Annotated[Any, InjectedToolArg], state: Annotated[Any, InjectedToolArg]) -> str:
+        """Act."""
+        return path
+
+    state = {'messages': [object()], 'n': 1}
+    given = {'path': 'a', 'user': {'name': ['root', None]}, 'state': state}
+
+    assert read_arguments(act, given).values == {'path': 'a'}
+    judged = read_arguments(act, given, judges_injected=True)
+    assert judged.values == {'path': 'a', 'user': {'name': ['root', None]}}
+    assert judged.injected['state'] is state

@@ -307,7 +307,7 @@ def test_a_secret_that_its_json_form_hides_is_bound_as_well(run):
 
     told = run(model, [sign_in], ApprovalController(ui=ui), after=[Second(password='second')])
 
-    assert [request.args for request in ui.requests] == [{'password': '**********'}] * 2
+    assert [request.args for request in ui.requests] == [{'password': '[hidden]'}] * 2
     assert ran == ['first']
     assert told[1] == ('sign_in', CHANGED, 'error')
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard, cast
 
 from langchain_core.tools import BaseTool, Tool
 from pydantic import BaseModel, ValidationError
 
-from tool_approval.canonical import as_json
+from tool_approval.arguments import CallArguments, materialised
+from tool_approval.arguments import read_arguments as read_json
 
 _VARIADIC = frozenset({'args', 'kwargs'})
 """What the host calls the fields of `*args` and `**kwargs`; it passes them on only where they were given."""
@@ -24,18 +25,27 @@ class Arguments:
     """What the tool is called with: what was given, and those defaults that would differ next time. A copy."""
     given_json: dict[str, Any]
     """The same in JSON form."""
-    values: dict[str, Any]
-    """What the tool's function gets of it: validated, with all defaults, in JSON form."""
+    read: CallArguments
+    """What the tool's function gets of it: validated, with all defaults."""
     injected: dict[str, Any]
-    """What the host fills in and no model may send, such as the graph's state. Not judged, and passed on as it is."""
+    """Parameters that the host fills in, such as the graph's state. Passed on as they are."""
+    judges_injected: bool = False
+    """Whether injected values that a model could have sent are judged and shown like any other."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The same in JSON form."""
+        return self.read.shown
 
 
-def read_arguments(tool: BaseTool, given: object) -> Arguments:
+def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = False) -> Arguments:
     """Read and validate what a tool is called with.
 
     Args:
         tool: The tool.
         given: Values by parameter name; or a text for the tool's first parameter, as the host understands it.
+        judges_injected: Whether a model's call may have values for parameters that the host fills in. Those that JSON
+            can hold are judged and shown then.
 
     Raises:
         ValueError: They do not fit the tool, cannot be copied or have no JSON form. The text says what is wrong, for
@@ -54,7 +64,43 @@ def read_arguments(tool: BaseTool, given: object) -> Arguments:
         else:
             passed[name] = _copy(value)
     values = _validated(tool, passed)
-    return Arguments(given=passed, given_json=as_json(passed), values=as_json(values), injected=injected)
+    given_json = _in_clear(read_json(passed))
+    # Attack: the host's own call and a model's look alike, so a model may send what the host is meant to fill in.
+    seen = {name: value for name, value in injected.items() if judges_injected and _is_json(value)}
+    read = read_json({**materialised(values), **seen}, {**_by_parameter(tool, given_json), **seen})
+    bound = {'given': given_json, 'received': _in_clear(read)}
+    return Arguments(
+        given=passed,
+        given_json=given_json,
+        read=replace(read, bound=bound),
+        injected=injected,
+        judges_injected=judges_injected,
+    )
+
+
+def _by_parameter(tool: BaseTool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, without aliases, and without what the tool ignores."""
+    schema = tool.args_schema
+    if not _is_model(schema):
+        return dict(given)
+    names = {field.alias or name: name for name, field in schema.model_fields.items()}
+    is_open = schema.model_config.get('extra') == 'allow'
+    named = {names.get(key, key): value for key, value in given.items()}
+    return {name: value for name, value in named.items() if is_open or name in schema.model_fields}
+
+
+def _is_json(value: object) -> bool:
+    match value:
+        case dict():
+            return all(_is_json(item) for item in cast('dict[object, object]', value).values())
+        case list():
+            return all(_is_json(item) for item in cast('list[object]', value))
+        case _:
+            return value is None or type(value) in (str, int, float, bool)
+
+
+def _in_clear(read: CallArguments) -> dict[str, Any]:
+    return read.bound.get('received', read.shown)
 
 
 def _first_name(tool: BaseTool) -> str:
@@ -106,7 +152,7 @@ def _complete(schema: type[BaseModel], passed: dict[str, Any]) -> Mapping[str, A
         if is_given or (not field.is_required() and name not in _VARIADIC):
             values[name] = getattr(model, name)
         if not is_given and field.default_factory is not None:
-            passed[field.alias or name] = as_json({name: values[name]})[name]
+            passed[field.alias or name] = _in_clear(read_json({name: values[name]}))[name]
     return values
 
 

@@ -85,11 +85,19 @@ class BoundTool(StandIn):
         # after consent was given (test_arguments_that_another_middleware_changes_do_not_run).
         allowed = self._allowed
         try:
-            call = replace(allowed.call, arguments=read_arguments(self._inner, arguments_of(input)))
+            call = replace(
+                allowed.call,
+                arguments=read_arguments(
+                    self._inner, arguments_of(input), judges_injected=allowed.call.arguments.judges_injected
+                ),
+            )
         except ValueError:
             return None
         is_allowed = self._controller.is_bound(
-            allowed.digest, call.name, call.arguments.values, call.bound_to(allowed.declared)
+            allowed.digest,
+            call.name,
+            call.arguments.values,
+            call.bound_to(self._controller, allowed.declared),
         )
         return with_arguments(input, call.arguments) if is_allowed else None
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
+from tool_approval.arguments import restored
 from tool_approval.controller import ApprovalController
 from tool_approval.decision import ApprovalDecision
 from tool_approval.request import ApprovalContext, ApprovalRequest
@@ -21,11 +22,8 @@ from .place import definition_digest, own_logic
 CHANGED = 'The call changed after it was approved, so it was not run.'
 """What the model is told when what would run is not what was approved."""
 
-_GIVEN = 'arguments_as_given'
-"""What an approval is bound to beside the validated arguments: the JSON form of a validated value may hide a part of
-it, such as a secret."""
 _DEFINITION = 'tool_definition'
-"""What it is bound to as well: another tool may go by the same name later."""
+"""What an approval is bound to beside the arguments: another tool may go by the same name later."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +54,15 @@ class Call:
         facts = {'tool_digest': self.definition} if self.definition is not None else {}
         return ApprovalContext(tool_name=self.name, args=self.arguments.values, metadata={**self.place, **facts})
 
-    def request(self, verdict: ApprovalResult) -> ApprovalRequest:
-        """The call as somebody is asked about it."""
-        request = make_request(self.context, verdict, tool_call_id=self.call_id)
-        return request.model_copy(update={'bound_to': self.bound_to(verdict.bound_to)})
+    def request(self, controller: ApprovalController, verdict: ApprovalResult) -> ApprovalRequest:
+        """The request for approval of the call."""
+        hides = self.arguments.read.is_altered
+        request = make_request(self.context, verdict, tool_call_id=self.call_id, hides_arguments=hides)
+        return request.model_copy(update={'bound_to': self.bound_to(controller, verdict.bound_to)})
 
-    def bound_to(self, declared: Mapping[str, Any]) -> dict[str, Any]:
+    def bound_to(self, controller: ApprovalController, declared: Mapping[str, Any]) -> dict[str, Any]:
         """What must not change until the call runs, beside its arguments: what the tool declares, and more."""
-        return {**declared, _GIVEN: self.arguments.given_json, _DEFINITION: self.definition}
+        return {**controller.bound_to(self.arguments.read, declared), _DEFINITION: self.definition}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +118,7 @@ async def decide(controller: ApprovalController, calls: Sequence[Call], *, defau
         if verdict.is_blocked:
             settled[index] = _block(controller, call, verdict)
             continue
-        request = call.request(verdict)
+        request = call.request(controller, verdict)
         if verdict.is_pre_approved:
             digest = _digest(controller, request)
             settled[index] = Allowed(call=call, digest=digest, declared=verdict.bound_to, request=None)
@@ -147,7 +146,7 @@ async def confirm(controller: ApprovalController, allowed: Allowed, *, default: 
     verdict = await _judge(controller, call, default)
     if verdict.is_blocked:
         return _block(controller, call, verdict)
-    request = call.request(verdict)
+    request = call.request(controller, verdict)
     if not controller.is_bound(allowed.digest, call.name, request.args, request.bound_to):
         controller.record_outcome(request, 'refused')
         return Refused(reason=CHANGED)
@@ -182,12 +181,15 @@ async def _settle(
     if decision.override_args is None:
         return Allowed(call=call, digest=_digest(controller, request), declared=verdict.bound_to, request=request)
     try:
-        arguments = read_arguments(call.tool, decision.override_args)
-        changed = replace(call, arguments=replace(arguments, injected=call.arguments.injected))
+        edited = restored(decision.override_args, request.args, call.arguments.given_json)
+        before = call.arguments
+        arguments = read_arguments(call.tool, edited, judges_injected=before.judges_injected)
+        set_apart = {name: value for name, value in before.injected.items() if name not in before.values}
+        changed = replace(call, arguments=replace(arguments, injected={**set_apart, **arguments.injected}))
         verdict = await _judge(controller, changed, default)
         if verdict.is_blocked:
             return _block(controller, changed, verdict)
-        changed_request = changed.request(verdict)
+        changed_request = changed.request(controller, verdict)
         digest = _digest(controller, changed_request)
     except ValueError as error:
         controller.record_outcome(request, 'refused')
@@ -202,7 +204,7 @@ async def _judge(controller: ApprovalController, call: Call, default: str) -> Ap
 
 def _block(controller: ApprovalController, call: Call, verdict: ApprovalResult) -> Refused:
     reason = verdict.reason or f'The tool {call.name!r} is blocked.'
-    controller.record_block(call.request(verdict), reason)
+    controller.record_block(call.request(controller, verdict), reason)
     return Refused(reason=reason, is_block=True)
 
 

@@ -12,7 +12,7 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-from tool_approval.canonical import as_json
+from tool_approval.arguments import as_json
 from tool_approval.config import Default
 from tool_approval.controller import ApprovalController
 from tool_approval.request import ApprovalRequest

@@ -112,7 +112,8 @@ class ApprovalToolWrapper(StandIn):
     async def _settle(self, input: ToolInput, config: RunnableConfig | None) -> Settled:
         told = ensure_config(config)
         try:
-            arguments = read_arguments(self._inner, arguments_of(input))
+            given = arguments_of(input)
+            arguments = read_arguments(self._inner, given, judges_injected=given is not input)
         except ValueError as error:
             return unfit(self.name, error)
         call = Call(

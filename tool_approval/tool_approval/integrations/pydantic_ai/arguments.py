@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_core import ValidationError
 
-from tool_approval.canonical import as_json
+from tool_approval.arguments import CallArguments, read_arguments
+from tool_approval.canonical import decode_arguments
+from tool_approval.errors import NotCanonicalError
 
 
-def possible_forms(args: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The forms in which a person may have been shown the call that executes with `args`.
+def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values: Mapping[str, Any]) -> CallArguments:
+    """The arguments of a call of the current response.
 
-    A function whose only parameter is a model is called with that model's fields, and gets the model under the
-    parameter's name. A parameter that is a mapping is no such model: what it contains are other arguments.
+    Args:
+        ctx: The run.
+        tool_call_id: The call. What the model gave is looked up by it; unknown for calls that code makes.
+        values: What the tool gets, by parameter name.
 
     Raises:
         NotCanonicalError: A value has no JSON form, or no single one.
     """
-    values = as_json(args)
-    if len(args) == 1:
-        [given], [value] = args.values(), values.values()
-        if isinstance(value, dict) and not isinstance(given, Mapping):
-            return [values, cast('dict[str, Any]', value)]
-    return [values]
+    given = given_arguments(ctx, tool_call_id)
+    return read_arguments(values, {next(iter(values)): given} if is_unpacked(values, given) else given)
 
 
 def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None:
@@ -37,18 +38,40 @@ def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None
 
 
 def validated(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tool `name` will get for `args`: defaults filled in, in JSON form. `args` where the tool is not known.
+    """What the tool `name` will get for `args`, with defaults. `args` where the tool is not known.
 
     Raises:
         ValueError: They do not fit the tool; the text says where, and quotes no value.
-        NotCanonicalError: A value has no JSON form, or no single one.
     """
     tool = find_tool(ctx, name)
     if tool is None or ctx is None:
-        return as_json(args)
+        return dict(args)
     try:
-        result = tool.args_validator.validate_python(dict(args), context=ctx.validation_context)
+        return tool.args_validator.validate_python(dict(args), context=ctx.validation_context)
     except ValidationError as error:
         places = ', '.join('.'.join(map(str, each['loc'])) or 'the whole' for each in error.errors(include_input=False))
         raise ValueError(f'they do not fit the tool ({places})') from None
-    return as_json(cast('dict[str, Any]', result))
+
+
+def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> dict[str, Any] | None:
+    """The arguments of a call of the current response, as the model gave them; `None` if unknown."""
+    messages = ctx.messages if ctx is not None else ()
+    response = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
+    calls = [call for call in response.tool_calls if call.tool_call_id == tool_call_id] if response is not None else []
+    if len(calls) != 1:
+        return None
+    try:
+        return decode_arguments(calls[0].args)
+    except NotCanonicalError:
+        return None
+
+
+def is_unpacked(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> bool:
+    """Whether a function whose only parameter is a model was called with that model's fields.
+
+    A parameter that is a mapping is not such a model: what it contains are other arguments.
+    """
+    if given is None or len(values) != 1:
+        return False
+    [(name, value)] = values.items()
+    return name not in given and not isinstance(value, Mapping)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.messages import ToolCallPart
 
+from tool_approval.arguments import materialised, restored
+from tool_approval.canonical import decode_arguments
 from tool_approval.controller import ApprovalController
 from tool_approval.decision import ApprovalDecision
 from tool_approval.own_logic import approving, ask_own_logic
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.verdict import ApprovalResult, make_request
 
-from .arguments import find_tool, validated
+from .arguments import call_arguments, find_tool, given_arguments, is_unpacked, validated
 from .binding import bind
 from .external import External, carry_out, unfit
 from .frame import Frame, tool_facts
@@ -69,17 +72,16 @@ class Batch:
         await asyncio.gather(*(self._do(*each) for each in to_do))
         return self.results
 
-    def _request(self, call: ToolCallPart) -> ApprovalRequest:
+    def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
         metadata = self.requests.metadata.get(call.tool_call_id)
-        facts = tool_facts(self.ctx, call.tool_name, is_lasting=self.controller.memory.remembers_always)
-        return request_of(call, metadata, self.frame, facts)
+        return request_of(call, metadata, self.frame, tool_facts(self.ctx, call.tool_name), args)
 
     async def _approval(self, call: ToolCallPart) -> ApprovalRequest:
         """The request for an approval; of a bare tool, with what its function says of the call."""
-        request = self._request(call)
         tool = find_tool(self.ctx, call.tool_name)
         if tool is None or REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {}):
-            return request
+            return self._request(call)
+        request = self._whole(call)
         context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
         for function in logic_of(None, tool):
             verdict = await ask_own_logic(function, context, framework_context=self.ctx)
@@ -90,20 +92,44 @@ class Batch:
                 request = request.model_copy(update={'metadata': {**request.metadata, **blocked}})
         return request
 
+    def _whole(self, call: ToolCallPart) -> ApprovalRequest:
+        """The request of a bare tool, with everything that the tool gets."""
+        given = call.args if isinstance(call.args, Mapping) else None
+        # The loop layer hands over what the host has validated; the host's own capability does not.
+        values: object = getattr(call.args, 'validated', None)
+        try:
+            if values is None:
+                values = materialised(validated(self.ctx, call.tool_name, decode_arguments(call.args)))
+            values = cast('Mapping[str, Any]', values)
+            arguments = call_arguments(self.ctx, call.tool_call_id, values)
+        except ValueError:
+            return self._request(call)
+        shown = arguments.shown
+        if arguments.fields is not None and is_unpacked(values, given):
+            shown = arguments.fields
+        request = self._request(call, shown)
+        bound_to = self.controller.bound_to(arguments, request.bound_to)
+        return request.model_copy(update={'hides_arguments': arguments.is_altered, 'bound_to': bound_to})
+
     def _settle(self, call: ToolCallPart, request: ApprovalRequest, decision: ApprovalDecision) -> None:
         """Answer an approval, bound to what the tool will get."""
         if decision.approved and decision.override_args is not None:
-            given = decision.override_args
             try:
-                args = validated(self.ctx, call.tool_name, given)
+                known = (
+                    decode_arguments(call.args) if self.ctx is None else given_arguments(self.ctx, call.tool_call_id)
+                )
+                given = restored(decision.override_args, request.args, known)
+                values = materialised(validated(self.ctx, call.tool_name, given))
+                changed = call_arguments(self.ctx, call.tool_call_id, values)
             except ValueError as error:
                 decision = ApprovalDecision(
                     approved=False, note=f"The approver's arguments cannot be used: {error}. The call was not run."
                 )
-                refused = request.model_copy(update={'args': given})
+                refused = request.model_copy(update={'args': decision.override_args})
                 self.controller.record_outcome(refused, 'refused')
             else:
-                self.results.metadata[call.tool_call_id] = bind(self.controller, request, decision, args)
+                self.results.metadata[call.tool_call_id] = bind(self.controller, request, decision, changed)
+                decision = decision.model_copy(update={'override_args': given})
         elif decision.approved:
             self.results.metadata[call.tool_call_id] = bind(self.controller, request, decision)
         self.results.approvals[call.tool_call_id] = approval(decision)

@@ -8,12 +8,10 @@ from typing import Any, cast
 
 from pydantic_ai import RunContext
 
+from tool_approval.arguments import ARGUMENTS, CallArguments
 from tool_approval.controller import ApprovalController
 from tool_approval.decision import ApprovalDecision
-from tool_approval.errors import NotCanonicalError
 from tool_approval.request import ApprovalRequest
-
-from .arguments import possible_forms
 
 BINDING_KEY = 'tool_approval'
 """Where the binding travels: in `DeferredToolResults.metadata`, which the host hands to the tool, and stop and resume
@@ -31,7 +29,7 @@ def bind(
     controller: ApprovalController,
     request: ApprovalRequest,
     decision: ApprovalDecision,
-    changed: Mapping[str, Any] | None = None,
+    changed: CallArguments | None = None,
 ) -> dict[str, Any]:
     """The metadata that a tool is given with its approval.
 
@@ -47,10 +45,11 @@ def bind(
     """
     args = request.args if decision.override_args is None else decision.override_args
     decided = controller.digest(request.tool_name, args, request.bound_to)
+    bound_to = request.bound_to if changed is None else controller.bound_to(changed, request.bound_to)
     binding = {
-        'digest': decided if changed is None else controller.digest(request.tool_name, changed, request.bound_to),
+        'digest': decided if changed is None else controller.digest(request.tool_name, changed.shown, bound_to),
         'decided': decided,
-        'bound_to': dict(request.bound_to),
+        'bound_to': dict(bound_to),
         'has_changed_arguments': decision.override_args is not None,
         'by_policy': decision.decided_by == 'policy',
     }
@@ -80,11 +79,20 @@ def was_asked(binding: Mapping[str, Any] | None) -> bool:
     return binding is None or binding.get('by_policy') is False
 
 
+def declared_by(binding: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the tool declared, of all that the approval is bound to; `None` if the binding is malformed."""
+    bound_to: object = binding.get('bound_to')
+    if not isinstance(bound_to, Mapping):
+        return None
+    items = cast('Mapping[str, Any]', bound_to).items()
+    return {name: value for name, value in items if name != ARGUMENTS}
+
+
 def is_approved(
     controller: ApprovalController,
     binding: Mapping[str, Any],
     tool_name: str,
-    args: Mapping[str, Any],
+    arguments: CallArguments,
     bound_to: Mapping[str, Any] | None = None,
 ) -> bool:
     """Whether what is about to run is what was approved.
@@ -93,15 +101,14 @@ def is_approved(
         controller: Who bound it.
         binding: What it made.
         tool_name: The tool.
-        args: The validated arguments.
+        arguments: What it is about to run with.
         bound_to: What the tool declares now; what it declared then if `None`.
     """
-    digest, declared = binding.get('digest'), binding.get('bound_to')
-    if not isinstance(digest, str) or not isinstance(declared, Mapping):
+    digest, declared = binding.get('digest'), declared_by(binding)
+    if not isinstance(digest, str) or declared is None:
         return False
-    now = cast('Mapping[str, Any]', declared) if bound_to is None else bound_to
-    try:
-        forms = possible_forms(args)
-    except NotCanonicalError:
-        return False
+    now = declared if bound_to is None else bound_to
+    if ARGUMENTS in binding['bound_to']:
+        now = controller.bound_to(arguments, now)
+    forms = [arguments.shown] if arguments.fields is None else [arguments.shown, arguments.fields]
     return any(controller.is_bound(digest, tool_name, form, now) for form in forms)

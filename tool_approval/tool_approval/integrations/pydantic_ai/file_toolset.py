@@ -10,14 +10,14 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
-from tool_approval.canonical import as_json
+from tool_approval.arguments import as_json
 from tool_approval.errors import NotCanonicalError
 from tool_approval.presentation import ApprovalPresentation
 from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, FileTools, SandboxConfig
 
-from .binding import CHANGED, find_binding
+from .binding import CHANGED, declared_by, find_binding
 from .requests import REQUEST_KEY
 from .results import refuse
 
@@ -127,7 +127,7 @@ class FileToolset(FunctionToolset[Any]):
             self.files.forget()
             raise ApprovalRequired(metadata={REQUEST_KEY: request, 'approval_description': request.description})
         binding = find_binding(ctx)
-        if binding is not None and binding.get('bound_to') != request.bound_to:
+        if binding is not None and declared_by(binding) != request.bound_to:
             self.files.forget()
             raise PermissionError(CHANGED)
 

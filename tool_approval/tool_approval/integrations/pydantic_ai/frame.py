@@ -97,13 +97,12 @@ def _text(given: object, name: str) -> str | None:
     return given or None
 
 
-def tool_facts(ctx: RunContext[Any] | None, name: str, *, is_lasting: bool) -> dict[str, Any]:
+def tool_facts(ctx: RunContext[Any] | None, name: str) -> dict[str, Any]:
     """What is known of a tool, where the host tells.
 
     Args:
         ctx: The run.
         name: The tool.
-        is_lasting: Whether an approval may hold `always`: only then the definition counts.
 
     Returns:
         `toolset_id`, and `tool_digest` of name, description and schema.
@@ -112,7 +111,7 @@ def tool_facts(ctx: RunContext[Any] | None, name: str, *, is_lasting: bool) -> d
     if tool is None:
         return {}
     definition = tool.tool_def
-    facts: dict[str, Any] = {'tool_digest': _digest(definition)} if is_lasting else {}
+    facts: dict[str, Any] = {'tool_digest': _digest(definition)}
     toolset_id = getattr(definition, 'toolset_id', None) or tool.toolset.id
     return {**facts, 'toolset_id': toolset_id} if toolset_id is not None else facts
 

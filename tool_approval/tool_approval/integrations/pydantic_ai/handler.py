@@ -10,12 +10,13 @@ from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
 
-from tool_approval.canonical import as_json
+from tool_approval.arguments import materialised
 from tool_approval.controller import ApprovalController
 from tool_approval.errors import NotCanonicalError
 from tool_approval.own_logic import approving
 from tool_approval.request import ApprovalRequest
 
+from .arguments import call_arguments
 from .batch import Batch
 from .binding import CHANGED, approved_digest, find_binding, is_approved, was_asked, watched
 from .external import External
@@ -77,10 +78,15 @@ class ApprovalHandler:
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
         """Run what was approved, and only that; write down what came of it."""
         binding = find_binding(ctx)
-        request = self._executing(ctx, call, args, binding)
+        try:
+            args = materialised(args)
+            arguments = call_arguments(ctx, call.tool_call_id, args)
+        except NotCanonicalError:
+            arguments = None
+        request = self._executing(ctx, call, {} if arguments is None else arguments.shown, binding)
         # The decision's own, so that the log has them in a pair: a model may have been shown in another form.
         digest = approved_digest(binding)
-        if binding is None or not is_approved(self.controller, binding, call.tool_name, args):
+        if binding is None or arguments is None or not is_approved(self.controller, binding, call.tool_name, arguments):
             self.controller.record_outcome(request, 'refused', digest=digest)
             return refuse(CHANGED, 'refused')
         token = watched.set((ctx.run_id, call.tool_call_id))
@@ -116,13 +122,9 @@ def executing_request(
     binding: Mapping[str, Any] | None,
 ) -> ApprovalRequest:
     """What identifies the call that executes, in the log."""
-    try:
-        values = as_json(args)
-    except NotCanonicalError:
-        values = {}
     return ApprovalRequest(
         tool_name=tool_name,
-        args=values,
+        args=args,
         description=tool_name,
         payload={},
         tool_call_id=tool_call_id,

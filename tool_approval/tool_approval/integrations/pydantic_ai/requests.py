@@ -38,6 +38,7 @@ def request_of(
     metadata: Mapping[str, Any] | None,
     frame: Frame | None = None,
     facts: Mapping[str, Any] | None = None,
+    args: Mapping[str, Any] | None = None,
 ) -> ApprovalRequest:
     """The request for one call.
 
@@ -47,6 +48,7 @@ def request_of(
             order, becomes the description.
         frame: What is known of the run.
         facts: What is known of the tool; it wins over the same keys of `metadata`.
+        args: What to show in place of the call's own arguments.
     """
     told = dict(metadata or {})
     made = told.pop(REQUEST_KEY, None)
@@ -58,7 +60,7 @@ def request_of(
             fields['session_id'] = placed['session_id'] = made.session_id
         return made.model_copy(update={**fields, 'metadata': {**made.metadata, **placed}})
     try:
-        args = decode_arguments(call.args)
+        args = decode_arguments(call.args) if args is None else args
     except NotCanonicalError as error:
         reason = f'The arguments of {call.tool_name!r} cannot be read ({error.problem}), so the call was denied.'
         blocked = {**placed, 'approval_policy': 'blocked', 'approval_reason': reason}

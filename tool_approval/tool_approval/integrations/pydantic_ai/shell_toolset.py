@@ -15,7 +15,7 @@ from tool_approval.protocols import Presenter
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.shell import ShellTool
 
-from .binding import CHANGED, find_binding, was_asked
+from .binding import CHANGED, declared_by, find_binding, was_asked
 from .requests import REQUEST_KEY
 from .results import refuse
 
@@ -112,5 +112,5 @@ class ShellToolset(FunctionToolset[Any]):
                 metadata={REQUEST_KEY: request, 'approval_description': request.attributed_description}
             )
         binding = find_binding(ctx)
-        if binding is not None and binding.get('bound_to') != request.bound_to:
+        if binding is not None and declared_by(binding) != request.bound_to:
             raise PermissionError(CHANGED)

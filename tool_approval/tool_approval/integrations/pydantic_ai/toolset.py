@@ -9,7 +9,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, UserError
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from tool_approval.canonical import as_json
+from tool_approval.arguments import CallArguments, materialised
 from tool_approval.config import Default
 from tool_approval.controller import ApprovalController
 from tool_approval.entries import Outcome
@@ -18,6 +18,7 @@ from tool_approval.own_logic import approving, judging
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.verdict import ApprovalResult, make_request
 
+from .arguments import call_arguments
 from .binding import CHANGED, approved_digest, find_binding, is_approved, was_asked, watched
 from .frame import Frame, Session, tool_facts
 from .logic import logic_of
@@ -82,25 +83,33 @@ class ApprovalToolset(WrapperToolset[Any]):
 
     async def _judged(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         frame = Frame.of(ctx, self.session)
-        facts = tool_facts(ctx, name, is_lasting=self.controller.memory.remembers_always)
+        facts = tool_facts(ctx, name)
         metadata = {**frame.metadata(), 'toolset_id': self.id, **facts}
         try:
-            context = ApprovalContext(tool_name=name, args=as_json(tool_args), metadata=metadata)
+            tool_args = materialised(tool_args)
+            arguments = call_arguments(ctx, ctx.tool_call_id, tool_args)
         except NotCanonicalError as error:
             reason = f'The arguments of {name!r} cannot be judged ({error.problem}), so the call was not run.'
             request = ApprovalRequest(tool_name=name, tool_call_id=ctx.tool_call_id, **frame.fields())
             self.controller.record_block(request, reason)
             return self._refuse(request, reason, ctx)
+        context = ApprovalContext(tool_name=name, args=arguments.shown, metadata=metadata)
         verdict = await self.controller.judge(
             context, logic=list(logic_of(self.wrapped, tool)), framework_context=ctx, default=self.default
         )
-        request = make_request(context, verdict, tool_call_id=ctx.tool_call_id, **frame.fields())
+        request = make_request(
+            context,
+            verdict,
+            tool_call_id=ctx.tool_call_id,
+            hides_arguments=arguments.is_altered,
+            **frame.fields(),
+        ).model_copy(update={'bound_to': self.controller.bound_to(arguments, verdict.bound_to)})
         if verdict.is_blocked:
             reason = verdict.reason or f'The tool {name!r} is blocked.'
             self.controller.record_block(request, reason)
             return self._refuse(request, reason, ctx)
         if ctx.tool_call_approved:
-            return await self._approved(name, tool_args, ctx, tool, verdict, request)
+            return await self._approved(name, tool_args, ctx, tool, arguments, verdict, request)
         if verdict.is_pre_approved:
             return await self.wrapped.call_tool(name, tool_args, ctx, tool)
         raise ApprovalRequired(metadata=_conventional(request))
@@ -111,11 +120,12 @@ class ApprovalToolset(WrapperToolset[Any]):
         tool_args: dict[str, Any],
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],
+        arguments: CallArguments,
         verdict: ApprovalResult,
         request: ApprovalRequest,
     ) -> Any:
         binding = find_binding(ctx)
-        if binding is not None and not is_approved(self.controller, binding, name, tool_args, verdict.bound_to):
+        if binding is not None and not is_approved(self.controller, binding, name, arguments, verdict.bound_to):
             return self._refuse(request, CHANGED, ctx)
         try:
             with approving(tool_args if was_asked(binding) else None):
@@ -127,7 +137,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         self._record(request, outcome, approved_digest(binding))
         is_changed = binding is not None and binding.get('has_changed_arguments') is True
         if is_changed and self.tells_changes and watched.get() != (ctx.run_id, ctx.tool_call_id):
-            return with_notice(result, as_json(tool_args))
+            return with_notice(result, arguments.shown)
         return result
 
     def _refuse(self, request: ApprovalRequest, reason: str, ctx: RunContext[Any]) -> str:

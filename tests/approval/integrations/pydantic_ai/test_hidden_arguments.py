@@ -1,0 +1,319 @@
+"""Consent is to what was given: arguments that the tool's own serialisation hides, alters or consumes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field, SecretStr, field_serializer
+from pydantic_ai import DeferredToolRequests, RunContext
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai_deferred import Agent
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
+from tool_approval.testing import RecordingUI, ScriptedUI
+
+from tests.approval.integrations.pydantic_ai.test_handler import Log
+from tests.loop.scripted import call, returns, scripted
+from tool_approval import ApprovalController, ApprovalDecision
+
+CHANGED = 'The call changed after it was approved, so it was not run.'
+
+
+class Spec(BaseModel):
+    host: str
+    command: str = Field(default='true', exclude=True)
+
+
+class Lossy(BaseModel):
+    command: str
+
+    @field_serializer('command')
+    def _shorten(self, command: str) -> str:
+        return command[:4]
+
+
+class Login(BaseModel):
+    user: str
+    password: SecretStr
+
+
+def bare(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
+    """A tool that is declared as deferred, with the handler."""
+    agent = Agent(
+        scripted(*([each] for each in calls), 'done'), name='clerk', deferred_tool_handler=approval_handler(controller)
+    )
+    agent.tool_plain(name='act', requires_approval=True)(tool)
+    return returns(agent.run_sync('go').all_messages())
+
+
+def in_toolset(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
+    """A tool of an `ApprovalToolset`, with the handler."""
+    toolset: FunctionToolset[Any] = FunctionToolset(id='tools')
+    toolset.add_function(tool, name='act')
+    agent = Agent(
+        scripted(*([each] for each in calls), 'done'),
+        name='clerk',
+        toolsets=[ApprovalToolset(toolset, controller)],
+        deferred_tool_handler=approval_handler(controller),
+    )
+    return returns(agent.run_sync('go').all_messages())
+
+
+def in_toolset_on_the_hosts_hook(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
+    """The same, with the host's own capability."""
+    toolset: FunctionToolset[Any] = FunctionToolset(id='tools')
+    toolset.add_function(tool, name='act')
+    agent = Agent(
+        scripted(*([each] for each in calls), 'done'),
+        name='clerk',
+        toolsets=[ApprovalToolset(toolset, controller)],
+        capabilities=[HandleDeferredToolCalls(approval_handler(controller))],
+    )
+    return returns(agent.run_sync('go').all_messages())
+
+
+def stopped(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
+    """The run stops for each question and is resumed."""
+    toolset: FunctionToolset[Any] = FunctionToolset(id='tools')
+    toolset.add_function(tool, name='act')
+    agent = Agent(
+        scripted(*([each] for each in calls), 'done'), name='clerk', toolsets=[ApprovalToolset(toolset, controller)]
+    )
+    return returns(run_with_approval_sync(agent, 'go', controller=controller).all_messages())
+
+
+ARRANGEMENTS = pytest.mark.parametrize('run', [bare, in_toolset, in_toolset_on_the_hosts_hook, stopped])
+
+
+@ARRANGEMENTS
+def test_an_excluded_field_is_shown_and_nothing_is_remembered_for_it(run: Any):
+    ran: list[str] = []
+
+    def act(spec: Spec, more: int = 0) -> str:
+        ran.append(spec.command)
+        return 'ok'
+
+    ui = ScriptedUI(['s', 's', 'no'])
+    told = run(
+        act,
+        ApprovalController(ui=ui),
+        call('act', '1', spec={'host': 'h'}),
+        call('act', '2', spec={'host': 'h', 'command': 'harmless'}),
+        call('act', '3', spec={'host': 'h', 'command': 'EVIL'}),
+        call('act', '4', spec={'host': 'h'}),
+    )
+
+    assert [request.args['spec'].get('command') for request in ui.requests] == ['true', 'harmless', 'EVIL']
+    assert [request.hides_arguments for request in ui.requests] == [False, True, True]
+    assert ran == ['true', 'harmless', 'true']
+    assert told['3'] == ('no', 'denied')
+
+
+@ARRANGEMENTS
+def test_the_fields_of_an_only_model_are_shown_too(run: Any):
+    ran: list[str] = []
+
+    def act(spec: Spec) -> str:
+        ran.append(spec.command)
+        return 'ok'
+
+    ui = ScriptedUI(['y'])
+    run(act, ApprovalController(ui=ui), call('act', '1', host='h', command='EVIL'))
+
+    assert "'command': 'EVIL'" in str(ui.requests[0].args)
+    assert ui.requests[0].hides_arguments
+    assert ran == ['EVIL']
+
+
+@ARRANGEMENTS
+def test_a_value_that_is_shortened_when_serialised_is_shown_whole(run: Any):
+    ran: list[str] = []
+
+    def act(spec: Lossy, more: int = 0) -> str:
+        ran.append(spec.command)
+        return 'ok'
+
+    ui = ScriptedUI(['s', 'no'])
+    commands = ['echo hello', 'echo; rm -rf /']
+    run(
+        act,
+        ApprovalController(ui=ui),
+        *(call('act', str(number), spec={'command': each}) for number, each in enumerate(commands)),
+    )
+
+    assert [request.args['spec'] for request in ui.requests] == [{'command': each} for each in commands]
+    assert ran == ['echo hello']
+
+
+@ARRANGEMENTS
+def test_a_secret_is_neither_shown_nor_logged_nor_remembered(run: Any):
+    ran: list[str] = []
+
+    def act(login: Login, token: SecretStr) -> str:
+        ran.append(login.password.get_secret_value() + token.get_secret_value())
+        return 'ok'
+
+    entries: list[Any] = []
+
+    class Sink:
+        def record(self, entry: Any) -> None:
+            entries.append(entry)
+
+    ui = ScriptedUI(['s', 'no'])
+    controller = ApprovalController(ui=ui, audit=Sink())
+    first = {'login': {'user': 'u', 'password': 'hunter2'}, 'token': 'shibboleth'}
+    run(act, controller, call('act', '1', **first), call('act', '2', **{**first, 'token': 'other'}))
+
+    assert len(ui.requests) == 2
+    for request in ui.requests:
+        assert request.args == {'login': {'user': 'u', 'password': '[hidden]'}, 'token': '[hidden]'}
+        assert 'hunter2' not in repr(request)
+        assert 'shibboleth' not in repr(request)
+    assert entries
+    assert 'hunter2' not in repr(entries)
+    assert 'shibboleth' not in repr(entries)
+    assert entries[0]['digest'] != entries[-1]['digest']
+    assert ran == ['hunter2shibboleth']
+
+
+@pytest.mark.parametrize('run', [bare, in_toolset])
+def test_an_approver_edits_beside_a_secret_without_losing_it(run: Any):
+    ran: list[str] = []
+
+    def act(user: str, password: SecretStr) -> str:
+        ran.append(f'{user} {password.get_secret_value()}')
+        return 'ok'
+
+    edited = ApprovalDecision(approved=True, override_args={'user': 'other', 'password': '[hidden]'})
+    told = run(act, ApprovalController(ui=RecordingUI(edited)), call('act', '1', user='u', password='hunter2'))
+
+    assert ran == ['other hunter2']
+    assert 'other' in told['1'][0]
+    assert 'hunter2' not in told['1'][0]
+
+    moved = ApprovalDecision(approved=True, override_args={'user': '[hidden]', 'password': 'new'})
+    told = run(act, ApprovalController(ui=RecordingUI(moved)), call('act', '1', user='u', password='hunter2'))
+
+    assert len(ran) == 1
+    assert "The approver's arguments cannot be used: a hidden value is not where it was" in told['1'][0]
+
+
+class Meddling(AbstractCapability[Any]):
+    """Replaces a secret after the approval."""
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        return {**args, 'password': SecretStr('changed')} if ctx.tool_call_approved else args
+
+
+def test_a_secret_that_changes_after_its_approval_does_not_run():
+    ran: list[str] = []
+    log = Log()
+    controller = ApprovalController(ui=RecordingUI(True), audit=log)
+    agent = Agent(
+        scripted([call('act', '1', password='given')], 'done'),
+        capabilities=[Meddling()],
+        deferred_tool_handler=approval_handler(controller),
+    )
+
+    @agent.tool_plain(requires_approval=True)
+    def act(password: SecretStr) -> str:
+        ran.append(password.get_secret_value())
+        return 'ok'
+
+    told = returns(agent.run_sync('go').all_messages())
+
+    assert ran == []
+    assert told['1'][0] == CHANGED
+    assert log.told[-1] == ('outcome', 'refused', '1')
+
+
+def test_a_handler_of_ones_own_sees_excluded_fields():
+    seen: list[Any] = []
+
+    async def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:
+        seen.extend(each.args for each in requests.approvals)
+        return requests.build_results(approve_all=True)
+
+    agent = Agent(scripted([call('act', '1', host='h', command='EVIL')], 'done'), deferred_tool_handler=handler)
+
+    @agent.tool_plain(requires_approval=True)
+    def act(spec: Spec) -> str:
+        return 'ok'
+
+    agent.run_sync('go')
+
+    assert seen == [{'host': 'h', 'command': 'EVIL'}]
+
+
+@ARRANGEMENTS
+def test_an_iterable_reaches_the_tool_after_it_was_judged(run: Any):
+    ran: list[list[str]] = []
+
+    def act(names: Iterable[str], more: int = 0) -> str:
+        ran.append(list(names))
+        return 'ok'
+
+    ui = ScriptedUI(['y'])
+    run(act, ApprovalController(ui=ui), call('act', '1', names=['a', 'b']))
+
+    assert ui.requests[0].args['names'] == ['a', 'b']
+    assert ran == [['a', 'b']]
+
+
+@ARRANGEMENTS
+def test_an_iterable_that_does_not_fit_is_refused(run: Any):
+    ran: list[Any] = []
+
+    def act(names: Iterable[int], more: int = 0) -> str:
+        ran.append(list(names))
+        return 'ok'
+
+    told = run(act, ApprovalController('approve_all'), call('act', '1', names=['a']))
+
+    assert ran == []
+    assert 'cannot be judged' in told['1'][0] or told['1'][0] == CHANGED
+
+
+@pytest.mark.parametrize('run', [in_toolset, in_toolset_on_the_hosts_hook, stopped])
+def test_an_iterable_reaches_a_tool_that_is_pre_approved(run: Any):
+    ran: list[list[str]] = []
+
+    def act(names: Iterable[str]) -> str:
+        ran.append(list(names))
+        return 'ok'
+
+    run(act, ApprovalController(policy={'act': {'approval': 'none'}}), call('act', '1', names=['a', 'b']))
+
+    assert ran == [['a', 'b']]
+
+
+def test_toolsets_without_an_id_share_no_approval_of_a_tool_with_another_definition():
+    ran: list[str] = []
+
+    def staging(name: str) -> str:
+        """Delete from staging."""
+        ran.append(f'staging {name}')
+        return 'ok'
+
+    def production(name: str) -> str:
+        """Delete from production."""
+        ran.append(f'production {name}')
+        return 'ok'
+
+    ui = ScriptedUI(['s', 'no'])
+    controller = ApprovalController(ui=ui)
+    for function in (staging, staging, production):
+        toolset: FunctionToolset[Any] = FunctionToolset()
+        toolset.add_function(function, name='delete')
+        agent = Agent(
+            scripted([call('delete', '1', name='x')], 'done'),
+            name='clerk',
+            toolsets=[ApprovalToolset(toolset, controller)],
+            deferred_tool_handler=approval_handler(controller, session='one'),
+        )
+        agent.run_sync('go')
+
+    ui.assert_done()
+    assert ran == ['staging x', 'staging x']

@@ -1,0 +1,266 @@
+"""What a call's arguments are shown as, whatever the tool's own serialisation makes of them."""
+
+import datetime
+import pathlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import pytest
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    SecretBytes,
+    SecretStr,
+    field_serializer,
+    model_serializer,
+    model_validator,
+)
+from tool_approval.arguments import HIDDEN, as_json, materialised, read_arguments, restored
+
+from tool_approval import NotCanonicalError
+
+
+class Excluding(BaseModel):
+    host: str
+    command: str = Field(default='true', exclude=True)
+
+
+class Lossy(BaseModel):
+    text: str
+
+    @field_serializer('text')
+    def _shorten(self, text: str) -> str:
+        return text[:3]
+
+
+class Rewriting(BaseModel):
+    command: str
+
+    @model_serializer
+    def _as_nothing(self) -> dict[str, str]:
+        return {'harmless': 'yes'}
+
+
+@dataclass
+class Plain:
+    spec: Excluding
+    more: list[Lossy] = field(default_factory=list)
+
+
+class Root(RootModel[list[Excluding]]):
+    pass
+
+
+class Login(BaseModel):
+    user: str
+    password: SecretStr
+
+
+class Aliased(BaseModel):
+    model_config = ConfigDict(extra='allow')
+    path: str = Field(alias='file')
+
+
+class Colour(Enum):
+    RED = 'red'
+
+
+class Stashing(BaseModel):
+    host: str
+    _stash: str = ''
+
+    @model_validator(mode='wrap')
+    @classmethod
+    def _keep(cls, value: Any, handler: Any) -> Any:
+        made = handler({'host': value['host']})
+        made._stash = value.get('command', '')
+        return made
+
+
+@pytest.mark.parametrize(
+    ('value', 'given', 'shown'),
+    [
+        (Excluding, {'host': 'h', 'command': 'EVIL'}, {'host': 'h', 'command': 'EVIL'}),
+        (Lossy, {'text': 'rm -rf /'}, {'text': 'rm -rf /'}),
+        (Rewriting, {'command': 'EVIL'}, {'command': 'EVIL'}),
+        (Root, [{'host': 'h', 'command': 'EVIL'}], [{'host': 'h', 'command': 'EVIL'}]),
+        (Login, {'user': 'u', 'password': 'hunter2'}, {'user': 'u', 'password': HIDDEN}),
+        (Stashing, {'host': 'h', 'command': 'EVIL'}, {'host': 'h', 'command': 'EVIL'}),
+    ],
+)
+def test_what_serialisation_hides_or_alters_is_shown_and_never_remembered(value: Any, given: Any, shown: Any):
+    read = read_arguments({'spec': value.model_validate(given)}, {'spec': given})
+
+    assert read.shown == {'spec': shown}
+    assert read.is_altered
+
+
+def test_hidden_fields_are_found_at_any_depth_without_the_models_own_arguments():
+    evil = Excluding(host='h', command='EVIL')
+    values = {'plain': Plain(spec=evil, more=[Lossy(text='rm -rf /')]), 'by_name': {'a': (evil,)}}
+
+    read = read_arguments(values)
+
+    assert read.shown == {
+        'plain': {'spec': {'host': 'h', 'command': 'EVIL'}, 'more': [{'text': 'rm -rf /'}]},
+        'by_name': {'a': [{'host': 'h', 'command': 'EVIL'}]},
+    }
+    assert read.is_altered
+    assert as_json(values) == read.shown
+
+
+def test_defaults_and_plain_conversions_are_no_alteration():
+    class Everything(BaseModel):
+        day: datetime.date
+        path: pathlib.Path
+        number: float
+        colour: Colour
+        tags: set[str]
+        names: frozenset[str]
+        extra: str = 'default'
+        by_number: dict[int, str]
+        hidden: str = Field(default='never given', exclude=True)
+        text: bytes
+
+    given = {
+        'day': '2024-01-01',
+        'path': './a',
+        'number': 1,
+        'colour': 'red',
+        'tags': ['b', 'a', 'b'],
+        'names': ['b', 'c', 'a'],
+        'by_number': {'1': 'one'},
+        'text': 'abc',
+    }
+    read = read_arguments({'it': Everything.model_validate(given)}, {'it': given})
+
+    assert not read.is_altered
+    assert read.shown['it'] == {
+        **given,
+        'path': 'a',
+        'number': 1.0,
+        'tags': ['a', 'b'],
+        'names': ['a', 'b', 'c'],
+        'extra': 'default',
+        'hidden': 'never given',
+    }
+
+
+@pytest.mark.parametrize(
+    ('value', 'given'),
+    [
+        ('other', 'given'),
+        (2, 1),
+        ({'a': 1}, 'text'),
+        ('text', {'a': 1}),
+        ('text', ['a']),
+        ([1, 2], [1]),
+        ({'b': 1}, {'a': 1}),
+        ({1, 2}, [1, 3]),
+        ({1, 2}, 'text'),
+    ],
+)
+def test_a_value_that_validation_replaced_is_altered(value: Any, given: Any):
+    assert read_arguments({'it': value}, {'it': given}).is_altered
+
+
+def test_aliases_and_additional_fields_are_shown_under_their_names_in_json():
+    given = {'file': 'a', 'more': 1}
+    read = read_arguments({'it': Aliased.model_validate(given)}, {'it': given})
+
+    assert read.shown == {'it': given}
+    assert not read.is_altered
+
+
+def test_secrets_are_bound_and_shown_nowhere():
+    class Many(BaseModel):
+        password: SecretStr = Field(validation_alias='pw')
+        key: SecretBytes
+        items: list[SecretStr]
+
+    def read(password: str) -> Any:
+        given = {'pw': password, 'key': 'bytes', 'items': ['one'], 'again': [{'x': f'it is {password}'}], 'n': 1}
+        return read_arguments({'it': Many.model_validate(given)}, {'it': given})
+
+    first, second = read('hunter2'), read('hunter3')
+
+    assert 'hunter' not in str(first.shown)
+    assert first.shown == second.shown
+    assert first.bound != second.bound
+    assert first.shown['it'] == {
+        'password': HIDDEN,
+        'key': HIDDEN,
+        'items': [HIDDEN],
+        'pw': HIDDEN,
+        'again': [{'x': HIDDEN}],
+        'n': 1,
+    }
+    assert read_arguments({'password': SecretStr('a')}).bound != read_arguments({'password': SecretStr('b')}).bound
+
+
+def test_short_secrets_hide_only_what_equals_them():
+    given = {'user': 'u', 'password': 'x', 'note': 'an extra text', 'same': 'x'}
+    read = read_arguments({'it': Login.model_validate(given)}, {'it': given})
+
+    assert read.shown['it'] == {'user': 'u', 'password': HIDDEN, 'note': 'an extra text', 'same': HIDDEN}
+
+
+def test_what_shown_says_completely_needs_no_further_binding():
+    assert read_arguments({'path': 'a'}).bound == {}
+    assert read_arguments({'path': 'a'}, {'path': 'a'}).bound != {}
+
+
+def test_the_fields_of_an_only_model_are_told_apart_from_a_mapping():
+    assert read_arguments({'it': Excluding(host='h')}).fields == {'host': 'h', 'command': 'true'}
+    assert read_arguments({'it': {'host': 'h'}}).fields is None
+    assert read_arguments({'it': 'text'}).fields is None
+    assert read_arguments({'it': Excluding(host='h'), 'more': 1}).fields is None
+    assert read_arguments({'it': 'text'}, {'it': 'text', 'more': 1}).fields is None
+
+
+def test_iterators_become_lists_and_are_refused_inside_of_other_values():
+    class Lazy(BaseModel):
+        names: Iterable[str]
+
+    assert materialised({'names': iter(['a', 'b']), 'n': 1}) == {'names': ['a', 'b'], 'n': 1}
+    with pytest.raises(NotCanonicalError, match='iterator inside'):
+        read_arguments({'it': Lazy(names=['a'])})
+    with pytest.raises(NotCanonicalError, match='fit'):
+        materialised({'it': Lazy.model_validate({'names': [1]}).names})
+
+    def fail() -> Iterable[str]:
+        yield 'a'
+        raise OSError('secret')
+
+    with pytest.raises(NotCanonicalError, match='fails with OSError'):
+        materialised({'it': fail()})
+
+
+def test_keys_with_one_json_form_are_refused():
+    with pytest.raises(NotCanonicalError, match='two keys'):
+        read_arguments({'it': {1: 'harmless', '1': 'EVIL'}})
+
+
+def test_what_has_no_json_form_is_refused():
+    circular: dict[str, Any] = {}
+    circular['itself'] = circular
+    for value in (object(), circular, b'\xff', float('nan'), Exception):
+        with pytest.raises(NotCanonicalError):
+            read_arguments({'it': value})
+
+
+def test_hidden_values_come_back_where_an_approver_left_them():
+    shown = {'user': 'u', 'password': HIDDEN, 'all': [HIDDEN, 'b'], 'n': 1}
+    given = {'user': 'u', 'password': 'hunter2', 'all': ['a', 'b'], 'n': 1}
+
+    assert restored({**shown, 'user': 'other'}, shown, given) == {**given, 'user': 'other'}
+    assert restored({'user': 'u', 'password': 'new'}, shown, given) == {'user': 'u', 'password': 'new'}
+    for moved in ({'user': HIDDEN}, {'all': [HIDDEN]}, {'user': [{'x': HIDDEN}]}, {'all': ['a', HIDDEN]}):
+        with pytest.raises(ValueError, match='hidden value'):
+            restored(moved, shown, given)
+    with pytest.raises(ValueError, match='hidden value'):
+        restored({'password': HIDDEN}, shown, {})

@@ -1,0 +1,277 @@
+"""The arguments of a call in JSON form: everything the tool gets, whatever its own serialisers leave out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, is_dataclass
+from enum import Enum
+from typing import Any, Final, cast
+
+from pydantic import BaseModel, RootModel
+from pydantic_core import PydanticSerializationError, ValidationError, to_jsonable_python
+
+from .canonical import canonical_json
+from .errors import NotCanonicalError
+
+HIDDEN: Final = '[hidden]'
+"""Replaces the value of a secret type, such as pydantic's `SecretStr`, wherever arguments are shown or logged."""
+
+ARGUMENTS: Final = 'tool_approval_arguments'
+"""The key under which a request's `bound_to` holds the digest of `CallArguments.bound`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallArguments:
+    """The arguments of one call."""
+
+    shown: dict[str, Any]
+    """For the approver, the policy and the log: what the tool gets, by parameter name, and beside it what the model
+    gave that validation left out. Secrets are `[hidden]`."""
+    is_altered: bool
+    """Whether the tool's own JSON form leaves out or alters a value that the model gave. Added defaults and plain
+    conversions of types do not count."""
+    fields: dict[str, Any] | None = None
+    """`shown` of the only argument, if it is a model: hosts call its function with the model's fields. A mapping is not
+    such a model: what it contains are other arguments."""
+    bound: dict[str, Any]
+    """For keyed digests only: `given`, the arguments as the model gave them (`None` if unknown), and `received`, what
+    the tool gets. Secrets are in clear. Empty if `shown` says it all."""
+
+
+def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> CallArguments:
+    """Read the arguments of a call.
+
+    Models and dataclasses are read attribute by attribute: `Field(exclude=True)` and serialisers hide nothing.
+
+    Args:
+        values: What the tool gets, by parameter name.
+        given: What the model gave, as JSON, in the same shape; `None` if unknown.
+
+    Raises:
+        NotCanonicalError: A value has no JSON form, or no single one.
+    """
+    secrets: list[str] = []
+
+    def hide(secret: Any) -> str:
+        secrets.extend(map(str, _leaves(_jsonable(_revealed(secret)))))
+        return HIDDEN
+
+    opened = _guarded(lambda: _opened(values, lambda secret: secret))
+    shown = _guarded(lambda: _jsonable(_opened(values, hide)))
+    received = _guarded(lambda: _jsonable(_opened(values, _revealed))) if secrets else shown
+    own = _guarded(lambda: _jsonable(dict(values)))
+    expected = shown if given is None else given
+    is_altered = bool(secrets) or _is_altered(expected, opened, own)
+    canonical_json([received, given])
+    if given is not None and is_altered:
+        shown = _with_left_out(shown, given, secrets)
+    fields = None
+    if len(values) == 1 and not isinstance(next(iter(values.values())), Mapping):
+        [only] = shown.values() if len(shown) == 1 else [None]
+        fields = cast('dict[str, Any]', only) if isinstance(only, dict) else None
+    bound = {} if given is None and not secrets else {'given': given, 'received': received}
+    return CallArguments(shown=shown, is_altered=is_altered, fields=fields, bound=bound)
+
+
+def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as JSON values: dates as text, models as objects with all their fields, secrets as `[hidden]`.
+
+    Returns:
+        A copy, at every depth.
+
+    Raises:
+        NotCanonicalError: A value has no JSON form, or no single one.
+    """
+    made = _guarded(lambda: _jsonable(_opened(values, lambda _: HIDDEN)))
+    canonical_json(made)
+    return made
+
+
+def materialised(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same arguments, with lists in place of iterators, which can be read only once.
+
+    Raises:
+        NotCanonicalError: An iterator fails.
+    """
+    return {
+        name: _listed(cast('Iterator[Any]', value)) if isinstance(value, Iterator) else value
+        for name, value in values.items()
+    }
+
+
+def restored(changed: Any, shown: Any, given: Any) -> Any:
+    """Arguments that an approver has edited, with the model's own values in place of the hidden ones.
+
+    Args:
+        changed: What the approver made of `shown`.
+        shown: See `CallArguments.shown`.
+        given: What the model gave.
+
+    Raises:
+        ValueError: A hidden value is not where it was.
+    """
+    if changed == HIDDEN and shown == HIDDEN and given is not None:
+        return given
+    if isinstance(changed, Mapping) and isinstance(shown, Mapping) and isinstance(given, Mapping):
+        there, had = cast('Mapping[str, Any]', shown), cast('Mapping[str, Any]', given)
+        items = cast('Mapping[str, Any]', changed).items()
+        return {name: restored(value, there.get(name), had.get(name)) for name, value in items}
+    if isinstance(changed, list) and isinstance(shown, list) and isinstance(given, list):
+        parts = cast('list[list[Any]]', [changed, shown, given])
+        if len(set(map(len, parts))) == 1:
+            return [restored(*each) for each in zip(*parts, strict=True)]
+    if HIDDEN in _leaves(changed):
+        raise ValueError('a hidden value is not where it was')
+    return cast(Any, changed)
+
+
+def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
+    """Models and dataclasses as dictionaries of their fields, collections as lists, all else as it is."""
+    if type(value) in _LEAVES:
+        return value
+    if _is_secret(value):
+        return secret(value)
+    if isinstance(value, Enum):
+        return _opened(value.value, secret)
+    if isinstance(value, RootModel):
+        return _opened(cast('RootModel[Any]', value).root, secret)
+    attributes = _attributes(value)
+    if attributes is not None:
+        return {name: _opened(item, secret) for name, item in attributes.items()}
+    if isinstance(value, Mapping):
+        return _opened_mapping(cast('Mapping[Any, Any]', value), secret)
+    if isinstance(value, AbstractSet):
+        # A tuple: its order, which differs between processes, was not the model's.
+        return tuple(sorted((_opened(item, secret) for item in cast('AbstractSet[Any]', value)), key=repr))
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+        return [_opened(item, secret) for item in cast('Sequence[Any]', value)]
+    if isinstance(value, Iterator):
+        raise NotCanonicalError('an iterator inside another value, which can be read only once')
+    return cast(Any, value)
+
+
+def _opened_mapping(value: Mapping[Any, Any], secret: Callable[[Any], Any]) -> dict[str, Any]:
+    # Attack: `1` and `"1"` have the same JSON form, and one would hide the other.
+    names = [key if isinstance(key, str) else next(iter(_jsonable({key: None}))) for key in value]
+    if len(set(names)) < len(names):
+        raise NotCanonicalError('two keys with the same JSON form')
+    return {name: _opened(item, secret) for name, item in zip(names, value.values(), strict=True)}
+
+
+def _attributes(value: Any) -> dict[str, Any] | None:
+    """The fields of a model or a dataclass, by their names in JSON; `None` for all else."""
+    if isinstance(value, BaseModel):
+        held = vars(value)
+        named = type(value).model_fields.items()
+        own = {field.serialization_alias or name: held[name] for name, field in named if name in held}
+        return {**own, **(value.model_extra or {})}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if hasattr(value, each.name)}
+    return None
+
+
+def _is_secret(value: Any) -> bool:
+    return callable(getattr(value, 'get_secret_value', None)) and not isinstance(value, type)
+
+
+def _revealed(secret: Any) -> Any:
+    value = secret.get_secret_value()
+    return {HIDDEN: value.hex() if isinstance(value, bytes) else _opened(value, _revealed)}
+
+
+def _is_altered(given: Any, value: Any, own: Any) -> bool:
+    """Whether `own`, the tool's JSON form of `value`, leaves out or alters some of `given`.
+
+    `value` is opened; its leaves are still Python's, which tells a conversion of types from an alteration.
+    """
+    if isinstance(given, Mapping):
+        if not isinstance(value, Mapping) or not isinstance(own, Mapping):
+            return True
+        parts, own_parts = cast('Mapping[str, Any]', value), cast('Mapping[str, Any]', own)
+        return any(
+            name not in parts or name not in own_parts or _is_altered(item, parts[name], own_parts[name])
+            for name, item in cast('Mapping[str, Any]', given).items()
+        )
+    if isinstance(value, tuple):
+        forms = [given, _jsonable(value), own]
+        return (
+            not all(isinstance(form, list) for form in forms) or len({frozenset(map(repr, form)) for form in forms}) > 1
+        )
+    if isinstance(given, list):
+        if not isinstance(value, list) or not isinstance(own, list):
+            return True
+        items = cast('list[list[Any]]', [given, value, own])
+        return len(set(map(len, items))) > 1 or any(_is_altered(*each) for each in zip(*items, strict=True))
+    if isinstance(value, dict | list) or _jsonable(value) != own:
+        return True
+    is_same_type = isinstance(value, str) and isinstance(given, str)
+    are_numbers = isinstance(value, int | float) and isinstance(given, int | float)
+    return (is_same_type or are_numbers) and value != given
+
+
+def _with_left_out(shown: Any, given: Any, secrets: Sequence[str]) -> Any:
+    """`shown`, and what it lacks of `given`; nothing of it repeats a secret."""
+    if isinstance(shown, dict) and isinstance(given, Mapping):
+        told = cast('dict[str, Any]', shown)
+        had = cast('Mapping[str, Any]', given)
+        own = {name: _with_left_out(item, had.get(name), secrets) for name, item in told.items()}
+        return {**own, **{name: _without(item, secrets) for name, item in had.items() if name not in told}}
+    if isinstance(shown, list) and isinstance(given, list):
+        items, others = cast('list[Any]', shown), cast('list[Any]', given)
+        if len(items) == len(others):
+            return [_with_left_out(item, other, secrets) for item, other in zip(items, others, strict=True)]
+    return cast(Any, shown)
+
+
+def _without(value: Any, secrets: Sequence[str]) -> Any:
+    if isinstance(value, Mapping):
+        items = cast('Mapping[str, Any]', value).items()
+        return {name: _without(item, secrets) for name, item in items}
+    if isinstance(value, list):
+        return [_without(item, secrets) for item in cast('list[Any]', value)]
+    text = str(value)
+    is_secret = any(secret == text or (len(secret) >= _SHORTEST and secret in text) for secret in secrets)
+    return HIDDEN if is_secret else value
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        value = list(cast('Mapping[str, Any]', value).values())
+    if isinstance(value, list):
+        for item in cast('list[Any]', value):
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _listed(value: Iterator[Any]) -> list[Any]:
+    try:
+        return list(value)
+    except ValidationError:  # pydantic validates the items of an `Iterable` as they are read
+        raise NotCanonicalError('an item that does not fit the tool') from None
+    except Exception as error:  # noqa: BLE001 - an iterator of the tool's own may fail in any way
+        raise NotCanonicalError(f'an iterator that fails with {type(error).__name__}') from None
+
+
+def _jsonable(value: Any) -> Any:
+    return to_jsonable_python(value, inf_nan_mode='constants')
+
+
+def _guarded(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except (PydanticSerializationError, UnicodeDecodeError):
+        raise NotCanonicalError('a value that JSON lacks') from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, NotCanonicalError):
+            raise
+        raise NotCanonicalError('nested too deeply, or within itself') from None
+
+
+_SHORTEST = 4
+"""Chosen: shorter secrets occur in everything by chance."""
+
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+"""What is its own JSON form; most values are of these types."""
