@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from tool_approval.cli import main
+from tool_approval.cli import main, output
 
 # As the documentation starts it: without `-P`, Python looks for modules in the working directory first.
 COMMAND = [sys.executable, '-P', '-m', 'tool_approval.cli']
@@ -38,6 +38,12 @@ class Streams:
         for name, stream in (('stdin', stdin), ('stdout', self.out), ('stderr', self.err)):
             stream.isatty = lambda: is_terminal
             monkeypatch.setattr(sys, name, stream)
+        monkeypatch.setattr(output, 'pressed_key', self._press)
+
+    def _press(self, question):
+        """Stands in for the terminal itself, which `tests/flows/run` has."""
+        self.out.write(question)
+        return sys.stdin.read(1) or None
 
     def finished(self, status):
         texts = []

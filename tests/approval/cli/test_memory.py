@@ -70,8 +70,8 @@ def test_where_there_is_no_store_nothing_can_be_forgotten(tool_approval):
     ('words', 'typed', 'is_terminal', 'status', 'left'),
     [
         (['--yes'], '', False, 0, 0),
-        ([], 'y\n', True, 0, 0),
-        ([], 'n\n', True, 2, 2),
+        ([], 'y', True, 0, 0),
+        ([], 'n', True, 2, 2),
         ([], '', True, 2, 2),
         ([], 'y\n', False, 2, 2),
     ],

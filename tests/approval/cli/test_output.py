@@ -6,7 +6,9 @@ import sys
 import unicodedata
 
 import pytest
-from tool_approval.cli.output import Output, shown
+from tool_approval.cli.output import Output, pressed_key, shown
+
+from tests.approval.ui.terminal.person import Person
 
 HOSTILE = {
     'escape': '\x1b[2J\x1b[1;1Hallow',
@@ -104,11 +106,32 @@ def test_letters_are_shown_where_the_encoding_has_them_and_as_escapes_elsewhere(
 def test_what_is_closed_is_not_written_to(monkeypatch):
     monkeypatch.setattr(sys, 'stdout', None)
     monkeypatch.setattr(sys, 'stderr', None)
-    monkeypatch.setattr(sys, 'stdin', io.StringIO(' yes \n'))
     output = Output()
 
     output.line('x')
     output.note('x')
     output.json({})
+    output.flush()
 
-    assert output.ask('x?') == 'yes'
+
+@pytest.mark.parametrize(
+    ('keys', 'key'), [('y', 'y'), ('n', 'n'), ('\r', 'enter'), ('\x1b', 'escape'), ('\x03', KeyboardInterrupt)]
+)
+def test_one_key_answers_a_question(keys, key, monkeypatch):
+    monkeypatch.setenv('TERM', 'xterm')
+    with Person([('Sure? ', keys)]) as person:
+        if key is KeyboardInterrupt:
+            with pytest.raises(KeyboardInterrupt):
+                pressed_key('Sure? ', device=person.device)
+        else:
+            assert pressed_key('Sure? ', device=person.device) == key
+        person.assert_done()
+
+
+def test_a_terminal_that_is_gone_or_none_at_all_answers_nothing(monkeypatch):
+    monkeypatch.setenv('TERM', 'xterm')
+    with Person([('Sure? ', Person.hang_up)]) as person:
+        assert pressed_key('Sure? ', device=person.device) is None
+
+    assert pressed_key('Sure? ', device='/dev/null') is None
+    assert pressed_key('Sure? ', device='/nowhere') is None

@@ -52,12 +52,14 @@ def test_a_word_that_means_nothing_or_another_thing_is_a_mistake(rule, key, prob
 
 
 @pytest.mark.parametrize(
-    ('word', 'outcome'), [('required', 'ask'), ('none', 'allow'), ('blocked', 'block'), (True, 'ask'), (False, 'allow')]
+    ('word', 'outcome', 'is_nested'),
+    [
+        *((word, outcome, is_nested) for word, _, outcome in WORDS for is_nested in (False, True)),
+        (True, 'ask', False),
+        (False, 'allow', False),
+    ],
 )
-@pytest.mark.parametrize('is_nested', [False, True])
 def test_a_directory_takes_a_word(tmp_path, word, outcome, is_nested):
-    if is_nested and isinstance(word, bool):
-        pytest.skip('`approval` of a directory takes words alone')
     (tmp_path / 'a').write_text('x')
 
     def decide(use, operation):

@@ -220,16 +220,15 @@ def test_a_conversation_is_saved_and_resumed(talk: Talk) -> None:
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(('answer', 'is_asked'), [('no', True), ('y', False)])
+@pytest.mark.parametrize(('answer', 'is_asked'), [('n', True), ('\r', True), ('y', False)])
 def test_settings_that_nobody_trusted_loosen_nothing_until_they_are(answer: str, is_asked: bool, talk: Talk) -> None:
     (talk.cwd / 'approvals.yaml').write_text(
         'sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n'
     )
     screen = talk.start(steps=[{'calls': [WRITE]}, {'text': 'Done.'}], columns=150)
-    screen.wait_for('Trust this file as it is now? [y/N]')
-    shown = screen.text
+    shown = screen.wait_for_question('Trust this file as it is now? [y/N]')
 
-    screen.type(f'{answer}\r')
+    screen.type(answer)
     talk.say('Write.')
     if is_asked:
         talk.answer('Approve write_file? ', 'n')
@@ -240,6 +239,21 @@ def test_settings_that_nobody_trusted_loosen_nothing_until_they_are(answer: str,
     assert 'would allow:' in shown
     assert (talk.cwd / 'notes.txt').exists() is not is_asked
     assert ('(trusted)' in screen.scrolled) is not is_asked
+
+
+def test_neither_keys_typed_ahead_nor_a_paste_trust_a_file(talk: Talk) -> None:
+    (talk.cwd / 'approvals.yaml').write_text('default: none\n')
+    screen = talk.start(steps=[], columns=150)
+    screen.type('y\ry')
+    screen.wait_for_question('Trust this file as it is now? [y/N]')
+
+    screen.type('y\ry\r')
+    screen.type('\x1b[200~y\x1b[201~')
+    screen.type('n')
+    talk.wait_for_prompt()
+
+    assert 'it was not trusted' in screen.text
+    assert talk.leave() == 0
 
 
 def test_the_prompt_may_come_through_a_pipe_and_the_answer_comes_from_the_terminal(talk: Talk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any, TextIO
 
@@ -37,16 +38,10 @@ class Output:
         """One line for the person, beside the answer."""
         _write(self._err, f'tool-approval: {text}')
 
-    def ask(self, question: str) -> str:
-        """Ask the person at the terminal. The answer is what was typed, without blanks around it; empty at its end."""
-        if self._out is not None:
-            self._out.write(f'{shown(question, self._out)} ')
-        self.flush()
-        return sys.stdin.readline().strip()
-
     def confirm(self, question: str) -> bool:
-        """Whether the person at the terminal answers `y` or `yes`; everything else is a no."""
-        return self.ask(f'{question} [y/N]').lower() in ('y', 'yes')
+        """Whether the person at the terminal presses `y`; every other key is a no."""
+        self.flush()
+        return pressed_key(f'{shown(question, self._out)} [y/N] ') in ('y', 'Y')
 
     def flush(self) -> None:
         """Hand everything over.
@@ -56,6 +51,45 @@ class Output:
         """
         if self._out is not None:
             self._out.flush()
+
+
+def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
+    """Ask at the terminal, and wait for one key; keys typed ahead and pastes answer nothing.
+
+    Args:
+        question: One line, escaped.
+        device: The terminal, by default the controlling one.
+
+    Returns:
+        The key's name; `None` where there is no terminal, or no longer one.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed.
+    """
+    from tool_approval.ui.terminal.keyboard import Keyboard, Stopped
+    from tool_approval.ui.terminal.signals import restored_at_signals
+    from tool_approval.ui.terminal.tty import NoTerminal, Terminal, TerminalClosed, is_dumb
+
+    try:
+        terminal = Terminal(device, is_dumb=is_dumb(os.environ))
+    except NoTerminal:
+        return None
+    try:
+        with restored_at_signals(terminal), terminal.raw():
+            terminal.write(question)
+            keyboard = Keyboard(terminal)
+            keyboard.settle()
+            key = None
+            while key in (None, 'paste'):
+                key = keyboard.press()
+            terminal.write('y\n' if key in ('y', 'Y') else 'n\n')
+            return key
+    except Stopped:
+        raise KeyboardInterrupt from None
+    except TerminalClosed:
+        return None
+    finally:
+        terminal.close()
 
 
 def shown(text: str, stream: TextIO | None) -> str:

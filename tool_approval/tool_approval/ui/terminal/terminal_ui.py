@@ -22,7 +22,7 @@ from .keyboard import QUIET_S, Keyboard
 from .presenting import Presenting
 from .prompt import Prompt
 from .signals import restored_at_signals
-from .tty import TTY, NoTerminal, Terminal, TerminalClosed
+from .tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb
 
 LEAVING_S = 10.0
 """Chosen: a question that is withdrawn is gone within milliseconds, or as soon as an editor was ended."""
@@ -100,7 +100,7 @@ class TerminalUI:
             with contextlib.suppress(AttributeError, OSError, ValueError):
                 stream.flush()
         try:
-            terminal = Terminal(self._device, is_dumb=self._environment.get('TERM', 'dumb') in ('', 'dumb', 'unknown'))
+            terminal = Terminal(self._device, is_dumb=is_dumb(self._environment))
         except NoTerminal as error:
             return _denied(requests, f'Nobody could be asked, so the call was denied: {error}.')
         has_ended = threading.Event()

@@ -11,7 +11,7 @@ import select
 import signal
 import sys
 import termios
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 
 TTY = '/dev/tty'
 """The controlling terminal, whatever standard input and output are."""
@@ -21,6 +21,11 @@ _ROOM = 80, 24
 
 _PASTE_ON, _PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
 _CURSOR_ON, _CURSOR_OFF = '\x1b[?25h', '\x1b[?25l'
+
+
+def is_dumb(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal that `TERM` names cannot move its cursor."""
+    return environment.get('TERM', 'dumb') in ('', 'dumb', 'unknown')
 
 
 class NoTerminal(Exception):
