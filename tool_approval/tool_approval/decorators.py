@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
 from typing import Any, TypeVar
 
 from .request import ApprovalContext, ApprovalRequest, describe, simple_approval_request
@@ -51,6 +53,9 @@ def requires_approval(
         if isinstance(function, staticmethod | classmethod):
             # What is attached to these never reaches the function that is called: it would run unasked.
             raise TypeError('put `@requires_approval` below `@staticmethod` and `@classmethod`')
+        if 'pydantic_ai' in sys.modules:
+            # It runs the function unasked, unless the adapter guards its tools; the core does not import it otherwise.
+            import_module('tool_approval.integrations.pydantic_ai')
         function.check_approval = check_approval  # type: ignore[attr-defined] # pyright: ignore[reportFunctionMemberAccess]
         return function
 

@@ -57,6 +57,11 @@ def take_approval(args: Mapping[str, Any]) -> bool:
     return approved is not None and approved == args
 
 
+def has_own_logic(tool: object) -> bool:
+    """Whether `ask_own_logic` finds anything to ask."""
+    return any(getattr(tool, name, None) for name in ('check_approval', 'needs_approval', '_requires_approval'))
+
+
 async def ask_own_logic(
     tool: object,
     context: ApprovalContext,

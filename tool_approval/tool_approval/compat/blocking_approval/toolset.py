@@ -24,6 +24,7 @@ try:
 except ImportError as error:
     raise MissingExtraError('pydantic_ai', extra='pydantic-ai') from error
 
+from tool_approval.integrations.pydantic_ai.guard import already_judged
 from tool_approval.integrations.pydantic_ai.logic import logic_of
 
 from .memory import ApprovalMemory
@@ -158,7 +159,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
                 raise ApprovalBlocked(name, verdict.reason)
             if not verdict.is_pre_approved:
                 await self._ask(name, args, ctx, verdict)
-            with approving(None if verdict.is_pre_approved else args):
+            with approving(None if verdict.is_pre_approved else args), already_judged(ctx):
                 return await super().call_tool(name, tool_args, ctx, tool)
 
     async def _judge(

@@ -75,6 +75,17 @@ def request_of(
     )
 
 
+def conventional(request: ApprovalRequest) -> dict[str, Any]:
+    """What other handlers understand, and the request itself for ours."""
+    told = {
+        'approval_description': request.attributed_description,
+        'approval_reason': request.reason,
+        'approval_policy': 'needs_approval',
+        'toolset_id': request.metadata.get('toolset_id'),
+    }
+    return {REQUEST_KEY: request, **{key: value for key, value in told.items() if value is not None}}
+
+
 def _first_text(metadata: Mapping[str, Any], *keys: str) -> str | None:
     texts = (metadata.get(key) for key in keys)
     return next((text for text in texts if isinstance(text, str) and text), None)

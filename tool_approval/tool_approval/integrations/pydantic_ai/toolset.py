@@ -21,8 +21,9 @@ from tool_approval.verdict import ApprovalResult, make_request
 from .arguments import call_arguments
 from .binding import CHANGED, approved_digest, find_binding, is_approved, was_asked, watched
 from .frame import Frame, Session, tool_facts
+from .guard import already_judged
 from .logic import logic_of
-from .requests import REQUEST_KEY
+from .requests import conventional
 from .results import Refusal, outcome_of, refuse, with_notice
 
 
@@ -111,8 +112,9 @@ class ApprovalToolset(WrapperToolset[Any]):
         if ctx.tool_call_approved:
             return await self._approved(name, tool_args, ctx, tool, arguments, verdict, request)
         if verdict.is_pre_approved:
-            return await self.wrapped.call_tool(name, tool_args, ctx, tool)
-        raise ApprovalRequired(metadata=_conventional(request))
+            with already_judged(ctx):
+                return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        raise ApprovalRequired(metadata=conventional(request))
 
     async def _approved(
         self,
@@ -128,7 +130,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         if binding is not None and not is_approved(self.controller, binding, name, arguments, verdict.bound_to):
             return self._refuse(request, CHANGED, ctx)
         try:
-            with approving(tool_args if was_asked(binding) else None):
+            with approving(tool_args if was_asked(binding) else None), already_judged(ctx):
                 result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
         except BaseException as error:
             self._record(request, outcome_of(error), approved_digest(binding), error)
@@ -152,14 +154,3 @@ class ApprovalToolset(WrapperToolset[Any]):
         if watched.get() != (request.run_id, request.tool_call_id):
             failure = error if outcome == 'failed' else None
             self.controller.record_outcome(request, outcome, error=failure, digest=digest)
-
-
-def _conventional(request: ApprovalRequest) -> dict[str, Any]:
-    """What other handlers understand, and the request itself for ours."""
-    told = {
-        'approval_description': request.attributed_description,
-        'approval_reason': request.reason,
-        'approval_policy': 'needs_approval',
-        'toolset_id': request.metadata.get('toolset_id'),
-    }
-    return {REQUEST_KEY: request, **{key: value for key, value in told.items() if value is not None}}

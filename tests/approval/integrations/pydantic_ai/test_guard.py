@@ -1,0 +1,404 @@
+"""Functions with a check of their own among an agent's ordinary tools: asked about, or refused."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pydantic_ai
+import pytest
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.capabilities import HandleDeferredToolCalls
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai_deferred import Agent, HandlerAgent, bubble_up
+from tool_approval.compat import blocking_approval as compat
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
+from tool_approval.testing import RecordingUI
+
+from tests.loop.scripted import call, returns, scripted
+from tool_approval import (
+    ApprovalContext,
+    ApprovalController,
+    ApprovalRequest,
+    ApprovalResult,
+    execute_tool,
+    requires_approval,
+)
+
+from .test_handler import FAILED, Log
+
+CALL = [call('delete', '1', path='a')]
+
+
+def checked(kind: str, ran: list[str]) -> Any:
+    """A function that asks by itself, in one of the ways there are."""
+
+    def delete(path: str) -> str:
+        ran.append(path)
+        return f'deleted {path}'
+
+    function: Any = delete
+    match kind:
+        case 'decorated':
+            return requires_approval()(function)
+        case 'check_approval':
+            function.check_approval = lambda ctx: ApprovalRequest(tool_name=ctx.tool_name, args=ctx.args)
+        case 'needs_approval':
+            function.needs_approval = lambda name, args: True
+        case _:
+            function._requires_approval = True
+    return function
+
+
+KINDS = ('decorated', 'check_approval', 'needs_approval', 'marked')
+
+
+def with_tools(function: Any, **options: Any) -> Agent[Any, Any]:
+    return Agent(scripted(CALL, 'done'), tools=[function], **options)
+
+
+def with_decorator(function: Any, **options: Any) -> Agent[Any, Any]:
+    agent: Agent[Any, Any] = Agent(scripted(CALL, 'done'), **options)
+    agent.tool_plain(function)
+    return agent
+
+
+def with_toolset(function: Any, **options: Any) -> Agent[Any, Any]:
+    return Agent(scripted(CALL, 'done'), toolsets=[FunctionToolset[Any]([function])], **options)
+
+
+def with_renamed_toolset(function: Any, **options: Any) -> Agent[Any, Any]:
+    toolset = FunctionToolset[Any]([function]).prefixed('x')
+    return Agent(scripted([call('x_delete', '1', path='a')], 'done'), toolsets=[toolset], **options)
+
+
+PLACES = (with_tools, with_decorator, with_toolset, with_renamed_toolset)
+
+
+def answer_of(result: Any) -> Any:
+    return returns(result.all_messages())['1']
+
+
+@pytest.mark.parametrize('is_approved', [True, False])
+@pytest.mark.parametrize('place', PLACES)
+@pytest.mark.parametrize('kind', KINDS)
+def test_the_handler_is_asked_before_it_runs(kind: str, place: Callable[..., Agent[Any, Any]], is_approved: bool):
+    ran: list[str] = []
+    ui, log = RecordingUI(is_approved or 'Keep it.'), Log()
+    handler = approval_handler(ApprovalController(ui=ui, audit=log))
+
+    result = place(checked(kind, ran), deferred_tool_handler=handler).run_sync('go')
+
+    assert [dict(request.args) for request in ui.requests] == [{'path': 'a'}]
+    assert ran == (['a'] if is_approved else [])
+    assert answer_of(result) == (('deleted a', 'success') if is_approved else ('Keep it.', 'denied'))
+    assert log.told == [('decision', is_approved, '1'), *([('outcome', 'executed', '1')] if is_approved else [])]
+
+
+async def run(agent: Any, **options: Any) -> None:
+    await agent.run('go', **options)
+
+
+async def run_stream(agent: Any, **options: Any) -> None:
+    async with agent.run_stream('go', **options) as result:
+        assert await result.get_output() == 'done'
+
+
+async def run_iter(agent: Any, **options: Any) -> None:
+    async with agent.iter('go', **options) as running:
+        async for _ in running:
+            pass
+
+
+@pytest.mark.parametrize('is_approved', [True, False])
+@pytest.mark.parametrize('variant', [run, run_stream, run_iter])
+def test_in_every_way_to_run(variant: Any, is_approved: bool):
+    ran: list[str] = []
+    ui = RecordingUI(is_approved)
+
+    asyncio.run(
+        variant(
+            with_tools(checked('decorated', ran)), deferred_tool_handler=approval_handler(ApprovalController(ui=ui))
+        )
+    )
+
+    assert (len(ui.requests), ran) == (1, ['a'] if is_approved else [])
+
+
+@pytest.mark.parametrize('is_approved', [True, False])
+@pytest.mark.parametrize('around', ['a wrapper', "the host's capability"])
+def test_an_agent_that_was_built_elsewhere(around: str, is_approved: bool):
+    ran: list[str] = []
+    ui = RecordingUI(is_approved)
+    handler = approval_handler(ApprovalController(ui=ui))
+    capabilities = [HandleDeferredToolCalls(handler)] if around == "the host's capability" else []
+    tools = [checked('decorated', ran)]
+    stock = pydantic_ai.Agent(scripted(CALL, 'done'), tools=tools, capabilities=capabilities)
+
+    (stock if capabilities else HandlerAgent(stock, deferred_tool_handler=handler)).run_sync('go')
+
+    assert (len(ui.requests), ran) == (1, ['a'] if is_approved else [])
+
+
+@pytest.mark.parametrize('is_approved', [True, False])
+def test_a_nested_run_that_inherits_the_handler(is_approved: bool):
+    ran: list[str] = []
+    ui = RecordingUI(is_approved)
+    helper = with_tools(checked('decorated', ran))
+    boss = Agent(scripted([call('delegate', '1')], 'done'))
+
+    @boss.tool_plain
+    async def delegate() -> str:
+        return (await helper.run('help')).output
+
+    boss.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    [request] = ui.requests
+    assert [level.tool_name for level in request.lineage] == ['delegate']
+    assert ran == (['a'] if is_approved else [])
+
+
+def test_a_function_that_takes_the_context_is_asked_about_too():
+    ran: list[str] = []
+    agent = Agent(scripted(CALL, 'done'))
+
+    @agent.tool
+    @requires_approval(description='Delete a file')
+    async def delete(ctx: RunContext[None], path: str) -> None:
+        ran.append(path)
+
+    ui = RecordingUI('no')
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert ([request.description for request in ui.requests], ran) == (['Delete a file'], [])
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('agent', ['stock', 'ours', 'bubbling up'])
+def test_where_nobody_can_be_asked_it_does_not_run_and_the_error_says_what_to_do(kind: str, agent: str):
+    ran: list[str] = []
+    tools = [checked(kind, ran)]
+    made: Any = (pydantic_ai.Agent if agent == 'stock' else Agent)(scripted(CALL, 'done'), tools=tools)
+
+    with pytest.raises(UserError, match='add `DeferredToolRequests` to the list of output types'):
+        made.run_sync('go', **({'deferred_tool_handler': bubble_up} if agent == 'bubbling up' else {}))
+
+    assert ran == []
+
+
+def test_a_handler_of_the_users_own_is_asked():
+    ran: list[str] = []
+    seen: list[Any] = []
+
+    def handler(ctx: Any, requests: DeferredToolRequests) -> DeferredToolResults:
+        seen.extend(requests.metadata[each.tool_call_id]['approval_description'] for each in requests.approvals)
+        return DeferredToolResults(approvals={each.tool_call_id: True for each in requests.approvals})
+
+    with_tools(checked('decorated', ran)).run_sync('go', deferred_tool_handler=handler)
+
+    assert (seen, ran) == (["delete(path='a')"], ['a'])
+
+
+@pytest.mark.parametrize('is_approved', [True, False])
+def test_a_run_that_stops_and_resumes(is_approved: bool):
+    ran: list[str] = []
+    agent = pydantic_ai.Agent(scripted(CALL, 'done'), tools=[checked('decorated', ran)])
+
+    run_with_approval_sync(agent, 'go', ui=RecordingUI(is_approved))
+
+    assert ran == (['a'] if is_approved else [])
+
+
+def test_one_that_is_not_asked_about_by_its_own_check_or_by_the_policy_runs():
+    ran: list[str] = []
+    free = checked('needs_approval', ran)
+    free.needs_approval = lambda name, args: False
+    silent = checked('needs_approval', ran)
+    silent.needs_approval = lambda name, args: None
+    controller = ApprovalController(policy={'delete': {'approval': 'none'}})
+
+    for function in (free, silent):
+        pydantic_ai.Agent(scripted(CALL, 'done'), tools=[function]).run_sync('go')
+    with_tools(checked('decorated', ran)).run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    assert ran == ['a'] * 3
+
+
+@pytest.mark.parametrize('handler', [None, approval_handler(ApprovalController('approve_all'))])
+@pytest.mark.parametrize('is_declared', [True, False])
+def test_one_that_its_own_check_blocks_never_runs(handler: Any, is_declared: bool):
+    ran: list[str] = []
+    function = checked('needs_approval', ran)
+    function.needs_approval = lambda name, args: ApprovalResult.blocked('Not here.')
+    agent = Agent(scripted(CALL, 'done'))
+    agent.tool_plain(requires_approval=is_declared and handler is not None)(function)
+
+    result = agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert (answer_of(result)[0], ran) == ('Not here.', [])
+
+
+def test_one_that_its_own_check_blocks_does_not_run_though_another_handler_approves():
+    ran: list[str] = []
+    function = checked('needs_approval', ran)
+    function.needs_approval = lambda name, args: ApprovalResult.blocked('Not here.')
+    agent = Agent(scripted(CALL, 'done'))
+    agent.tool_plain(requires_approval=True)(function)
+
+    result = agent.run_sync(
+        'go', deferred_tool_handler=lambda ctx, requests: DeferredToolResults(approvals={'1': True})
+    )
+
+    assert (answer_of(result), ran) == (('Not here.', FAILED), [])
+
+
+def test_arguments_that_cannot_be_judged_are_refused():
+    ran: list[float] = []
+    scale = requires_approval()(lambda by: ran.append(by))
+    scale.__annotations__ = {'by': float}
+    agent = pydantic_ai.Agent(scripted([call('scale', '1', by='Infinity')], 'done'))
+    agent.tool_plain(name='scale')(scale)
+
+    result = agent.run_sync('go')
+
+    assert ('cannot be judged' in answer_of(result)[0], ran) == (True, [])
+
+
+@pytest.mark.parametrize('changes', [True, False])
+def test_what_the_check_binds_must_not_change_until_it_runs(changes: bool):
+    ran: list[str] = []
+    state = ['before']
+
+    def check(ctx: ApprovalContext) -> ApprovalRequest:
+        return ApprovalRequest(tool_name=ctx.tool_name, args=ctx.args, bound_to={'state': state[-1]})
+
+    class Changing(RecordingUI):
+        def choose(self, request: Any, *, mode: Any) -> Any:
+            state.append('after' if changes else 'before')
+            return super().choose(request, mode=mode)
+
+    function = checked('check_approval', ran)
+    function.check_approval = check
+    log = Log()
+    handler = approval_handler(ApprovalController(ui=Changing(True), audit=log))
+
+    result = with_tools(function).run_sync('go', deferred_tool_handler=handler)
+
+    assert ran == ([] if changes else ['a'])
+    assert ('changed after it was approved' in answer_of(result)[0]) is changes
+    assert log.told[1:] == [('outcome', 'refused' if changes else 'executed', '1')]
+
+
+def test_one_that_was_renamed_is_asked_about_by_its_new_name_as_its_check_says():
+    ran: list[str] = []
+    function = checked('check_approval', ran)
+    function.check_approval = lambda ctx: ApprovalRequest(
+        tool_name=ctx.tool_name, description='Delete a file', bound_to={'state': 1}
+    )
+    ui = RecordingUI(True)
+    handler = approval_handler(ApprovalController(ui=ui))
+
+    with_renamed_toolset(function, deferred_tool_handler=handler).run_sync('go')
+
+    assert [(request.tool_name, request.description) for request in ui.requests] == [('x_delete', 'Delete a file')]
+    assert ran == ['a']
+
+
+@pytest.mark.parametrize('is_approved', [True, False])
+def test_a_declared_one_whose_check_binds_something_is_asked_about_once(is_approved: bool):
+    ran: list[str] = []
+    function = checked('check_approval', ran)
+    function.check_approval = lambda ctx: ApprovalRequest(tool_name=ctx.tool_name, bound_to={'state': 1})
+    agent = Agent(scripted(CALL, 'done'))
+    agent.tool_plain(requires_approval=True)(function)
+    ui = RecordingUI(is_approved)
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert (len(ui.requests), ran) == (1, ['a'] if is_approved else [])
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('policy', [{}, {'delete': {'approval': 'none'}}])
+def test_what_an_approval_toolset_decides_is_not_asked_again(kind: str, policy: Any):
+    ran: list[str] = []
+    ui = RecordingUI(True)
+    controller = ApprovalController(ui=ui, policy=policy)
+    toolset = ApprovalToolset(FunctionToolset[Any]([checked(kind, ran)]), controller)
+    agent = pydantic_ai.Agent(scripted(CALL, 'done'), toolsets=[toolset])
+
+    run_with_approval_sync(agent, 'go', controller=controller)
+
+    assert (len(ui.requests), ran) == (0 if policy else 1, ['a'])
+
+
+@pytest.mark.parametrize('config', [None, {'delete': {'pre_approved': True}}])
+def test_what_a_callback_decides_is_not_asked_again(config: Any):
+    ran: list[str] = []
+    asked: list[Any] = []
+
+    def approve(request: Any) -> compat.ApprovalDecision:
+        asked.append(request)
+        return compat.ApprovalDecision(approved=True)
+
+    toolset = compat.ApprovalToolset(FunctionToolset[Any]([checked('marked', ran)]), approve, config=config)
+
+    pydantic_ai.Agent(scripted(CALL, 'done'), toolsets=[toolset]).run_sync('go')
+
+    assert (len(asked), ran) == (0 if config else 1, ['a'])
+
+
+def test_a_call_inside_of_an_approved_one_is_asked_about_by_itself():
+    """Also where it runs in the same run, as in a tool that calls others."""
+    ran: list[str] = []
+    inner = FunctionToolset[Any]([checked('decorated', ran)])
+    outer: FunctionToolset[Any] = FunctionToolset()
+
+    @outer.tool
+    async def both(ctx: RunContext[Any]) -> None:
+        tool = (await inner.get_tools(ctx))['delete']
+        await inner.call_tool('delete', {'path': 'a'}, ctx, tool)
+
+    controller = ApprovalController(policy={'both': {'approval': 'none'}})
+    agent = pydantic_ai.Agent(scripted([call('both', '1')], 'done'), toolsets=[ApprovalToolset(outer, controller)])
+
+    with pytest.raises(UserError, match='DeferredToolRequests'):
+        agent.run_sync('go')
+
+    assert ran == []
+
+
+def test_the_function_itself_stays_callable_by_code():
+    ran: list[str] = []
+    function = checked('decorated', ran)
+    agent = Agent(scripted([call('tidy', '1')], 'done'))
+
+    @agent.tool_plain
+    def tidy() -> None:
+        function(path='c')
+
+    asyncio.run(execute_tool(function, 'delete', {'path': 'b'}, ApprovalController('approve_all')))
+    agent.run_sync('go')
+
+    assert (function(path='d'), ran) == ('deleted d', ['b', 'c', 'd'])
+
+
+def test_the_decorator_alone_is_enough_in_an_agent_that_imports_nothing_else_of_ours():
+    program = """
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
+from tool_approval import requires_approval
+
+@requires_approval()
+def delete(path: str) -> None:
+    print('deleted')
+
+Agent(TestModel(), tools=[delete]).run_sync('go')
+"""
+
+    finished = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
+
+    assert (finished.returncode, finished.stdout) == (1, '')
+    assert 'A deferred tool call was present' in finished.stderr

@@ -1,0 +1,101 @@
+"""Ask about functions that have a check of their own, where no `ApprovalToolset` encloses them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
+
+from tool_approval.canonical import as_json
+from tool_approval.errors import NotCanonicalError
+from tool_approval.own_logic import approving, ask_own_logic, has_own_logic, judging
+from tool_approval.request import ApprovalContext
+from tool_approval.verdict import ApprovalResult, make_request
+
+from .binding import CHANGED, find_binding, was_asked
+from .frame import Frame, tool_facts
+from .logic import logic_of
+from .requests import conventional
+from .results import refuse
+
+
+@contextmanager
+def already_judged(ctx: RunContext[Any] | None) -> Generator[None]:
+    """Enclose the execution of a call that a toolset around the function has judged already."""
+    token = _judged.set(_key(ctx))
+    try:
+        yield
+    finally:
+        _judged.reset(token)
+
+
+def _key(ctx: RunContext[Any] | None) -> tuple[str | None, str | None]:
+    return (None, None) if ctx is None else (ctx.run_id, ctx.tool_call_id)
+
+
+_judged: ContextVar[tuple[str | None, str | None] | None] = ContextVar('tool_approval_judged_call', default=None)
+_host_call_tool = FunctionToolset.call_tool
+
+
+@wraps(_host_call_tool)
+async def _call_tool(
+    self: FunctionToolset[Any], name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+) -> Any:
+    is_judged = _judged.get() == _key(ctx)
+    _judged.set(None)  # it lets one call run
+    function = next(logic_of(None, tool), None)
+    if is_judged or not has_own_logic(function):
+        return await _host_call_tool(self, name, tool_args, ctx, tool)
+    with judging():
+        try:
+            verdict = await _judge(function, _offered_name(function, name, ctx), tool_args, ctx)
+        except PermissionError as error:
+            return refuse(str(error), 'refused')
+        binding = find_binding(ctx)
+        is_changed = binding is not None and binding.get('bound_to') != verdict.bound_to
+        # The host defers a declared tool itself, so its approval is bound to nothing that the check says.
+        if is_changed and verdict.is_needs_approval and tool.tool_def.kind != 'unapproved':
+            return refuse(CHANGED, 'refused')
+        with approving(tool_args if ctx.tool_call_approved and was_asked(binding) else None):
+            return await _host_call_tool(self, name, tool_args, ctx, tool)
+
+
+def _offered_name(function: object, name: str, ctx: RunContext[Any]) -> str:
+    """The name that the model calls the function by: a toolset around it may have renamed the tool."""
+    tools = (ctx.tool_manager.tools if ctx.tool_manager is not None else None) or {}
+    names = [offered for offered, tool in tools.items() if next(logic_of(None, tool), None) is function]
+    return name if name in names or not names else names[0]
+
+
+async def _judge(function: object, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> ApprovalResult:
+    """What the check of a function says of a call that may run.
+
+    Raises:
+        ApprovalRequired: The approver has to be asked first.
+        PermissionError: The check blocks the call, or it cannot be judged.
+    """
+    frame = Frame.of(ctx)
+    try:
+        metadata = {**frame.metadata(), **tool_facts(ctx, name, is_lasting=True)}
+        context = ApprovalContext(tool_name=name, args=as_json(tool_args), metadata=metadata)
+    except NotCanonicalError as error:
+        reason = f'The arguments of {name!r} cannot be judged ({error.problem}), so the call was not run.'
+        raise PermissionError(reason) from None
+    verdict = await ask_own_logic(function, context, framework_context=ctx) or ApprovalResult.pre_approved()
+    if verdict.is_blocked:
+        raise PermissionError(verdict.reason)
+    if verdict.is_needs_approval and not ctx.tool_call_approved:
+        request = make_request(context, verdict, tool_call_id=ctx.tool_call_id, **frame.fields())
+        raise ApprovalRequired(metadata=conventional(request))
+    return verdict
+
+
+# No hook of the host reaches the ordinary tools of every agent, and the decorator has to leave the function as it is:
+# without this, an agent that knows nothing of tool_approval runs a decorated function unasked.
+FunctionToolset.call_tool = _call_tool
