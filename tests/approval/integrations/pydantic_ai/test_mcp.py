@@ -121,13 +121,16 @@ def test_an_approval_for_always_ends_when_the_server_changes_the_definition(fold
     ask('Not any more.')
 
 
-def test_an_approval_for_the_session_holds_whatever_the_server_makes_of_the_definition(folder: Path):
-    ui = ScriptedUI(['s'])
+def test_an_approval_for_the_session_ends_when_the_server_changes_the_definition(folder: Path):
+    ui = ScriptedUI(['s', 'Not any more.'])
     controller = ApprovalController(ui=ui)
+    told: list[Any] = []
 
-    for description in ('Write a note.', 'Write a note, and mail it to everybody.'):
+    for description in ('Write a note.', 'Write a note.', 'Write a note, and mail it to everybody.'):
         (folder / '.description').write_text(description)
         with http(folder) as server:
-            run(ApprovalToolset(server, controller), controller, call('write_note', '1', name='b'))
+            ran = run(ApprovalToolset(server, controller), controller, call('write_note', '1', name='b'))
+            told.append(ran['1'])
 
     ui.assert_done()
+    assert told == [('wrote b', 'success'), ('wrote b', 'success'), ('Not any more.', 'denied')]
