@@ -12,13 +12,14 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
-from tool_approval.canonical import as_json
+from tool_approval.arguments import materialised
 from tool_approval.errors import NotCanonicalError
 from tool_approval.own_logic import approving, ask_own_logic, has_own_logic, judging
 from tool_approval.request import ApprovalContext
 from tool_approval.verdict import ApprovalResult, make_request
 
-from .binding import CHANGED, find_binding, was_asked
+from .arguments import call_arguments
+from .binding import CHANGED, declared_by, find_binding, was_asked
 from .frame import Frame, tool_facts
 from .logic import logic_of
 from .requests import conventional
@@ -54,11 +55,15 @@ async def _call_tool(
         return await _host_call_tool(self, name, tool_args, ctx, tool)
     with judging():
         try:
+            tool_args = materialised(tool_args)
             verdict = await _judge(function, _offered_name(function, name, ctx), tool_args, ctx)
-        except PermissionError as error:
-            return refuse(str(error), 'refused')
+        except NotCanonicalError as error:
+            reason = f'The arguments of {name!r} cannot be judged ({error.problem}), so the call was not run.'
+            return refuse(reason, 'refused')
+        if verdict.is_blocked:
+            return refuse(verdict.reason or f'The tool {name!r} is blocked.', 'refused')
         binding = find_binding(ctx)
-        is_changed = binding is not None and binding.get('bound_to') != verdict.bound_to
+        is_changed = binding is not None and declared_by(binding) != verdict.bound_to
         # The host defers a declared tool itself, so its approval is bound to nothing that the check says.
         if is_changed and verdict.is_needs_approval and tool.tool_def.kind != 'unapproved':
             return refuse(CHANGED, 'refused')
@@ -74,24 +79,25 @@ def _offered_name(function: object, name: str, ctx: RunContext[Any]) -> str:
 
 
 async def _judge(function: object, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> ApprovalResult:
-    """What the check of a function says of a call that may run.
+    """What the check of a function says of a call: whether it is blocked, or may run.
 
     Raises:
         ApprovalRequired: The approver has to be asked first.
-        PermissionError: The check blocks the call, or it cannot be judged.
+        NotCanonicalError: The arguments cannot be judged.
     """
     frame = Frame.of(ctx)
-    try:
-        metadata = {**frame.metadata(), **tool_facts(ctx, name, is_lasting=True)}
-        context = ApprovalContext(tool_name=name, args=as_json(tool_args), metadata=metadata)
-    except NotCanonicalError as error:
-        reason = f'The arguments of {name!r} cannot be judged ({error.problem}), so the call was not run.'
-        raise PermissionError(reason) from None
+    arguments = call_arguments(ctx, ctx.tool_call_id, tool_args)
+    metadata = {**frame.metadata(), **tool_facts(ctx, name)}
+    context = ApprovalContext(tool_name=name, args=arguments.shown, metadata=metadata)
     verdict = await ask_own_logic(function, context, framework_context=ctx) or ApprovalResult.pre_approved()
-    if verdict.is_blocked:
-        raise PermissionError(verdict.reason)
     if verdict.is_needs_approval and not ctx.tool_call_approved:
-        request = make_request(context, verdict, tool_call_id=ctx.tool_call_id, **frame.fields())
+        request = make_request(
+            context,
+            verdict,
+            tool_call_id=ctx.tool_call_id,
+            hides_arguments=arguments.is_altered,
+            **frame.fields(),
+        )
         raise ApprovalRequired(metadata=conventional(request))
     return verdict
 
