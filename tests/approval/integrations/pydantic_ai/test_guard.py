@@ -4,10 +4,11 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pydantic_ai
 import pytest
+from pydantic import AfterValidator
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
@@ -402,3 +403,25 @@ Agent(TestModel(), tools=[delete]).run_sync('go')
 
     assert (finished.returncode, finished.stdout) == (1, '')
     assert 'A deferred tool call was present' in finished.stderr
+
+
+def test_arguments_that_validate_only_now_and_then_are_asked_about_all_the_same():
+    ran: list[str] = []
+    validations: list[str] = []
+
+    def at_times(path: str) -> str:
+        validations.append(path)
+        if len(validations) == 2:
+            raise ValueError('not now')
+        return path
+
+    @requires_approval()
+    def delete(path: Annotated[str, AfterValidator(at_times)]) -> None:
+        ran.append(path)
+
+    ui = RecordingUI('no')
+    capabilities = [HandleDeferredToolCalls(approval_handler(ApprovalController(ui=ui)))]
+
+    pydantic_ai.Agent(scripted(CALL, 'done'), tools=[delete], capabilities=capabilities).run_sync('go')
+
+    assert (len(ui.requests), len(validations) >= 2, ran) == (1, True, [])

@@ -14,7 +14,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.integrations.pydantic_ai.test_handler import Log
 from tests.loop.scripted import call, returns, scripted
-from tool_approval import ApprovalController, ApprovalDecision
+from tool_approval import ApprovalController, ApprovalDecision, requires_approval
 
 CHANGED = 'The call changed after it was approved, so it was not run.'
 
@@ -43,6 +43,23 @@ def bare(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
         scripted(*([each] for each in calls), 'done'), name='clerk', deferred_tool_handler=approval_handler(controller)
     )
     agent.tool_plain(name='act', requires_approval=True)(tool)
+    return returns(agent.run_sync('go').all_messages())
+
+
+def decorated(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
+    """An ordinary tool whose function is decorated, with the handler."""
+    agent = Agent(
+        scripted(*([each] for each in calls), 'done'), name='clerk', deferred_tool_handler=approval_handler(controller)
+    )
+    agent.tool_plain(name='act')(requires_approval()(tool))
+    return returns(agent.run_sync('go').all_messages())
+
+
+def decorated_on_the_hosts_hook(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
+    """The same, with the host's own capability."""
+    capabilities = [HandleDeferredToolCalls(approval_handler(controller))]
+    agent = Agent(scripted(*([each] for each in calls), 'done'), name='clerk', capabilities=capabilities)
+    agent.tool_plain(name='act')(requires_approval()(tool))
     return returns(agent.run_sync('go').all_messages())
 
 
@@ -82,7 +99,9 @@ def stopped(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     return returns(run_with_approval_sync(agent, 'go', controller=controller).all_messages())
 
 
-ARRANGEMENTS = pytest.mark.parametrize('run', [bare, in_toolset, in_toolset_on_the_hosts_hook, stopped])
+ARRANGEMENTS = pytest.mark.parametrize(
+    'run', [bare, decorated, decorated_on_the_hosts_hook, in_toolset, in_toolset_on_the_hosts_hook, stopped]
+)
 
 
 @ARRANGEMENTS
@@ -176,7 +195,7 @@ def test_a_secret_is_neither_shown_nor_logged_nor_remembered(run: Any):
     assert ran == ['hunter2shibboleth']
 
 
-@pytest.mark.parametrize('run', [bare, in_toolset])
+@pytest.mark.parametrize('run', [bare, decorated, in_toolset])
 def test_an_approver_edits_beside_a_secret_without_losing_it(run: Any):
     ran: list[str] = []
 
@@ -207,7 +226,8 @@ class Meddling(AbstractCapability[Any]):
         return {**args, 'password': SecretStr('changed')} if ctx.tool_call_approved else args
 
 
-def test_a_secret_that_changes_after_its_approval_does_not_run():
+@pytest.mark.parametrize('is_declared', [True, False])
+def test_a_secret_that_changes_after_its_approval_does_not_run(is_declared: bool):
     ran: list[str] = []
     log = Log()
     controller = ApprovalController(ui=RecordingUI(True), audit=log)
@@ -217,7 +237,8 @@ def test_a_secret_that_changes_after_its_approval_does_not_run():
         deferred_tool_handler=approval_handler(controller),
     )
 
-    @agent.tool_plain(requires_approval=True)
+    @agent.tool_plain(requires_approval=is_declared)
+    @requires_approval()
     def act(password: SecretStr) -> str:
         ran.append(password.get_secret_value())
         return 'ok'

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.messages import ToolCallPart
 
-from tool_approval.arguments import materialised, restored
+from tool_approval.arguments import ARGUMENTS, CallArguments, materialised, restored
 from tool_approval.canonical import decode_arguments
 from tool_approval.controller import ApprovalController
 from tool_approval.decision import ApprovalDecision
@@ -79,8 +79,10 @@ class Batch:
     async def _approval(self, call: ToolCallPart) -> ApprovalRequest:
         """The request for an approval; of a bare tool, with what its function says of the call."""
         tool = find_tool(self.ctx, call.tool_name)
-        if tool is None or REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {}):
+        if tool is None:
             return self._request(call)
+        if REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {}):
+            return self._bound(call)
         request = self._whole(call)
         context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
         for function in logic_of(None, tool):
@@ -95,13 +97,8 @@ class Batch:
     def _whole(self, call: ToolCallPart) -> ApprovalRequest:
         """The request of a bare tool, with everything that the tool gets."""
         given = call.args if isinstance(call.args, Mapping) else None
-        # The loop layer hands over what the host has validated; the host's own capability does not.
-        values: object = getattr(call.args, 'validated', None)
         try:
-            if values is None:
-                values = materialised(validated(self.ctx, call.tool_name, decode_arguments(call.args)))
-            values = cast('Mapping[str, Any]', values)
-            arguments = call_arguments(self.ctx, call.tool_call_id, values)
+            values, arguments = self._arguments(call)
         except ValueError:
             return self._request(call)
         shown = arguments.shown
@@ -110,6 +107,30 @@ class Batch:
         request = self._request(call, shown)
         bound_to = self.controller.bound_to(arguments, request.bound_to)
         return request.model_copy(update={'hides_arguments': arguments.is_altered, 'bound_to': bound_to})
+
+    def _bound(self, call: ToolCallPart) -> ApprovalRequest:
+        """The request that a tool has made. Only a toolset with a controller can bind it to the arguments itself."""
+        request = self._request(call)
+        if ARGUMENTS in request.bound_to:
+            return request
+        try:
+            _, arguments = self._arguments(call)
+        except ValueError:
+            return request
+        return request.model_copy(update={'bound_to': self.controller.bound_to(arguments, request.bound_to)})
+
+    def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
+        """What a tool of this run will get, and how to show and to bind it.
+
+        Raises:
+            ValueError: They do not fit the tool, or have no JSON form.
+        """
+        # The loop layer hands over what the host has validated; the host's own capability does not.
+        values: object = getattr(call.args, 'validated', None)
+        if values is None:
+            values = materialised(validated(self.ctx, call.tool_name, decode_arguments(call.args)))
+        values = cast('Mapping[str, Any]', values)
+        return values, call_arguments(self.ctx, call.tool_call_id, values)
 
     def _settle(self, call: ToolCallPart, request: ApprovalRequest, decision: ApprovalDecision) -> None:
         """Answer an approval, bound to what the tool will get."""
