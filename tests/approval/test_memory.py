@@ -279,6 +279,32 @@ def test_list_approvals_names_what_is_remembered_and_len_counts_the_session(tmp_
     assert len(memory) == 1
 
 
+def test_a_grant_is_listed_revoked_and_void_without_its_approver():
+    allowed = {'ada'}
+    memory = ApprovalMemory(is_allowed=lambda approver: approver in allowed)
+    lacks = request_for(run_id='run', metadata={'missing_capabilities': ['net', 'disk']})
+    others = [
+        lacks.model_copy(update={'run_id': 'other'}),
+        lacks.model_copy(update={'run_id': None}),
+        lacks.model_copy(update={'tool_name': 'other'}),
+        lacks.model_copy(update={'metadata': {**lacks.metadata, 'toolset_id': 'other'}}),
+        lacks.model_copy(update={'metadata': {**lacks.metadata, 'caller': 'other'}}),
+    ]
+    for request in (lacks, others[1]):
+        memory.grant(request, 'ada')
+
+    assert memory.granted(lacks) == {'net', 'disk'}
+    assert [memory.granted(request) for request in others] == [frozenset()] * 5
+    assert {(each.kind, each.label, each.approved_by) for each in memory.list_approvals()} == {
+        ('capability', 'capability net, for one run', 'ada'),
+        ('capability', 'capability disk, for one run', 'ada'),
+    }
+    memory.revoke(memory.list_approvals()[0].id)
+    assert memory.granted(lacks) == {'disk'}
+    allowed.clear()
+    assert memory.granted(lacks) == frozenset()
+
+
 def test_a_revoked_approval_is_asked_about_again(tmp_path):
     store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
     memory = ApprovalMemory(store)

@@ -111,11 +111,11 @@ class ApprovalController:
         """
         decisions: dict[int, ApprovalDecision] = {}
         to_ask: list[int] = []
-        lasts = self.memory.remembers_always
         # Requests answered together on a page need not be one question elsewhere, so this makes no group of them.
-        batch_id = secrets.token_hex(8) if len(requests) > 1 else None
+        batch = {'batch_id': secrets.token_hex(8)} if len(requests) > 1 else {}
+        shared = {'batch_size': len(requests), 'can_remember_always': self.memory.remembers_always}
         placed = [
-            _placed(request, position, len(requests), batch_id, can_remember_always=lasts)
+            request.model_copy(update={'metadata': {**batch, **request.metadata, 'position': position, **shared}})
             for position, request in enumerate(requests, start=1)
         ]
         for index, request in enumerate(placed):
@@ -229,7 +229,7 @@ class ApprovalController:
     def _decide_alone(self, request: ApprovalRequest) -> ApprovalDecision | None:
         """What policy and mode decide."""
         # 1. Blocked: nothing below can bring it back.
-        verdict = self.policy.judge_request(request)
+        verdict = self.policy.judge_request(request, self.memory.granted(request))
         if verdict.is_blocked:
             return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
         # 2. What cannot be compared cannot be approved.
@@ -278,7 +278,11 @@ class ApprovalController:
             self._settle_all(requests, [stopped] * len(requests))
             raise
         # 7. Judged again if the arguments were changed, remembered, written down.
-        return self._settle_all(requests, answers or found, is_remembered=not answers)
+        settled = self._settle_all(requests, answers or found, is_remembered=not answers)
+        for request, answer, decision in zip(requests, answers, settled, strict=False):  # `answers` may be empty
+            if decision.approved:
+                self.memory.grant(request, answer.decided_by)
+        return settled
 
     def _settle_all(
         self, requests: list[ApprovalRequest], decisions: list[ApprovalDecision], *, is_remembered: bool = False
@@ -370,17 +374,9 @@ class ApprovalController:
     def _digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
         args = request.args if override_args is None else override_args
         try:
-            return self.digest(request.tool_name, args, request.bound_to)
+            return self.digest(request.tool_name, args, request.bound)
         except NotCanonicalError:
             return None
-
-
-def _placed(
-    request: ApprovalRequest, position: int, batch_size: int, batch_id: str | None, *, can_remember_always: bool
-) -> ApprovalRequest:
-    placed = {'position': position, 'batch_size': batch_size, 'can_remember_always': can_remember_always}
-    batch = {} if batch_id is None else {'batch_id': batch_id}
-    return request.model_copy(update={'metadata': {**batch, **request.metadata, **placed}})
 
 
 def _copied(request: ApprovalRequest) -> ApprovalRequest:

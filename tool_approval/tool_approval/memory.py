@@ -116,6 +116,31 @@ class ApprovalMemory:
             raise StoreError('', "nothing can be remembered 'always': this memory has no store; pass `store=`")
         self._store.put(approval.model_copy(update={'id': self._lasting_id(self._store, request, kind, payload)}))
 
+    def grant(self, request: ApprovalRequest, approver: str | None) -> None:
+        """Remember the capabilities that an approval of `request` grants: to its tool, until its run ends.
+
+        A run with `shares_with_nested` is the outermost one, with all runs below it.
+        """
+        for capability in request.missing_capabilities if request.run_id is not None else ():
+            label = Redactor.of(request.args, request.payload).text(f'capability {capability}, for one run')
+            approval = RememberedApproval(
+                id=self._grant_id(request, capability),
+                tool_name=request.tool_name,
+                kind='capability',
+                label=label.encode(errors='replace').decode(),
+                approved_by=approver,
+                approved_at=self._now(),
+            )
+            with self._lock:
+                self._session[approval.id] = approval
+
+    def granted(self, request: ApprovalRequest) -> frozenset[str]:
+        """Those of the capabilities that `request` lacks that were granted to its tool in its run."""
+        found = {each: self._session.get(self._grant_id(request, each)) for each in request.missing_capabilities}
+        return frozenset(
+            each for each, grant in found.items() if grant is not None and self._is_allowed(grant.approved_by)
+        )
+
     def list_approvals(self) -> list[RememberedApproval]:
         """All that is remembered, the session's first.
 
@@ -148,10 +173,15 @@ class ApprovalMemory:
 
     def _session_id(self, request: ApprovalRequest, kind: str, payload: Any) -> str:
         session = request.session_id or (request.lineage[0].run_id if request.lineage else request.run_id)
-        return self._id(request, kind, payload, {'session': session}, key=self._key)
+        return self._id(request, kind, payload, {'session': session, **_lacks(request)}, key=self._key)
 
     def _lasting_id(self, store: ApprovalStore, request: ApprovalRequest, kind: str, payload: Any) -> str:
-        return self._id(request, kind, payload, {'scope': dict(store.scope)}, key=store.key)
+        return self._id(request, kind, payload, {'scope': dict(store.scope), **_lacks(request)}, key=store.key)
+
+    def _grant_id(self, request: ApprovalRequest, capability: str) -> str:
+        is_shared = self._shares_with_nested and request.lineage
+        run = request.lineage[0].run_id if is_shared else request.run_id
+        return self._id(request, 'capability', {'capability': capability}, {'granted in': run}, key=self._key)
 
     def _id(self, request: ApprovalRequest, kind: str, payload: Any, scope: dict[str, Any], *, key: bytes) -> str:
         toolset, definition = request.metadata.get('toolset_id'), request.metadata.get('tool_digest')
@@ -177,6 +207,12 @@ class ApprovalMemory:
         if self._shares_with_nested:
             return [above[0][0] if above else itself]
         return [*above, itself]
+
+
+def _lacks(request: ApprovalRequest) -> dict[str, Any]:
+    """An approval covers no capability that was not shown with it."""
+    lacks = sorted(request.missing_capabilities)
+    return {'capabilities': lacks} if lacks else {}
 
 
 def _coverings(request: ApprovalRequest) -> Iterator[tuple[str, Any]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from .config import PolicyConfig, ToolRule, parse_config, read_config
 from .own_logic import ask_own_logic
@@ -125,17 +125,21 @@ class ApprovalPolicy:
             return ApprovalResult.pre_approved()
         return self._described(ApprovalResult.needs_approval(), rule)
 
-    def judge_request(self, request: ApprovalRequest) -> ApprovalResult:
+    def judge_request(self, request: ApprovalRequest, granted: Collection[str] = ()) -> ApprovalResult:
         """What the configuration says of a request that was raised already, by a tool that needs approval.
 
-        Its metadata is read too: `approval_policy` may be `blocked`, and `missing_capabilities` may all be granted to
+        Its metadata is read too: `approval_policy` may be `blocked`, and all capabilities it lacks may be granted to
         its `isolation_profile`.
+
+        Args:
+            request: The request.
+            granted: Capabilities that an approver has granted to its tool before.
         """
         rule = self.rule_for(request.tool_name)
         blocked = self._configured_block(request.tool_name, rule, request.metadata)
         if blocked is not None:
             return blocked
-        if rule.approval == 'none' or (rule.approval is None and self._is_granted(request.metadata)):
+        if rule.approval == 'none' or (rule.approval is None and self._is_granted(request, granted)):
             return ApprovalResult.pre_approved()
         return self._described(ApprovalResult.needs_approval(), rule)
 
@@ -154,12 +158,11 @@ class ApprovalPolicy:
             )
         return None
 
-    def _is_granted(self, metadata: Mapping[str, Any]) -> bool:
-        profile, missing = metadata.get('isolation_profile'), metadata.get('missing_capabilities')
-        if not isinstance(profile, str) or not isinstance(missing, list | tuple) or not missing:
-            return False
-        granted = self.config.auto_grant.get(profile, [])
-        return all(capability in granted for capability in cast('Sequence[object]', missing))
+    def _is_granted(self, request: ApprovalRequest, granted: Collection[str]) -> bool:
+        missing = request.missing_capabilities
+        profile = request.metadata.get('isolation_profile')
+        granted_unasked = self.config.auto_grant.get(profile, []) if isinstance(profile, str) else []
+        return bool(missing) and all(each in granted or each in granted_unasked for each in missing)
 
 
 _KEPT = 4096

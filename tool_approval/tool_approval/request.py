@@ -127,6 +127,25 @@ class ApprovalRequest(BaseModel):
             object.__setattr__(self, 'description', describe(self.tool_name, self.payload))
 
     @property
+    def missing_capabilities(self) -> tuple[str, ...]:
+        """What an approval grants: `missing_capabilities` of the metadata, or without it those of
+        `required_capabilities` that are not among its `granted_capabilities`. Each once, in the tool's order.
+        """
+        missing = self.metadata.get('missing_capabilities')
+        if missing is None:
+            granted = _capabilities(self.metadata.get('granted_capabilities'))
+            missing = [
+                each for each in _capabilities(self.metadata.get('required_capabilities')) if each not in granted
+            ]
+        return tuple(dict.fromkeys(_capabilities(missing)))
+
+    @property
+    def bound(self) -> Mapping[str, Any]:
+        """All that an approval is bound to beside the arguments: `bound_to`, and the capabilities it grants."""
+        granted = self.missing_capabilities
+        return {**self.bound_to, 'granted_capabilities': list(granted)} if granted else self.bound_to
+
+    @property
     def attributed_description(self) -> str:
         """The description, and where it comes from if that is a configuration.
 
@@ -135,6 +154,17 @@ class ApprovalRequest(BaseModel):
         if self.described_by is None:
             return self.description
         return f'described by {self.described_by} as: {self.description}'
+
+
+_MOST_CAPABILITIES, _LONGEST_CAPABILITY = 20, 100
+"""Chosen: a question shows so many, of so many characters, whole."""
+
+
+def _capabilities(given: object) -> list[str]:
+    """The names in a list; none where one of them cannot be shown whole, so that nothing is granted unseen."""
+    names = cast('list[object]', given) if isinstance(given, list | tuple) else []
+    texts = [each for each in names if isinstance(each, str) and 0 < len(each) <= _LONGEST_CAPABILITY]
+    return texts if len(texts) == len(names) <= _MOST_CAPABILITIES else []
 
 
 def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200) -> str:

@@ -25,7 +25,7 @@ _LONGEST = 600
 def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False) -> list[tuple[str, str]]:
     """Labels and what they stand before, escaped and each on one line, in the order to show them.
 
-    Labels are `agent`, `toolset`, `about`, `why`, `file` and `in`; one that has nothing to say is left out.
+    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file` and `in`; one that has nothing to say is left out.
 
     Args:
         request: What is asked about.
@@ -37,6 +37,7 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
         told = fact_text(value)
         return escape_line(told if whole else _cut(told, _LONGEST), ascii_only=ascii_only, mark_end=True)
 
+    worker = request.metadata.get('worker')
     presentation = request.presentation
     shown: Mapping[str, Any] = presentation.metadata if presentation is not None else {}
     path = fact_text(shown.get('path'))
@@ -46,9 +47,11 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
         told = f'"{told.replace(chr(34), escape(chr(34)))}"'
     found = {
         'agent': _agent(request, ascii_only=ascii_only, whole=whole),
+        'worker': '' if worker == request.metadata.get('caller') else text(worker),
         'toolset': text(request.metadata.get('toolset_id')),
         'about': '' if is_automatic(request) else text(request.attributed_description),
         'why': text(request.reason),
+        'grants': _grants(request, ascii_only=ascii_only),
         'file': f'{told} (new)' if path and shown.get('is_new') is True else told,
         'in': text(shown.get('cwd')),
     }
@@ -61,7 +64,7 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
     names = [request.tool_name, metadata.get('caller')]
     for level in request.lineage:
         names += [level.agent_name, level.tool_name]
-    texts = [metadata.get('toolset_id'), request.reason]
+    texts = [metadata.get('worker'), metadata.get('toolset_id'), request.reason]
     if request.presentation is not None:
         texts += [fact_text(request.presentation.metadata.get(key)) for key in ('path', 'cwd')]
     return (
@@ -70,6 +73,14 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
         and not any(isinstance(text, str) and len(text) > _LONGEST for text in texts)
         and (len(request.attributed_description) <= _LONGEST or is_automatic(request))
     )
+
+
+def _grants(request: ApprovalRequest, *, ascii_only: bool) -> str:
+    """The capabilities that an approval grants, all of them, and for how long; empty where it grants none."""
+    names = ', '.join(name_of(each, ascii_only=ascii_only, whole=True) for each in request.missing_capabilities)
+    # Without a run, nothing else is known to belong together.
+    span = 'for this call' if request.run_id is None else 'to this tool until the run ends'
+    return f'{names}, {span}' if names else ''
 
 
 def fact_text(value: object) -> str:

@@ -19,6 +19,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.audit import JsonlAuditSink, verify
+from tool_approval.display import facts
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
@@ -593,6 +594,156 @@ def test_a_tool_is_told_which_missing_capabilities_it_was_granted():
     result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=approve_all())))
 
     assert returns(result.all_messages())['1'] == ("['net.external']", 'success')
+
+
+def fetching(*responses: Any, name: str | None = 'fetcher', **metadata: Any):
+    """An agent whose tool lacks what its argument lists, and gives back what it was granted."""
+    agent = Agent(scripted(*responses, 'done'), name=name)
+
+    @agent.tool
+    def fetch(ctx: RunContext[Any], lacks: list[str], url: str = 'a') -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={'missing_capabilities': lacks, **metadata})
+        return ' '.join(ctx.tool_call_metadata.get('granted_capabilities', ['nothing']))
+
+    return agent
+
+
+def test_an_approval_grants_what_it_shows_until_the_run_ends():
+    calls = [
+        call('fetch', '1', lacks=['net', 'gpu']),
+        call('fetch', '2', lacks=['net'], url='b'),
+        call('fetch', '3', lacks=['net', 'disk']),
+        call('fetch', '4', lacks=['disk']),
+    ]
+    ui = ScriptedUI([True, False, False, True])
+    controller = ApprovalController(ui=ui)
+
+    first = fetching(*([each] for each in calls)).run_sync('go', deferred_tool_handler=approval_handler(controller))
+    second = fetching([calls[1]]).run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    ui.assert_done()
+    told = [dict(facts(request))['grants'] for request in ui.requests]
+    assert told == [
+        'net, gpu, to this tool until the run ends',
+        'net, disk, to this tool until the run ends',
+        'disk, to this tool until the run ends',
+        'net, to this tool until the run ends',
+    ]
+    results = returns(first.all_messages())
+    assert (results['1'], results['2']) == (('net gpu', 'success'), ('net', 'success'))
+    assert (results['3'][1], results['4'][1]) == ('denied', 'denied')
+    assert returns(second.all_messages())['2'] == ('net', 'success')
+
+
+def test_what_a_tool_requires_is_granted_where_it_does_not_say_what_it_lacks():
+    metadata = {
+        'required_capabilities': ['net', 'disk'],
+        'granted_capabilities': ['disk'],
+        'missing_capabilities': None,
+    }
+    ui = ScriptedUI([True])
+    result = fetching([call('fetch', '1', lacks=[])], **metadata).run_sync(
+        'go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui))
+    )
+
+    assert ui.requests[0].missing_capabilities == ('net',)
+    assert returns(result.all_messages())['1'] == ('net', 'success')
+
+
+@pytest.mark.parametrize('lacks', [[1, 'net'], ['n' * 101], [''], [f'c{n}' for n in range(21)]], ids=repr)
+def test_what_cannot_be_shown_whole_is_not_granted(lacks: list[Any]):
+    ui = ScriptedUI([True])
+    result = fetching([call('fetch', '1', lacks=[])], missing_capabilities=lacks).run_sync(
+        'go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui))
+    )
+
+    assert 'grants' not in dict(facts(ui.requests[0]))
+    assert returns(result.all_messages())['1'] == ('nothing', 'success')
+
+
+@pytest.mark.parametrize('is_shared', [False, True])
+def test_a_grant_reaches_agents_below_only_where_memory_says_so(is_shared: bool):
+    ui = ScriptedUI([True] if is_shared else [True, False])
+    boss = fetching([call('fetch', '1', lacks=['net'])], [call('delegate', '2')])
+
+    @boss.tool_plain
+    async def delegate() -> str:
+        child = fetching([call('fetch', '3', lacks=['net'], url='b')])
+        return returns((await child.run('go')).all_messages())['3'][1]
+
+    controller = ApprovalController(ui=ui, memory=ApprovalMemory(shares_with_nested=is_shared))
+    result = boss.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    ui.assert_done()
+    assert returns(result.all_messages())['2'] == ('success' if is_shared else 'denied', 'success')
+
+
+def test_an_approval_for_the_session_covers_no_other_capabilities():
+    def approved(lacks: list[str], answers: list[Any]) -> None:
+        ui = ScriptedUI(answers)
+        controller = ApprovalController(ui=ui, memory=memory)
+        agent = fetching([call('fetch', '1', lacks=[])], missing_capabilities=lacks)
+        agent.run_sync('go', deferred_tool_handler=approval_handler(controller, session='s'))
+        ui.assert_done()
+
+    memory = ApprovalMemory()
+
+    approved(['net'], ['s'])
+    approved(['net'], [])
+    approved(['net', 'disk'], [False])
+    approved([], [False])
+
+
+@pytest.mark.parametrize('is_wrapped', [False, True])
+@pytest.mark.parametrize('granted', [['net', 'disk'], [], None, 'net'])
+def test_capabilities_that_were_changed_after_the_approval_are_refused(granted: Any, is_wrapped: bool):
+    controller = ApprovalController(ui=approve_all())
+    handler = approval_handler(controller)
+
+    async def changing(ctx: RunContext[Any], requests: DeferredToolRequests):
+        results = await handler(ctx, requests)
+        results.metadata['1']['granted_capabilities'] = granted
+        return results
+
+    class Changing:
+        __call__ = staticmethod(changing)
+        around_execute = handler.around_execute
+
+    inner = FunctionToolset[Any](id='net')
+
+    def fetch(ctx: RunContext[Any]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={'missing_capabilities': ['net']})
+        raise AssertionError
+
+    inner.add_function(fetch)
+    toolset = ApprovalToolset(inner, controller, 'none') if is_wrapped else inner
+    used = changing if is_wrapped else Changing()
+    agent = Agent(scripted([call('fetch', '1')], 'done'), toolsets=[toolset])
+
+    result = agent.run_sync('go', deferred_tool_handler=used)
+
+    assert returns(result.all_messages())['1'][0] == 'The call changed after it was approved, so it was not run.'
+
+
+def test_a_tool_of_an_approval_toolset_is_granted_what_it_lacks():
+    inner = FunctionToolset[Any](id='net')
+
+    def fetch(ctx: RunContext[Any]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={'missing_capabilities': ['net'], 'worker': 'crawler'})
+        return ' '.join(ctx.tool_call_metadata['granted_capabilities'])
+
+    inner.add_function(fetch)
+    ui = ScriptedUI([True])
+    controller = ApprovalController(ui=ui)
+    agent = Agent(scripted([call('fetch', '1')], 'done'), toolsets=[ApprovalToolset(inner, controller, 'none')])
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    assert dict(facts(ui.requests[0]))['worker'] == 'crawler'
+    assert returns(result.all_messages())['1'] == ('net', 'success')
 
 
 def test_policy_may_grant_capabilities_to_an_isolation_profile_without_asking():

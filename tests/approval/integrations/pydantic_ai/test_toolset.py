@@ -442,6 +442,7 @@ def test_without_a_handler_the_calls_leave_the_run():
     controller = ApprovalController()
     agent = pydantic_ai.Agent(
         scripted([call('read', '1', path='a')], 'done'),
+        name='librarian',
         toolsets=[ApprovalToolset(files([]), controller)],
         output_type=[str, DeferredToolRequests],
     )
@@ -450,6 +451,7 @@ def test_without_a_handler_the_calls_leave_the_run():
 
     assert isinstance(output, DeferredToolRequests)
     metadata = output.metadata['1']
+    assert metadata['worker'] == 'librarian'
     assert metadata['approval_description'] == "read(path='a')"
     assert metadata['approval_policy'] == 'needs_approval'
     assert metadata['toolset_id'] == 'files'

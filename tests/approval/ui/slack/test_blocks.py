@@ -80,7 +80,8 @@ def test_a_plain_request_reads_well():
         tool_name='shell',
         args={'command': 'rm -rf build'},
         reason='It deletes.',
-        metadata={'position': 1, 'batch_size': 2},
+        run_id='r',
+        metadata={'position': 1, 'batch_size': 2, 'missing_capabilities': ['disk'], 'worker': 'cleaner'},
         presentation=ApprovalPresentation(type='command', content='rm -rf build'),
     )
     message = message_of(entry_of(request, expires_at=NOON))
@@ -88,7 +89,9 @@ def test_a_plain_request_reads_well():
     assert message.text == 'Approval needed: `shell`'
     assert shown(list(message.blocks)) == (
         '*Approve this call of* `shell`*?* (1 of 2)\n'
+        '*worker*\n```\ncleaner\n```\n'
         '*why*\n```\nIt deletes.\n```\n'
+        '*grants*\n```\ndisk, to this tool until the run ends\n```\n'
         '```\n$ rm -rf build\n```\n'
         'Expires at 12:00:00 UTC, and is denied then.\n'
         'Nobody is asked again for:\n```\nexactly this call\n```'

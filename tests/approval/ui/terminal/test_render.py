@@ -143,7 +143,15 @@ def test_a_box_says_who_asks_where_and_which_request_it_is() -> None:
         'ls',
         reason='no rule allows ls',
         description='List the project',
-        metadata={'caller': 'research', 'toolset_id': 'shell', 'position': 2, 'batch_size': 5},
+        run_id='r',
+        metadata={
+            'caller': 'research',
+            'worker': 'crawler',
+            'toolset_id': 'shell',
+            'missing_capabilities': ['net', 'a, b'],
+            'position': 2,
+            'batch_size': 5,
+        },
         lineage=(LineageEntry(agent_name='main', run_id='r', tool_name='ask', tool_call_id='c'),),
     )
 
@@ -151,7 +159,9 @@ def test_a_box_says_who_asks_where_and_which_request_it_is() -> None:
 
     assert 'request 2 of 5' in written.split('\n')[0]
     assert '│ agent    research, called by main through ask\n' in written
+    assert '│ worker   crawler\n' in written
     assert '│ toolset  shell\n' in written
+    assert '│ grants   net, "a, b", to this tool until the run ends\n' in written
     assert '│ about    List the project\n' in written
     assert '│ why      no rule allows ls\n' in written
     assert '│ in       /home/me\n' in written

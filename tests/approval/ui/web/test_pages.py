@@ -32,11 +32,15 @@ def test_an_empty_page_says_so(desk):
 
 def test_a_request_is_shown_as_the_terminal_shows_it(desk):
     shell = ApprovalPresentation(type='command', content='ls\ncat b', metadata={'cwd': '/srv'})
-    desk.post(request_for('a', presentation=shell, reason='No rule matches.', run_id='r1', metadata={'caller': 'bot'}))
+    told = {'caller': 'bot', 'worker': 'crawler', 'missing_capabilities': ['net']}
+    desk.post(request_for('a', presentation=shell, reason='No rule matches.', run_id='r1', metadata=told))
 
     page = shown(desk)
 
-    assert 'agent bot why No rule matches. in /srv run r1 $ ls > cat b arguments: │ path: "a"' in page
+    assert (
+        'agent bot worker crawler why No rule matches. grants net, to this tool until the run ends in /srv run r1 $ ls > cat b arguments: │ path: "a"'
+        in page
+    )
 
 
 def test_lines_of_a_diff_say_by_words_too_what_they_are(desk):

@@ -17,6 +17,9 @@ BINDING_KEY = 'tool_approval'
 """Where the binding travels: in `DeferredToolResults.metadata`, which the host hands to the tool, and stop and resume
 keeps."""
 
+GRANTED_KEY = 'granted_capabilities'
+"""Where a tool finds, beside the binding, which capabilities its approval grants."""
+
 CHANGED = 'The call changed after it was approved, so it was not run.'
 """What the model is told when what would run is not what was approved."""
 
@@ -41,28 +44,34 @@ def bind(
 
     Returns:
         The binding under `tool_approval`: `digest` of what may run, `decided`, the digest that the log has of the
-        decision, `bound_to`, `has_changed_arguments`, `by_policy`. And what the tool asked to be granted, as `granted_capabilities`.
+        decision, `bound_to`, `has_changed_arguments`, `by_policy`. And what the tool asked to be granted, as
+        `granted_capabilities`.
     """
     args = request.args if decision.override_args is None else decision.override_args
-    decided = controller.digest(request.tool_name, args, request.bound_to)
+    decided = controller.digest(request.tool_name, args, request.bound)
     bound_to = request.bound_to if changed is None else controller.bound_to(changed, request.bound_to)
+    bound = request.model_copy(update={'bound_to': bound_to}).bound
     binding = {
-        'digest': decided if changed is None else controller.digest(request.tool_name, changed.shown, bound_to),
+        'digest': decided if changed is None else controller.digest(request.tool_name, changed.shown, bound),
         'decided': decided,
         'bound_to': dict(bound_to),
         'has_changed_arguments': decision.override_args is not None,
         'by_policy': decision.decided_by == 'policy',
     }
-    missing = request.metadata.get('missing_capabilities')
-    granted = {'granted_capabilities': list(cast('list[Any]', missing))} if isinstance(missing, list | tuple) else {}
-    return {BINDING_KEY: binding, **granted}
+    granted = request.missing_capabilities
+    return {BINDING_KEY: binding, **({GRANTED_KEY: list(granted)} if granted else {})}
 
 
 def find_binding(ctx: RunContext[Any]) -> Mapping[str, Any] | None:
-    """The binding of the call that executes, or `None` if somebody else approved it."""
-    metadata: object = ctx.tool_call_metadata
-    binding = cast('Mapping[str, object]', metadata).get(BINDING_KEY) if isinstance(metadata, Mapping) else None
-    return cast('Mapping[str, Any]', binding) if isinstance(binding, Mapping) else None
+    """The binding of the call that executes, with what it is granted, or `None` if somebody else approved it."""
+    given: object = ctx.tool_call_metadata
+    if not isinstance(given, Mapping):
+        return None
+    metadata = cast('Mapping[str, object]', given)
+    binding = metadata.get(BINDING_KEY)
+    if not isinstance(binding, Mapping):
+        return None
+    return {**cast('Mapping[str, Any]', binding), GRANTED_KEY: metadata.get(GRANTED_KEY)}
 
 
 def approved_digest(binding: Mapping[str, Any] | None) -> str | None:
@@ -110,5 +119,8 @@ def is_approved(
     now = declared if bound_to is None else bound_to
     if ARGUMENTS in binding['bound_to']:
         now = controller.bound_to(arguments, now)
+    granted = binding.get(GRANTED_KEY)
+    if granted is not None:
+        now = {**now, GRANTED_KEY: granted}
     forms = [arguments.shown] if arguments.fields is None else [arguments.shown, arguments.fields]
     return any(controller.is_bound(digest, tool_name, form, now) for form in forms)

@@ -82,6 +82,7 @@ def conventional(request: ApprovalRequest) -> dict[str, Any]:
         'approval_reason': request.reason,
         'approval_policy': 'needs_approval',
         'toolset_id': request.metadata.get('toolset_id'),
+        'worker': request.metadata.get('caller'),
     }
     return {REQUEST_KEY: request, **{key: value for key, value in told.items() if value is not None}}
 

@@ -22,7 +22,7 @@ class FactView(BaseModel):
     """Who asks, where or why."""
 
     label: str
-    """`agent`, `toolset`, `about`, `why`, `file` or `in`."""
+    """`agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file` or `in`."""
     text: str
     """Escaped, on one line."""
 
