@@ -126,11 +126,21 @@ async def call_handler(
         threads: Where a handler is called that may block.
 
     Raises:
-        UserError: `loop` ended while the answer was awaited there.
+        UserError: `loop` ended while the answer was awaited there, or the handler has to be called in a thread and
+            the event loop can be given no answer from one.
         BaseException: Whatever the handler raises.
     """
     if is_async(handler):
         return await on_loop(loop, functools.partial(handler, ctx, requests))
+    here = asyncio.get_running_loop()
+    # The loop of a Temporal workflow has the method of the abstract class, whose error reads like that of a closed loop.
+    if type(here).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
+        raise UserError(
+            'The deferred tool handler is a plain function, which is called in a thread, and the event loop here '
+            f'(`{type(here).__name__}`) accepts no answers from threads, as that of a Temporal workflow. The handler '
+            'was not asked, and no deferred call was executed. Make it `async def handler(ctx, requests)`; in a '
+            'workflow, let it wait for an activity or a signal that brings the answer.'
+        )
     answer = await threads.call(functools.partial(handler, ctx, requests))
     if inspect.isawaitable(answer):
         return await on_loop(loop, lambda: answer)

@@ -3,7 +3,12 @@ import contextvars
 import threading
 
 import pytest
+from tool_approval.errors import ApprovalError
 from tool_approval.threads import RunCancelled, call, in_thread
+
+from tool_approval import ApprovalController
+
+from .parts import request_for
 
 WHO = contextvars.ContextVar('who', default='nobody')
 
@@ -148,3 +153,30 @@ def test_where_no_thread_can_be_had_the_end_is_told_at_once(monkeypatch):
         asyncio.run(in_thread(lambda: None, on_end=lambda: told.append(True)))
 
     assert told == [True]
+
+
+class WorkflowLoop(asyncio.SelectorEventLoop):
+    """As that of a Temporal workflow, in which threads have no say."""
+
+    call_soon_threadsafe = asyncio.AbstractEventLoop.call_soon_threadsafe
+
+
+def test_a_loop_that_takes_no_answers_from_threads_is_an_error_and_nothing_is_called():
+    called = []
+    with asyncio.Runner(loop_factory=WorkflowLoop) as runner, pytest.raises(ApprovalError, match='coroutine function'):
+        runner.run(in_thread(lambda: called.append(1)))
+
+    assert called == []
+
+
+def test_a_plain_choose_on_such_a_loop_is_not_called_and_the_call_is_denied():
+    class PlainUI:
+        def choose(self, request, *, mode):
+            raise AssertionError('it was called')
+
+    controller = ApprovalController(mode='interactive', ui=PlainUI())
+    with asyncio.Runner(loop_factory=WorkflowLoop) as runner:
+        decision = runner.run(asyncio.wait_for(controller.request_approval(request_for()), timeout=5))
+
+    assert not decision.approved
+    assert 'ApprovalError' in decision.note

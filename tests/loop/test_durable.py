@@ -1,11 +1,14 @@
 """Durable engines: in their workflows a run takes no capabilities but its agent's, and the handler is asked there too."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
+import pydantic_ai
 import pytest
 from pydantic_ai.capabilities import AbstractCapability, CombinedCapability, WrapperCapability
 from pydantic_ai.exceptions import UserError
-from pydantic_ai_deferred import Agent
+from pydantic_ai_deferred import Agent, HandlerAgent
 
 from .scripted import Recorder, call, returns, scripted
 
@@ -41,3 +44,43 @@ def test_the_handler_is_asked_in_a_workflow_by_a_capability_the_agent_was_built_
 
     assert returns(first.all_messages()) == {'1': ('deleted', 'success')}
     assert (constructor.ids, run.ids) == ([['1']], [['1']])
+
+
+def test_under_dbos_our_agent_takes_a_handler_for_a_run_and_a_stock_agent_takes_none(tmp_path: Path):
+    dbos = pytest.importorskip('dbos', reason='the development environment has DBOS')
+    from pydantic_ai.durable_exec.dbos import DBOSDurability
+
+    constructor, run, override, around = (Recorder() for _ in range(4))
+    agent, stock = (
+        kind(scripted([call('delete', '1')], 'done'), name=name, capabilities=[DBOSDurability()], **keywords)
+        for kind, name, keywords in (
+            (Agent, 'ours', {'deferred_tool_handler': constructor}),
+            (pydantic_ai.Agent, 'stock', {}),
+        )
+    )
+    for each in (agent, stock):
+        each.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+
+    @dbos.DBOS.workflow()
+    async def each_way() -> list[str]:
+        await agent.run('go')
+        await agent.run('go', deferred_tool_handler=run)
+        with agent.override(deferred_tool_handler=override):
+            await agent.run('go')
+        with pytest.raises(UserError, match='added per-run'):
+            await HandlerAgent(stock, deferred_tool_handler=around).run('go')
+        return (await HandlerAgent(agent, deferred_tool_handler=around).run('go')).output
+
+    async def main() -> str:
+        url = f'sqlite:///{tmp_path}/dbos.sqlite'
+        dbos.DBOS(
+            config=dbos.DBOSConfig(name='test', system_database_url=url, run_admin_server=False, log_level='CRITICAL')
+        )
+        dbos.DBOS.launch()
+        try:
+            return await each_way()
+        finally:
+            dbos.DBOS.destroy()
+
+    assert asyncio.run(main()) == 'done'
+    assert [len(each.asked) for each in (constructor, run, override, around)] == [1, 1, 1, 1]

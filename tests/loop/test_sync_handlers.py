@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
+from pydantic_ai.models.test import TestModel
 from pydantic_ai_deferred import threads as threads_module
 from pydantic_ai_deferred.threads import HandlerThreads
 
@@ -524,3 +525,16 @@ def test_a_question_that_comes_while_a_thread_is_started_gets_its_own_from_that_
     assert first.wait(30)
     assert second.wait(30)
     assert failures == []
+
+
+@pytest.mark.layer_only
+def test_a_loop_that_takes_no_answers_from_threads_is_an_error_and_the_handler_is_not_asked():
+    class Loop(asyncio.SelectorEventLoop):
+        call_soon_threadsafe = asyncio.AbstractEventLoop.call_soon_threadsafe  # as the loop of a Temporal workflow
+
+    handler = Recorder()
+    with asyncio.Runner(loop_factory=Loop) as runner, pytest.raises(UserError, match='async def handler'):
+        # Unlike the scripted model, this one needs no thread either.
+        runner.run(make().run('go', model=TestModel(), deferred_tool_handler=handler))
+
+    assert handler.asked == []

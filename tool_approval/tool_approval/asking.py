@@ -15,7 +15,7 @@ from .canonical import EXACT
 from .decision import ApprovalDecision, ApprovalMode
 from .protocols import ApprovalUI
 from .request import ApprovalRequest
-from .threads import call
+from .threads import call, check_loop
 from .turns import PROCESS_TURNS, Turns, open_question, turns_for, turns_within
 
 _log = logging.getLogger('tool_approval')
@@ -87,6 +87,7 @@ async def _answer(
     if not asks_one_at_a_time(ui):
         return _read(await _call(ui, choose, subject, requests, mode), requests)
     turns = turns_within(turns if getattr(ui, 'one_at_a_time', False) is True else turns_for(ui))
+    check_loop(asyncio.get_running_loop())  # turns come from other threads
     await turns.take()
     # The turn ends with the thread and the wait, whichever is later: an abandoned prompt still reads what is typed, and
     # what the thread returned may have to be awaited.

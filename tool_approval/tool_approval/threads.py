@@ -10,6 +10,8 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar, cast
 
+from .errors import ApprovalError
+
 T = TypeVar('T')
 
 
@@ -59,6 +61,21 @@ async def call(
     return result
 
 
+def check_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Refuse an event loop that can be given no answer from a thread: the wait for it would never end.
+
+    Raises:
+        ApprovalError: It is one.
+    """
+    # The loop of a Temporal workflow has the method of the abstract class, whose error reads like that of a closed loop.
+    if type(loop).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
+        raise ApprovalError(
+            f'The event loop here (`{type(loop).__name__}`) accepts no answers from threads, as that of a Temporal '
+            'workflow. Ask with a coroutine function; in a workflow, let it wait for an activity or a signal that '
+            'brings the answer.'
+        )
+
+
 async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = lambda: None) -> T:
     """Call what may block in a daemon thread of its own; cancelling abandons it.
 
@@ -67,10 +84,12 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
         on_end: Called in the thread when `function` has returned, also long after it was abandoned.
 
     Raises:
+        ApprovalError: The event loop can be given no answer from a thread; `function` was not called.
         RuntimeError: It raised what ends a thread but must not end a run, such as `SystemExit`.
         BaseException: Whatever else it raises; `KeyboardInterrupt` and `RunCancelled` among them.
     """
     loop = asyncio.get_running_loop()
+    check_loop(loop)
     ended: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
 
