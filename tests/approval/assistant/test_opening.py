@@ -20,7 +20,7 @@ from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from tool_approval.settings import load_settings
 from tool_approval.testing import ScriptedUI
 
-from tool_approval import ApprovalController, ApprovalDecision
+from tool_approval import ApprovalController, ApprovalDecision, requires_approval
 
 from .shown import shown_screen
 
@@ -255,6 +255,16 @@ def test_a_rule_that_no_call_of_an_agent_can_reach_is_told(folder, tmp_path):
         'the rule for pay has an effect only if that tool asks by itself: it lacks requires_approval=True'
     )
     assert assistant.unreached == ('pay',)
+
+
+def test_a_rule_reaches_a_tool_whose_function_has_a_check_of_its_own(folder, tmp_path):
+    agent = Agent(scripted(lambda results: 'done'))
+    agent.tool_plain(requires_approval()(lambda: 'paid'), name='pay')
+    (folder / 'approvals.yaml').write_text('tools: {pay: {approval: blocked}}\n')
+
+    _, _, assistant = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
+
+    assert assistant.unreached == ()
 
 
 def pay() -> str:

@@ -26,6 +26,7 @@ from tool_approval.errors import AuditError
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 from tool_approval.memory import ApprovalMemory
 from tool_approval.os_sandbox import OSSandboxBackend, UnconfinedBackend, choose_backend
+from tool_approval.own_logic import has_own_logic
 from tool_approval.policy import ApprovalPolicy
 from tool_approval.protocols import ApprovalUI, Presenter
 from tool_approval.settings import LoadedSettings, SettingsAudit, Workspace, effective, open_workspace
@@ -62,8 +63,9 @@ class Assistant:
     model: str | None
     """What the model is called; `None` for the agent's own."""
     unreached: tuple[str, ...] = ()
-    """The tools for which a rule asks or refuses, and which lack `requires_approval=True`: the rule holds only if the
-    tool raises `ApprovalRequired`. Of a toolset whose tools are known only in a run, there are none here."""
+    """The tools for which a rule asks or refuses, and which lack `requires_approval=True` and a check of their own: the
+    rule holds only if the tool raises `ApprovalRequired`. Of a toolset whose tools are known only in a run, there are
+    none here."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -177,13 +179,15 @@ def _unreached(agent: AbstractAgent[Any, Any], policy: ApprovalPolicy) -> Iterat
 
 
 def _undeclared(toolset: AbstractToolset[Any]) -> Iterator[str]:
-    """The tools without `requires_approval=True`, by the names that the model knows them by.
+    """The tools without `requires_approval=True` and a check of their own, by the names that the model knows them by.
 
     Not those behind a wrapper that may ask for them.
     """
     match toolset:
         case FunctionToolset():
-            yield from (name for name, tool in toolset.tools.items() if not tool.requires_approval)
+            for name, tool in toolset.tools.items():
+                if not tool.requires_approval and not has_own_logic(tool.function):
+                    yield name
         case CombinedToolset():
             for each in toolset.toolsets:
                 yield from _undeclared(each)
