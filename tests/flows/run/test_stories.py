@@ -247,8 +247,8 @@ def test_neither_keys_typed_ahead_nor_a_paste_trust_a_file(talk: Talk) -> None:
     screen.type('y\ry')
     screen.wait_for_question('Trust this file as it is now? [y/N]')
 
-    screen.type('y\ry\r')
-    screen.type('\x1b[200~y\x1b[201~')
+    screen.type('y\ry\r\x1b[200~y\x1b[201~')
+    screen.wait(lambda: '\a' in screen.sent, 'a bell')
     screen.type('n')
     talk.wait_for_prompt()
 
@@ -283,3 +283,32 @@ def test_without_a_terminal_and_a_prompt_there_is_nothing_to_do(talk: Talk) -> N
 
     assert finished.returncode == 2
     assert finished.stderr.endswith('there is nothing to do; say it as an argument, or on standard input\n')
+
+
+@pytest.mark.parametrize('is_marked', [True, False])
+def test_lines_that_are_pasted_are_one_message(talk: Talk, is_marked: bool) -> None:
+    screen = talk.start(steps=[{'text': 'First.'}, {'text': 'Second.'}])
+    talk.wait_for_prompt()
+
+    screen.type('\x1b[200~one\rtwo\r\rthree\x1b[201~' if is_marked else 'one\rtwo\r\rthree')
+    screen.wait(lambda: screen.lines[-1].strip(' >').endswith('three'), 'the last line')
+    screen.type(' four')
+    screen.wait(lambda: screen.lines[-1].endswith('three four'), 'the whole line')
+    screen.type('\r')
+    screen.wait_for('● First.')
+    talk.say('five')
+    screen.wait_for('● Second.')
+
+    assert talk.leave() == 0
+    assert talk.server.told(1, 'user') == ['one\ntwo\n\nthree four', 'five']
+
+
+def test_lines_that_are_pasted_with_their_last_line_end_are_sent(talk: Talk) -> None:
+    screen = talk.start(steps=[{'text': 'First.'}])
+    talk.wait_for_prompt()
+
+    screen.type('one\rtwo\r')
+    screen.wait_for('● First.')
+
+    assert talk.leave() == 0
+    assert talk.server.told(0, 'user') == ['one\ntwo']

@@ -79,9 +79,8 @@ def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
             terminal.write(question)
             keyboard = Keyboard(terminal)
             keyboard.settle()
-            key = None
-            while key in (None, 'paste'):
-                key = keyboard.press()
+            while (key := keyboard.press()) in (None, 'paste'):
+                terminal.control('' if key is None else '\a')
             terminal.write('y\n' if key in ('y', 'Y') else 'n\n')
             return key
     except Stopped:
