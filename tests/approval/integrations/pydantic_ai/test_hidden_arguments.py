@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel, Field, SecretStr, field_serializer
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
+from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
@@ -338,3 +339,20 @@ def test_toolsets_without_an_id_share_no_approval_of_a_tool_with_another_definit
 
     ui.assert_done()
     assert ran == ['staging x', 'staging x']
+
+
+@ARRANGEMENTS
+def test_a_name_that_is_given_twice_is_shown_and_bound_as_the_tool_gets_it(run: Any):
+    ran: list[str] = []
+
+    def act(spec: Spec, more: int = 0) -> str:
+        ran.append(spec.command)
+        return 'ok'
+
+    text = '{"spec": {"host": "h", "command": "harmless", "command": "EVIL"}}'
+    ui = RecordingUI(True)
+    run(act, ApprovalController(ui=ui), ToolCallPart('act', text, tool_call_id='1'))
+
+    assert [request.args['spec'] for request in ui.requests] == [{'host': 'h', 'command': 'EVIL'}]
+    assert ui.requests[0].hides_arguments
+    assert ran == ['EVIL']
