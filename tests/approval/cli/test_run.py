@@ -7,7 +7,7 @@ import sys
 import pytest
 from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.saving import SavedConversations
-from tool_approval.cli import main
+from tool_approval.cli import main, output
 from tool_approval.cli.run import MODEL_VARIABLE
 
 AGENT = """
@@ -217,10 +217,12 @@ def test_a_file_nobody_trusted_is_told_and_only_tightens(folder, capsys):
     assert 'Strict mode' in shown.out
 
 
-@pytest.mark.parametrize(('answer', 'is_trusted'), [('yes', True), ('Y', True), ('no', False), ('', False)])
-def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(folder, capsys, monkeypatch, answer, is_trusted):
+@pytest.mark.parametrize(('key', 'is_trusted'), [('y', True), ('Y', True), ('n', False), (None, False)])
+def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(folder, capsys, monkeypatch, key, is_trusted):
     (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: none}\n')
-    monkeypatch.setattr(sys, 'stdin', Typed(f'{answer}\n', is_terminal=True))
+    monkeypatch.setattr(sys, 'stdin', Typed('', is_terminal=True))
+    # Stands in for the terminal itself, which `tests/flows/run` has.
+    monkeypatch.setattr(output, 'pressed_key', lambda question: key)
     lines = iter(['Pay.'])
     monkeypatch.setattr('builtins.input', lambda prompt: next(lines, None) or (_ for _ in ()).throw(EOFError))
 
