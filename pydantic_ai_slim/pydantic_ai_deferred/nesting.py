@@ -96,7 +96,7 @@ class RunScope:
         if any(tie.is_over for tie in self.ties):
             raise UserError(
                 f'Nobody can be asked about {about}: the handler was inherited from a run that has ended, or the tool '
-                'call that started this nested run has. Nothing was executed. Wait for nested runs inside the tool '
+                f'call that started this nested run has. Not executed: {about}. Wait for nested runs inside the tool '
                 'that starts them, or give them a `deferred_tool_handler` of their own.'
             )
 

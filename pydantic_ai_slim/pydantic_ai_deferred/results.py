@@ -27,17 +27,18 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
         UserError: The answer is of the wrong type, incomplete, or about other calls. It names each tool and
             `tool_call_id`; no deferred call has executed.
     """
+    # Ordinary tools of the response may have run before.
+    not_executed = f'Not executed: {name_calls([*requests.approvals, *requests.calls])}.'
     if not isinstance(answer, DeferredToolResults):
         raise UserError(
-            f'The deferred tool handler returned {_kind(answer)} instead of `DeferredToolResults`, for '
-            f'{name_calls([*requests.approvals, *requests.calls])}. Nothing was executed. Return one result for every '
-            'call, or `bubble_up(ctx, requests)` to let all of them leave the run.'
+            f'The deferred tool handler returned {_kind(answer)} instead of `DeferredToolResults`. {not_executed} '
+            'Return one result for every call, or `bubble_up(ctx, requests)` to let all of them leave the run.'
         )
     problems = [*_approval_problems(requests, answer), *_call_problems(requests, answer), *_extras(requests, answer)]
     if problems:
         raise UserError(
-            'The deferred tool handler did not resolve the deferred tool calls of this response. Nothing was '
-            'executed.\n' + '\n'.join(f'- {problem}' for problem in problems)
+            'The deferred tool handler did not resolve the deferred tool calls of this response.\n'
+            f'{not_executed}\n' + '\n'.join(f'- {problem}' for problem in problems)
         )
     return replace(
         answer,

@@ -1,5 +1,6 @@
 """B11, B38 and the strict check: what an answer has to be, and that nothing ran where it is not."""
 
+import re
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ def answers(approvals: Any = None, calls: Any = None, **others: Any) -> Deferred
 
 
 WRONG = [
-    (None, r"nothing \(`None`\) instead of `DeferredToolResults`, for .*'delete' \(tool_call_id '1'\)"),
+    (None, r"nothing \(`None`\) instead of `DeferredToolResults`. Not executed: .*'delete' \(tool_call_id '1'\)"),
     ({'1': True}, 'a value of type `dict`'),
     (answers(approvals={'1': True}), r"'send' \(tool_call_id '2'\) awaits approval and has no result"),
     (answers(calls={'3': 'ok'}), r"'ship' \(tool_call_id '4'\) is carried out elsewhere and has no result"),
@@ -57,8 +58,20 @@ def test_a_wrong_answer_names_the_call_and_nothing_has_run(answer: Any, problem:
     with pytest.raises(UserError, match=problem) as raised:
         agent.run_sync('go', deferred_tool_handler=lambda ctx, requests: answer)
 
-    assert 'Nothing was executed' in str(raised.value)
+    [not_executed] = re.findall('(?m)Not executed: (.*)', str(raised.value))
+    assert [f"tool_call_id '{each}'" in not_executed for each in '1234'] == [True] * 4
     assert agent.log == []
+
+
+@pytest.mark.parametrize('answer', [None, DeferredToolResults()])
+def test_an_error_names_the_calls_that_did_not_run_and_not_those_that_did(answer: Any):
+    agent = office([call('read', '1', path='a'), call('delete', '2', path='b')], 'done')
+
+    with pytest.raises(UserError, match=r"Not executed: 'delete' \(tool_call_id '2'\)\.") as raised:
+        agent.run_sync('go', deferred_tool_handler=lambda ctx, requests: answer)
+
+    assert 'Nothing' not in str(raised.value)
+    assert agent.log == ['read a']
 
 
 def test_every_problem_is_named_at_once():

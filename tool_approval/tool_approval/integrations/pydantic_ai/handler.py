@@ -70,7 +70,7 @@ class ApprovalHandler:
         """Answer every deferred call of a response.
 
         Raises:
-            StoreError: Remembered approvals cannot be trusted, or kept. Nothing has run.
+            StoreError: Remembered approvals cannot be trusted, or kept. None of `requests` has run.
         """
         frame = Frame.of(ctx, self.session)
         return await Batch(self.controller, requests, external=self.external, frame=frame, ctx=ctx).answer()
