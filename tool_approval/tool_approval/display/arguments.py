@@ -20,7 +20,7 @@ _NAME = re.compile(r'[A-Za-z_][\w.-]*', re.ASCII)
 Item = tuple[str, object]
 """A label and a value."""
 
-_DEEPEST = 12
+DEEPEST = 12
 """Chosen: deeper values are not drawn, because the indentation would leave no room for them."""
 
 
@@ -33,22 +33,25 @@ class Tree:
         self.is_whole = True
         self._ascii_only = ascii_only
 
-    def draw(self, values: Mapping[str, Any], room: int) -> None:
-        """Draw the items of a mapping.
+    def draw(self, values: Mapping[str, Any] | Sequence[Any], room: int) -> None:
+        """Draw the items of a mapping or a sequence.
 
         Args:
-            values: Anything by name.
+            values: Anything by name, or in order.
             room: Lines of 100 characters there are; what needs more is cut, and the end of everything is kept.
         """
-        self._mapping(values, 0, room)
+        if isinstance(values, Mapping):
+            self._mapping(values, 0, room)
+        else:
+            self._sequence(values, 0, room)
 
     def _value(self, label: str, value: object, depth: int, room: int) -> None:
         if isinstance(value, str):
             self._text(label, value, depth, room)
-        elif isinstance(value, Mapping) and value and depth < _DEEPEST:
+        elif isinstance(value, Mapping) and value and depth < DEEPEST:
             self._line(label, '', depth)
             self._mapping(cast('Mapping[object, object]', value), depth + 1, room - 1)
-        elif isinstance(value, list | tuple) and value and depth < _DEEPEST:
+        elif isinstance(value, list | tuple) and value and depth < DEEPEST:
             self._line(label, '', depth)
             self._sequence(cast('Sequence[object]', value), depth + 1, room - 1)
         else:
@@ -156,7 +159,7 @@ def _need(value: object, enough: int, depth: int = 0) -> int:
     """Lines that a value takes, or more than `enough`."""
     if isinstance(value, str):
         return lines_needed(value) + ('\n' in value)
-    if not isinstance(value, Mapping | list | tuple) or not value or depth > _DEEPEST:
+    if not isinstance(value, Mapping | list | tuple) or not value or depth > DEEPEST:
         return 1
     if isinstance(value, Mapping):
         value = list(cast('Mapping[object, object]', value).values())

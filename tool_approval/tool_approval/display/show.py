@@ -17,6 +17,7 @@ from .digest import left_out_keys
 from .escape import escape_line
 from .facts import LONGEST_NAME, are_facts_whole
 from .lines import DisplayLine, LineKind
+from .structure import structure_of
 
 ROOM = 100
 """Chosen, in lines of 100 characters: some screens. More is read in a pager."""
@@ -124,7 +125,12 @@ def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: b
         shown.append(DisplayLine(kind='meta', text=f'(blank: {len(text):,} characters)' if text else '(empty)'))
     if whole:
         room = _EVERYTHING
-    if presentation.type == 'diff':
+    structure = structure_of(presentation, text)
+    if structure is not None:
+        tree = Tree(ascii_only=ascii_only)
+        tree.draw(structure, room)
+        lines, is_all = tree.lines, tree.is_whole
+    elif presentation.type == 'diff':
         lines, is_all = quote_diff(text, room, ascii_only=ascii_only)
     else:
         is_content = presentation.type == 'file_content'
