@@ -96,8 +96,8 @@ _WRAPPERS: Final = {
          'systemd-inhibit', 'ifne', 'watchexec', 'nodemon', 'reflex', 'retry', 'rlwrap', 'cronic', 'daemon', 'daemonize',
          'runlim', 'runcon', 'run0', 'dzdo', 'gksu', 'gksudo', 'sshpass', 'autoexpect', 'bear', 'scan-build', 'mangohud',
          'gamescope', 'prime-run', 'boxxy', 'oniux', 'heaptrack', 'multitime', 'softlimit', 'chpst', 'mpirun', 'mpiexec',
-         'salloc', 'srun', 'dtach', 'abduco', 'nq', 'tsp', 'zrun', 'ttyd', 'gotty',
-         'websocketd', 'kde-inhibit', 'distrobox-host-exec', 'tsocks', 'noglob'),
+         'salloc', 'srun', 'dtach', 'abduco', 'nq', 'tsp', 'zrun', 'ttyd', 'gotty', 'websocketd', 'kde-inhibit',
+         'distrobox-host-exec', 'tsocks', 'noglob', 'firejail', 'proot'),
         _options(is_transparent=False),
     ),
     **dict.fromkeys(('envdir', 'setuidgid', 'envuidgid', 'setlock'), _options(operands=1, is_transparent=False)),
@@ -105,7 +105,6 @@ _WRAPPERS: Final = {
     'perf': _options(operands=1, is_transparent=False), 'logsave': _options('asv', operands=1, is_transparent=False),
     'faketime': _options('mf', operands=1, is_transparent=False),
     'ssh-agent': _options('Dd', 'aEPt', is_transparent=False),
-    'firejail': _options(is_transparent=False), 'proot': _options(is_transparent=False),
     'gosu': _options(operands=1, is_transparent=False), 'su-exec': _options(operands=1, is_transparent=False),
     'choom': _options('', 'n', is_transparent=False), 'cgexec': _options('', 'g', is_transparent=False),
     'uclampset': _options('asR', 'mM', is_transparent=False), 'valgrind': _options(is_transparent=False),
@@ -388,33 +387,14 @@ def _ends_batch(words: Sequence[Word], at: int) -> bool:
 
 
 _SPECIAL: Final[dict[str, Callable[[Sequence[Word]], Inside | None]]] = {
-    'command': _command,
-    'env': _env,
-    'eval': _eval,
-    'trap': _trap,
-    'watch': _watch,
-    'find': _find,
-    'ssh': _remote,
-    'flock': _flock,
-    'parallel': _parallel,
-    'sem': _parallel,
-    'entr': _entr,
-    'hyperfine': _strings(
-        _options(
-            'i',
-            'wmMru',
-            long='ignore-failure show-output',
-            long_valued='warmup min-runs max-runs runs style sort time-unit',
-        )
-    ),
+    'command': _command, 'env': _env, 'eval': _eval, 'trap': _trap, 'watch': _watch, 'find': _find, 'ssh': _remote,
+    'flock': _flock, 'parallel': _parallel, 'sem': _parallel, 'entr': _entr,
+    'hyperfine': _strings(_options('i', 'wmMru', long='ignore-failure show-output',
+                                   long_valued='warmup min-runs max-runs runs style sort time-unit')),
     **dict.fromkeys(('pee', 'mispipe', 'bench'), _strings(_options())),
-    'concurrently': _strings(
-        _options('kr', 'm', long='kill-others kill-others-on-fail raw', long_valued='max-processes')
-    ),
-    'su': _by_letter('c', 'it runs as somebody else'),
-    'script': _by_letter('c', '`script` writes a file'),
+    'concurrently': _strings(_options('kr', 'm', long='kill-others kill-others-on-fail raw', long_valued='max-processes')),
+    'su': _by_letter('c', 'it runs as somebody else'), 'script': _by_letter('c', '`script` writes a file'),
     'nix-shell': _by_letter('run', 'it runs in another environment'),
-    'capsh': _by_letter('c', 'it runs with other capabilities'),
-    'sg': _by_letter('c', 'it runs as another group'),
-}
+    'capsh': _by_letter('c', 'it runs with other capabilities'), 'sg': _by_letter('c', 'it runs as another group'),
+}  # fmt: skip
 """Wrappers that say in their own way what they run."""
