@@ -65,9 +65,7 @@ def bind(
 def find_binding(ctx: RunContext[Any]) -> Mapping[str, Any] | None:
     """The binding of the call that executes, with what it is granted, or `None` if somebody else approved it."""
     given: object = ctx.tool_call_metadata
-    if not isinstance(given, Mapping):
-        return None
-    metadata = cast('Mapping[str, object]', given)
+    metadata = cast('Mapping[str, object]', given if isinstance(given, Mapping) else {})
     binding = metadata.get(BINDING_KEY)
     if not isinstance(binding, Mapping):
         return None
