@@ -5,14 +5,16 @@ import pathlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     RootModel,
+    Secret,
     SecretBytes,
     SecretStr,
     field_serializer,
@@ -196,17 +198,43 @@ def test_secrets_are_bound_and_shown_nowhere():
         'key': HIDDEN,
         'items': [HIDDEN],
         'pw': HIDDEN,
-        'again': [{'x': HIDDEN}],
-        'n': 1,
+        'again': HIDDEN,
+        'n': HIDDEN,
     }
     assert read_arguments({'password': SecretStr('a')}).bound != read_arguments({'password': SecretStr('b')}).bound
 
 
-def test_short_secrets_hide_only_what_equals_them():
-    given = {'user': 'u', 'password': 'x', 'note': 'an extra text', 'same': 'x'}
-    read = read_arguments({'it': Login.model_validate(given)}, {'it': given})
+def test_what_validation_left_out_beside_a_secret_may_be_that_secret():
+    class Renamed(BaseModel):
+        raw: SecretBytes = Field(validation_alias='raw_key')
+        lowered: Annotated[SecretStr, BeforeValidator(str.lower)] = Field(validation_alias='password')
+        number: Secret[int] = Field(validation_alias='pin')
+        short: SecretStr = Field(validation_alias='code')
 
-    assert read.shown['it'] == {'user': 'u', 'password': HIDDEN, 'note': 'an extra text', 'same': HIDDEN}
+    given = {'raw_key': 'hunter2', 'password': 'HUNTER2', 'pin': '0042', 'code': 'x', 'url': {'u:x@h': 1}}
+    read = read_arguments({'it': Renamed.model_validate(given), 'n': 1}, {'it': given, 'n': 1})
+
+    names = ('raw', 'lowered', 'number', 'short', *given)
+    assert read.shown == {'it': dict.fromkeys(names, HIDDEN), 'n': 1}
+
+
+def test_a_secret_that_is_a_key_is_refused():
+    with pytest.raises(NotCanonicalError, match='a secret that is a key'):
+        read_arguments({'it': {SecretStr('hunter2'): 1}}, {'it': {'hunter2': 1}})
+
+
+def test_two_fields_with_one_name_in_json_are_refused():
+    class Twice(BaseModel):
+        command: str = Field(serialization_alias='text')
+        text: str
+
+    class Open(BaseModel):
+        model_config = ConfigDict(extra='allow')
+        command: str = Field(serialization_alias='text')
+
+    for value in (Twice(command='EVIL', text='harmless'), Open.model_validate({'command': 'EVIL', 'text': 'harmless'})):
+        with pytest.raises(NotCanonicalError, match='two fields'):
+            read_arguments({'it': value})
 
 
 def test_what_shown_says_completely_needs_no_further_binding():

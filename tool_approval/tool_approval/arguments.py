@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, RootModel
 from pydantic_core import PydanticSerializationError, ValidationError, to_jsonable_python
 
-from .canonical import canonical_json
+from .canonical import canonical_json, copied
 from .errors import NotCanonicalError
 
 HIDDEN: Final = '[hidden]'
@@ -28,7 +28,8 @@ class CallArguments:
 
     shown: dict[str, Any]
     """For the approver, the policy and the log: what the tool gets, by parameter name, and beside it what the model
-    gave that validation left out. Secrets are `[hidden]`."""
+    gave that validation left out. Secrets are `[hidden]`, and with any among the arguments so is all that was left out:
+    it may be a secret in another form."""
     is_altered: bool
     """Whether the tool's own JSON form leaves out or alters a value that the model gave. Added defaults and plain
     conversions of types do not count."""
@@ -52,21 +53,21 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
     Raises:
         NotCanonicalError: A value has no JSON form, or no single one.
     """
-    secrets: list[str] = []
+    secrets: list[Any] = []
 
-    def hide(secret: Any) -> str:
-        secrets.extend(map(str, _leaves(_jsonable(_revealed(secret)))))
-        return HIDDEN
+    def note(secret: Any) -> Any:
+        secrets.append(secret)
+        return secret
 
-    opened = _guarded(lambda: _opened(values, lambda secret: secret))
-    shown = _guarded(lambda: _jsonable(_opened(values, hide)))
+    opened = _guarded(lambda: _opened(values, note))
+    shown = _guarded(lambda: _jsonable(_opened(values, lambda _: HIDDEN) if secrets else opened))
     received = _guarded(lambda: _jsonable(_opened(values, _revealed))) if secrets else shown
     own = _guarded(lambda: _jsonable(dict(values)))
     expected = shown if given is None else given
     is_altered = bool(secrets) or _is_altered(expected, opened, own)
     canonical_json([received, given])
     if given is not None and is_altered:
-        shown = _with_left_out(shown, given, secrets)
+        shown = _with_left_out(shown, given, is_hidden=bool(secrets))
     fields = None
     if len(values) == 1 and not isinstance(next(iter(values.values())), Mapping):
         [only] = shown.values() if len(shown) == 1 else [None]
@@ -137,7 +138,7 @@ def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
         return _opened(value.value, secret)
     if isinstance(value, RootModel):
         return _opened(cast('RootModel[Any]', value).root, secret)
-    attributes = _attributes(value)
+    attributes = fields_of(value)
     if attributes is not None:
         return {name: _opened(item, secret) for name, item in attributes.items()}
     if isinstance(value, Mapping):
@@ -146,13 +147,17 @@ def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
         # A tuple: its order, which differs between processes, was not the model's.
         return tuple(sorted((_opened(item, secret) for item in cast('AbstractSet[Any]', value)), key=repr))
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
-        return [_opened(item, secret) for item in cast('Sequence[Any]', value)]
+        items = cast('Sequence[Any]', value)
+        return [item if type(item) in _LEAVES else _opened(item, secret) for item in items]
     if isinstance(value, Iterator):
         raise NotCanonicalError('an iterator inside another value, which can be read only once')
     return cast(Any, value)
 
 
 def _opened_mapping(value: Mapping[Any, Any], secret: Callable[[Any], Any]) -> dict[str, Any]:
+    # Attack: a secret that is a key is shown by its name, or bound by its mask.
+    if any(type(key) is not str and _is_secret(key) for key in value):
+        raise NotCanonicalError('a secret that is a key')
     # Attack: `1` and `"1"` have the same JSON form, and one would hide the other.
     names = [key if isinstance(key, str) else next(iter(_jsonable({key: None}))) for key in value]
     if len(set(names)) < len(names):
@@ -160,13 +165,22 @@ def _opened_mapping(value: Mapping[Any, Any], secret: Callable[[Any], Any]) -> d
     return {name: _opened(item, secret) for name, item in zip(names, value.values(), strict=True)}
 
 
-def _attributes(value: Any) -> dict[str, Any] | None:
-    """The fields of a model or a dataclass, by their names in JSON; `None` for all else."""
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """The fields of a model or a dataclass, by their names in JSON; `None` for all else.
+
+    Raises:
+        NotCanonicalError: Two fields have the same name.
+    """
     if isinstance(value, BaseModel):
         held = vars(value)
         named = type(value).model_fields.items()
-        own = {field.serialization_alias or name: held[name] for name, field in named if name in held}
-        return {**own, **(value.model_extra or {})}
+        own = [(field.serialization_alias or name, held[name]) for name, field in named if name in held]
+        items = [*own, *(value.model_extra or {}).items()]
+        fields = dict(items)
+        # Attack: the harmless one of two fields with the same `serialization_alias` hides the other.
+        if len(fields) < len(items):
+            raise NotCanonicalError('two fields with the same name in JSON')
+        return fields
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if hasattr(value, each.name)}
     return None
@@ -203,37 +217,32 @@ def _is_altered(given: Any, value: Any, own: Any) -> bool:
         if not isinstance(value, list) or not isinstance(own, list):
             return True
         items = cast('list[list[Any]]', [given, value, own])
-        return len(set(map(len, items))) > 1 or any(_is_altered(*each) for each in zip(*items, strict=True))
-    if isinstance(value, dict | list) or _jsonable(value) != own:
+        return len(set(map(len, items))) > 1 or any(
+            # First the most frequent case, as many calls take long.
+            not (type(part) in _LEAVES and item == part == form) and _is_altered(item, part, form)
+            for item, part, form in zip(*items, strict=True)
+        )
+    if isinstance(value, dict | list) or (value if type(value) in _LEAVES else _jsonable(value)) != own:
         return True
     is_same_type = isinstance(value, str) and isinstance(given, str)
     are_numbers = isinstance(value, int | float) and isinstance(given, int | float)
     return (is_same_type or are_numbers) and value != given
 
 
-def _with_left_out(shown: Any, given: Any, secrets: Sequence[str]) -> Any:
-    """`shown`, and what it lacks of `given`; nothing of it repeats a secret."""
+def _with_left_out(shown: Any, given: Any, *, is_hidden: bool) -> Any:
+    """`shown`, and what it lacks of `given`."""
     if isinstance(shown, dict) and isinstance(given, Mapping):
         told = cast('dict[str, Any]', shown)
         had = cast('Mapping[str, Any]', given)
-        own = {name: _with_left_out(item, had.get(name), secrets) for name, item in told.items()}
-        return {**own, **{name: _without(item, secrets) for name, item in had.items() if name not in told}}
+        own = {name: _with_left_out(item, had.get(name), is_hidden=is_hidden) for name, item in told.items()}
+        # Attack: a secret is given under another name, or in another form, than the tool has it
+        # (test_what_validation_left_out_beside_a_secret_may_be_that_secret).
+        return {**own, **{name: HIDDEN if is_hidden else copied(had[name]) for name in had if name not in told}}
     if isinstance(shown, list) and isinstance(given, list):
         items, others = cast('list[Any]', shown), cast('list[Any]', given)
         if len(items) == len(others):
-            return [_with_left_out(item, other, secrets) for item, other in zip(items, others, strict=True)]
+            return [_with_left_out(*each, is_hidden=is_hidden) for each in zip(items, others, strict=True)]
     return cast(Any, shown)
-
-
-def _without(value: Any, secrets: Sequence[str]) -> Any:
-    if isinstance(value, Mapping):
-        items = cast('Mapping[str, Any]', value).items()
-        return {name: _without(item, secrets) for name, item in items}
-    if isinstance(value, list):
-        return [_without(item, secrets) for item in cast('list[Any]', value)]
-    text = str(value)
-    is_secret = any(secret == text or (len(secret) >= _SHORTEST and secret in text) for secret in secrets)
-    return HIDDEN if is_secret else value
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -269,9 +278,6 @@ def _guarded(read: Callable[[], Any]) -> Any:
             raise
         raise NotCanonicalError('nested too deeply, or within itself') from None
 
-
-_SHORTEST = 4
-"""Chosen: shorter secrets occur in everything by chance."""
 
 _LEAVES = frozenset({str, int, float, bool, type(None)})
 """What is its own JSON form; most values are of these types."""
