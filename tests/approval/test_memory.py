@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tool_approval.display import facts
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI
 
@@ -389,3 +390,16 @@ def test_an_approval_of_hidden_arguments_is_neither_remembered_nor_found():
     memory.clear()
     memory.store(hiding, SESSION)
     assert len(memory) == 0
+
+
+def test_hidden_arguments_are_granted_capabilities_for_their_own_call():
+    memory = ApprovalMemory()
+    lacks = request_for(run_id='run', metadata={'missing_capabilities': ['net']})
+    hiding = lacks.model_copy(update={'hides_arguments': True})
+
+    memory.grant(hiding, 'ada')
+    assert memory.granted(lacks) == frozenset()
+    memory.grant(lacks, 'ada')
+    assert memory.granted(lacks) == {'net'}
+    assert memory.granted(hiding) == frozenset()
+    assert dict(facts(hiding))['grants'] == 'net, for this call'

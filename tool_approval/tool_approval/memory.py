@@ -119,9 +119,11 @@ class ApprovalMemory:
     def grant(self, request: ApprovalRequest, approver: str | None) -> None:
         """Remember the capabilities that an approval of `request` grants: to its tool, until its run ends.
 
-        A run with `shares_with_nested` is the outermost one, with all runs below it.
+        A run with `shares_with_nested` is the outermost one, with all runs below it. A call that `hides_arguments`
+        is approved for itself alone.
         """
-        for capability in request.missing_capabilities if request.run_id is not None else ():
+        lasts = request.run_id is not None and not request.hides_arguments
+        for capability in request.missing_capabilities if lasts else ():
             label = Redactor.of(request.args, request.payload).text(f'capability {capability}, for one run')
             approval = RememberedApproval(
                 id=self._grant_id(request, capability),
@@ -136,6 +138,8 @@ class ApprovalMemory:
 
     def granted(self, request: ApprovalRequest) -> frozenset[str]:
         """Those of the capabilities that `request` lacks that were granted to its tool in its run."""
+        if request.hides_arguments:
+            return frozenset()
         found = {each: self._session.get(self._grant_id(request, each)) for each in request.missing_capabilities}
         return frozenset(
             each for each, grant in found.items() if grant is not None and self._is_allowed(grant.approved_by)

@@ -79,7 +79,7 @@ def _grants(request: ApprovalRequest, *, ascii_only: bool) -> str:
     """The capabilities that an approval grants, all of them, and for how long; empty where it grants none."""
     names = ', '.join(name_of(each, ascii_only=ascii_only, whole=True) for each in request.missing_capabilities)
     # Without a run, nothing else is known to belong together.
-    span = 'for this call' if request.run_id is None else 'to this tool until the run ends'
+    span = 'for this call' if request.run_id is None or request.hides_arguments else 'to this tool until the run ends'
     return f'{names}, {span}' if names else ''
 
 
