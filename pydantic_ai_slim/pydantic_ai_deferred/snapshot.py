@@ -106,8 +106,11 @@ def _with_all_fields(value: Any) -> Any:
     if isinstance(value, BaseModel):
         held = vars(value)
         own = {name: (field.serialization_alias or name) for name, field in type(value).model_fields.items()}
-        shown = {alias: held[name] for name, alias in own.items() if name in held} | (value.model_extra or {})
-        return {name: _with_all_fields(item) for name, item in shown.items()}
+        items = [*((alias, held[name]) for name, alias in own.items() if name in held)]
+        items += (value.model_extra or {}).items()
+        if len(dict(items)) < len(items):
+            raise ValueError('two fields have the same name in JSON, and one would hide the other')
+        return {name: _with_all_fields(item) for name, item in items}
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: _with_all_fields(getattr(value, each.name, None)) for each in fields(value)}
     if isinstance(value, Mapping):

@@ -287,6 +287,7 @@ def test_hidden_values_come_back_where_an_approver_left_them():
 
     assert restored({**shown, 'user': 'other'}, shown, given) == {**given, 'user': 'other'}
     assert restored({'user': 'u', 'password': 'new'}, shown, given) == {'user': 'u', 'password': 'new'}
+    assert restored({'all': ['x']}, shown, given) == {'all': ['x']}
     for moved in ({'user': HIDDEN}, {'all': [HIDDEN]}, {'user': [{'x': HIDDEN}]}, {'all': ['a', HIDDEN]}):
         with pytest.raises(ValueError, match='hidden value'):
             restored(moved, shown, given)

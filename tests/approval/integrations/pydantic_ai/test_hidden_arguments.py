@@ -1,10 +1,11 @@
 """Consent is to what was given: arguments that the tool's own serialisation hides, alters or consumes."""
 
 from collections.abc import Iterable
-from typing import Any
+from datetime import date
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, SecretStr, field_serializer
+from pydantic import Base64Bytes, BaseModel, Field, SecretStr, Strict, field_serializer
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.messages import ToolCallPart
@@ -12,6 +13,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
 from tool_approval.testing import RecordingUI, ScriptedUI
+from typing_extensions import TypedDict
 
 from tests.approval.integrations.pydantic_ai.test_handler import Log
 from tests.loop.scripted import call, returns, scripted
@@ -267,6 +269,111 @@ def test_a_handler_of_ones_own_sees_excluded_fields():
     agent.run_sync('go')
 
     assert seen == [{'host': 'h', 'command': 'EVIL'}]
+
+
+def test_a_handler_of_ones_own_sees_both_of_two_fields_with_one_name_in_json():
+    class Twice(BaseModel):
+        command: str = Field(serialization_alias='text')
+        text: str
+
+    seen: list[Any] = []
+
+    async def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:
+        seen.extend(each.args for each in requests.approvals)
+        return requests.build_results(approve_all=True)
+
+    given = {'command': 'EVIL', 'text': 'harmless'}
+    agent = Agent(scripted([call('act', '1', **given)], 'done'), deferred_tool_handler=handler)
+
+    @agent.tool_plain(requires_approval=True)
+    def act(it: Twice) -> str:
+        return 'ok'
+
+    agent.run_sync('go')
+
+    assert seen == [given]
+
+
+@ARRANGEMENTS
+def test_arguments_that_cannot_be_judged_are_refused_before_anybody_is_asked(run: Any):
+    ran: list[Any] = []
+
+    def act(password: SecretStr, data: Base64Bytes) -> str:
+        ran.append(data)
+        return 'ok'
+
+    ui, log = ScriptedUI(['s']), Log()
+    told = run(act, ApprovalController(ui=ui, audit=log), call('act', '1', password='hunter2', data='AAEC/w=='))
+
+    assert ui.requests == []
+    assert ran == []
+    assert told['1'][0] == "The arguments of 'act' cannot be judged (a value that JSON lacks), so the call was not run."
+    assert 'hunter2' not in str(log.entries)
+
+
+@ARRANGEMENTS
+def test_secrets_in_an_iterable_are_hidden_and_reach_the_tool(run: Any):
+    ran: list[str] = []
+
+    def act(logins: Iterable[Login]) -> str:
+        ran.extend(each.password.get_secret_value() for each in logins)
+        return 'ok'
+
+    ui = ScriptedUI(['y'])
+    run(act, ApprovalController(ui=ui), call('act', '1', logins=[{'user': 'u', 'password': 'hunter2'}]))
+
+    assert ui.requests[0].args == {'logins': [{'user': 'u', 'password': '[hidden]'}]}
+    assert ui.requests[0].hides_arguments
+    assert ran == ['hunter2']
+
+
+class Query(BaseModel):
+    it: str
+    limit: int = 10
+
+
+class Options(TypedDict):
+    path: str
+
+
+def optional(it: str | None = None) -> str:
+    return 'ok'
+
+
+def of_the_same_name(it: Query) -> str:
+    return 'ok'
+
+
+def typed(it: Options) -> str:
+    return 'ok'
+
+
+@ARRANGEMENTS
+@pytest.mark.parametrize(
+    ('tool', 'given'), [(optional, {}), (of_the_same_name, {'it': 'x'}), (typed, {'path': 'a'}), (typed, {'path': ''})]
+)
+def test_an_only_parameter_of_any_kind_is_not_altered_and_can_be_remembered(run: Any, tool: Any, given: Any):
+    ui = ScriptedUI(['s'])
+    told = run(tool, ApprovalController(ui=ui), call('act', '1', **given), call('act', '2', **given))
+
+    assert [request.hides_arguments for request in ui.requests] == [False]
+    assert [outcome for _, outcome in told.values()] == ['success', 'success']
+
+
+def test_the_hosts_hook_reads_json_as_json():
+    def act(day: Annotated[date, Strict()], more: int = 0) -> str:
+        return 'ok'
+
+    ui = ScriptedUI(['y'])
+    agent = Agent(
+        scripted([ToolCallPart('act', '{"day": "2024-01-01"}', tool_call_id='1')], 'done'),
+        capabilities=[HandleDeferredToolCalls(approval_handler(ApprovalController(ui=ui)))],
+    )
+    agent.tool_plain(requires_approval=True)(act)
+    told = returns(agent.run_sync('go').all_messages())
+
+    assert ui.requests[0].args == {'day': '2024-01-01', 'more': 0}
+    assert told['1'] == ('ok', 'success')
 
 
 @ARRANGEMENTS

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_core import ValidationError
 
-from tool_approval.arguments import CallArguments, read_arguments
+from tool_approval.arguments import CallArguments, fields_of, read_arguments
 from tool_approval.canonical import decode_arguments
 from tool_approval.errors import NotCanonicalError
 
@@ -37,17 +37,20 @@ def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None
     return tools.get(name) if tools is not None else None
 
 
-def validated(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, Any] | None) -> dict[str, Any]:
     """What the tool `name` will get for `args`, with defaults. `args` where the tool is not known.
 
     Raises:
         ValueError: They do not fit the tool; the text says where, and quotes no value.
     """
-    tool = find_tool(ctx, name)
+    tool, decoded = find_tool(ctx, name), decode_arguments(args)
     if tool is None or ctx is None:
-        return dict(args)
+        return decoded
     try:
-        return tool.args_validator.validate_python(dict(args), context=ctx.validation_context)
+        # As the host does: a strict tool takes a date as text in JSON, and not as text in Python.
+        if isinstance(args, str) and args.strip():
+            return tool.args_validator.validate_json(args, context=ctx.validation_context)
+        return tool.args_validator.validate_python(decoded, context=ctx.validation_context)
     except ValidationError as error:
         places = ', '.join('.'.join(map(str, each['loc'])) or 'the whole' for each in error.errors(include_input=False))
         raise ValueError(f'they do not fit the tool ({places})') from None
@@ -67,11 +70,12 @@ def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> di
 
 
 def is_unpacked(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> bool:
-    """Whether a function whose only parameter is a model was called with that model's fields.
-
-    A parameter that is a mapping is not such a model: what it contains are other arguments.
-    """
+    """Whether a function whose only parameter is a model, or a typed dictionary, was called with that one's fields."""
     if given is None or len(values) != 1:
         return False
     [(name, value)] = values.items()
-    return name not in given and not isinstance(value, Mapping)
+    if isinstance(value, Mapping):
+        return bool(given) and name not in given and given.keys() <= cast('Mapping[str, Any]', value).keys()
+    fields = fields_of(value)
+    # A field may have the parameter's name.
+    return fields is not None and (name not in given or (name in fields and not isinstance(given[name], Mapping)))

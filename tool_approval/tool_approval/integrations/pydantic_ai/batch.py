@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
@@ -13,6 +13,7 @@ from tool_approval.arguments import ARGUMENTS, CallArguments, materialised, rest
 from tool_approval.canonical import decode_arguments
 from tool_approval.controller import ApprovalController
 from tool_approval.decision import ApprovalDecision
+from tool_approval.errors import NotCanonicalError
 from tool_approval.own_logic import approving, ask_own_logic
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.verdict import ApprovalResult, make_request
@@ -99,8 +100,14 @@ class Batch:
         given = call.args if isinstance(call.args, Mapping) else None
         try:
             values, arguments = self._arguments(call)
-        except ValueError:
-            return self._request(call)
+        except ValueError as error:
+            # Attack: what cannot be read may hold a secret, and would be shown as the model gave it
+            # (test_arguments_that_cannot_be_judged_are_refused_before_anybody_is_asked).
+            problem = error.problem if isinstance(error, NotCanonicalError) else error
+            reason = f'The arguments of {call.tool_name!r} cannot be judged ({problem}), so the call was not run.'
+            request = self._request(call, {})
+            blocked = {'approval_policy': 'blocked', 'approval_reason': reason}
+            return request.model_copy(update={'metadata': {**request.metadata, **blocked}})
         shown = arguments.shown
         if arguments.fields is not None and is_unpacked(values, given):
             shown = arguments.fields
@@ -126,10 +133,13 @@ class Batch:
             ValueError: They do not fit the tool, or have no JSON form.
         """
         # The loop layer hands over what the host has validated; the host's own capability does not.
-        values: object = getattr(call.args, 'validated', None)
+        values = cast('Mapping[str, Any] | None', getattr(call.args, 'validated', None))
         if values is None:
-            values = materialised(validated(self.ctx, call.tool_name, decode_arguments(call.args)))
-        values = cast('Mapping[str, Any]', values)
+            values = materialised(validated(self.ctx, call.tool_name, call.args))
+        elif any(isinstance(value, Iterator) for value in values.values()):
+            # It can be read only once, and has been, for the snapshot or by the tool's own check.
+            given = given_arguments(self.ctx, call.tool_call_id)
+            values = materialised(validated(self.ctx, call.tool_name, given))
         return values, call_arguments(self.ctx, call.tool_call_id, values)
 
     def _settle(self, call: ToolCallPart, request: ApprovalRequest, decision: ApprovalDecision) -> None:
