@@ -561,3 +561,45 @@ def test_what_is_no_toolset_and_no_default_is_refused_where_it_is_given():
         ApprovalToolset([], ApprovalController())  # type: ignore[arg-type]
     with pytest.raises(UserError, match="must be 'required' or 'none'"):
         ApprovalToolset(files([]), ApprovalController(), default='never')  # type: ignore[arg-type]
+
+
+def test_a_tool_that_is_renamed_around_the_toolset_is_asked_about_by_the_name_the_model_calls():
+    ran: list[str] = []
+    ui = ScriptedUI(['s', 'no'])
+    controller = ApprovalController(ui=ui, policy={'read': {'approval': 'none'}})
+    toolset = ApprovalToolset(files(ran), controller).prefixed('x')
+
+    told = run(
+        toolset,
+        controller,
+        [call('x_read', '1', path='a')],
+        [call('x_write', '2', path='b')],
+        [call('x_write', '3', path='b')],
+        [call('x_write', '4', path='c')],
+    )
+
+    ui.assert_done()
+    assert [request.tool_name for request in ui.requests] == ['x_write', 'x_write']
+    assert ran == ['read a', 'write b ', 'write b ']
+    assert told['4'] == ('no', 'denied')
+
+
+def test_a_tool_that_calls_another_one_lends_it_no_name():
+    ran: list[str] = []
+    ui = RecordingUI(True)
+    controller = ApprovalController(ui=ui)
+    inner = ApprovalToolset(files(ran), controller)
+    agent = Agent(
+        scripted([call('outer', '1', secret='x')], 'done'), deferred_tool_handler=approval_handler(controller)
+    )
+
+    @agent.tool
+    async def outer(ctx: RunContext[Any], secret: str) -> Any:
+        tool = (await inner.get_tools(ctx))['write']
+        return await inner.call_tool('write', {'path': 'a'}, ctx, tool)
+
+    told = returns(agent.run_sync('go').all_messages())
+
+    assert [(request.tool_name, request.args) for request in ui.requests] == [('outer', {'secret': 'x'})]
+    assert told['1'] == ('The call changed after it was approved, so it was not run.', FAILED)
+    assert ran == []

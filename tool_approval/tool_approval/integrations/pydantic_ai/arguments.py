@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_core import ValidationError
 
@@ -56,15 +56,28 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
         raise ValueError(f'they do not fit the tool ({places})') from None
 
 
-def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> dict[str, Any] | None:
-    """The arguments of a call of the current response, as the model gave them; `None` if unknown."""
+def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
+    """The name that the model calls `tool` by: toolsets around the one that knows it as `name` may have renamed it."""
+    made = _made_call(ctx, ctx.tool_call_id)
+    found = find_tool(ctx, made.tool_name) if made is not None else None
+    # A tool may also call another one itself, and must not lend it its name: only a renamed one has the same schema.
+    is_same = found is not None and found.tool_def.parameters_json_schema is tool.tool_def.parameters_json_schema
+    return made.tool_name if made is not None and is_same else name
+
+
+def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCallPart | None:
+    # `None` for a call that code makes, and where a response has several calls of that id.
     messages = ctx.messages if ctx is not None else ()
     response = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
     calls = [call for call in response.tool_calls if call.tool_call_id == tool_call_id] if response is not None else []
-    if len(calls) != 1:
-        return None
+    return calls[0] if len(calls) == 1 else None
+
+
+def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> dict[str, Any] | None:
+    """The arguments of a call of the current response, as the model gave them; `None` if unknown."""
+    call = _made_call(ctx, tool_call_id)
     try:
-        return decode_arguments(calls[0].args)
+        return None if call is None else decode_arguments(call.args)
     except NotCanonicalError:
         return None
 

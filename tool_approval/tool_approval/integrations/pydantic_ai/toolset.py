@@ -18,7 +18,7 @@ from tool_approval.own_logic import approving, judging
 from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.verdict import ApprovalResult, make_request
 
-from .arguments import call_arguments
+from .arguments import call_arguments, called_name
 from .binding import CHANGED, approved_digest, find_binding, is_approved, was_asked, watched
 from .frame import Frame, Session, tool_facts
 from .guard import already_judged
@@ -84,14 +84,17 @@ class ApprovalToolset(WrapperToolset[Any]):
 
     async def _judged(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         frame = Frame.of(ctx, self.session)
-        facts = tool_facts(ctx, name)
+        # A toolset around this one may have renamed the tool: the policy here has its own names, the approver is shown
+        # the one that the model calls.
+        called = called_name(ctx, name, tool)
+        facts = tool_facts(ctx, called)
         metadata = {**frame.metadata(), 'toolset_id': self.id, **facts}
         try:
             tool_args = materialised(tool_args)
             arguments = call_arguments(ctx, ctx.tool_call_id, tool_args)
         except NotCanonicalError as error:
             reason = f'The arguments of {name!r} cannot be judged ({error.problem}), so the call was not run.'
-            request = ApprovalRequest(tool_name=name, tool_call_id=ctx.tool_call_id, **frame.fields())
+            request = ApprovalRequest(tool_name=called, tool_call_id=ctx.tool_call_id, **frame.fields())
             self.controller.record_block(request, reason)
             return self._refuse(request, reason, ctx)
         context = ApprovalContext(tool_name=name, args=arguments.shown, metadata=metadata)
@@ -99,7 +102,7 @@ class ApprovalToolset(WrapperToolset[Any]):
             context, logic=list(logic_of(self.wrapped, tool)), framework_context=ctx, default=self.default
         )
         request = make_request(
-            context,
+            context.model_copy(update={'tool_name': called}),
             verdict,
             tool_call_id=ctx.tool_call_id,
             hides_arguments=arguments.is_altered,
@@ -127,7 +130,9 @@ class ApprovalToolset(WrapperToolset[Any]):
         request: ApprovalRequest,
     ) -> Any:
         binding = find_binding(ctx)
-        if binding is not None and not is_approved(self.controller, binding, name, arguments, verdict.bound_to):
+        if binding is not None and not is_approved(
+            self.controller, binding, request.tool_name, arguments, verdict.bound_to
+        ):
             return self._refuse(request, CHANGED, ctx)
         try:
             with approving(tool_args if was_asked(binding) else None), already_judged(ctx):
