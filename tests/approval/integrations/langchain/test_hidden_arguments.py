@@ -67,6 +67,33 @@ def test_a_secret_is_neither_shown_nor_logged_and_survives_an_edit(run: Any):
     assert ran == ['other hunter2']
 
 
+class Key(BaseModel):
+    name: str
+    value: SecretStr
+
+
+class Keys(BaseModel):
+    token: SecretStr = Field(default_factory=lambda: SecretStr('hunter2'))
+    more: list[Key] = Field(default_factory=lambda: [Key(name='n', value=SecretStr('hunter3'))])
+    host: str
+
+
+def test_secrets_that_are_made_as_defaults_reach_the_tool(run: Any):
+    ran: list[str] = []
+
+    @tool(args_schema=Keys)
+    def act(token: SecretStr, more: list[Key], host: str) -> str:
+        """Act."""
+        ran.extend([token.get_secret_value(), more[0].value.get_secret_value(), host])
+        return 'ok'
+
+    ui = ScriptedUI(['y'])
+    run(scripted([call('act', '1', host='h')], 'done'), [act], ApprovalController(ui=ui))
+
+    assert ui.requests[0].args == {'token': '[hidden]', 'more': [{'name': 'n', 'value': '[hidden]'}], 'host': 'h'}
+    assert ran == ['hunter2', 'hunter3', 'h']
+
+
 def transfer_tool(ran: list[Any]) -> Any:
     @tool
     def transfer(amount: int, account: Annotated[str, InjectedToolArg]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, cast
 from langchain_core.tools import BaseTool, Tool
 from pydantic import BaseModel, ValidationError
 
-from tool_approval.arguments import CallArguments, materialised
+from tool_approval.arguments import HIDDEN, CallArguments, materialised
 from tool_approval.arguments import read_arguments as read_json
 
 _VARIADIC = frozenset({'args', 'kwargs'})
@@ -68,7 +68,7 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     # Attack: the host's own call and a model's look alike, so a model may send what the host is meant to fill in.
     seen = {name: value for name, value in injected.items() if judges_injected and _is_json(value)}
     read = read_json({**materialised(values), **seen}, {**_by_parameter(tool, given_json), **seen})
-    bound = {'given': given_json, 'received': _in_clear(read)}
+    bound = {'given': given_json, 'received': read.bound.get('received', read.shown)}
     return Arguments(
         given=passed,
         given_json=given_json,
@@ -100,7 +100,17 @@ def _is_json(value: object) -> bool:
 
 
 def _in_clear(read: CallArguments) -> dict[str, Any]:
-    return read.bound.get('received', read.shown)
+    """As a model would give them: a secret is its text."""
+    return _revealed(read.bound['received']) if 'received' in read.bound else read.shown
+
+
+def _revealed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_revealed(item) for item in cast('list[Any]', value)]
+    if not isinstance(value, dict):
+        return value
+    items = cast('dict[str, Any]', value)
+    return items[HIDDEN] if items.keys() == {HIDDEN} else {name: _revealed(item) for name, item in items.items()}
 
 
 def _first_name(tool: BaseTool) -> str:
