@@ -1,13 +1,13 @@
 """What the wrapper keeps of the toolset inside it, and what it makes of whatever that toolset says."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType, SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, FunctionToolset, ToolsetTool
@@ -15,6 +15,7 @@ from tool_approval.compat.blocking_approval import (
     ApprovalBlocked,
     ApprovalDenied,
     ApprovalError,
+    ApprovalMemory,
     ApprovalResult,
     ApprovalToolset,
     SupportsApprovalDescription,
@@ -468,3 +469,46 @@ def test_a_config_pre_approves_the_tool_it_names():
 
     assert needs_approval_from_config('read', config).is_pre_approved
     assert needs_approval_from_config('write', config).is_needs_approval
+
+
+class Spec(BaseModel):
+    host: str
+    command: str = Field(default='true', exclude=True)
+
+
+def test_hidden_arguments_are_asked_about_each_time():
+    ran = []
+
+    def act(spec: Spec, more: int = 0) -> str:
+        ran.append(spec.command)
+        return 'ok'
+
+    asked = Asked(SESSION)
+    specs = [{'host': 'h'}, {'host': 'h', 'command': 'EVIL'}, {'host': 'h', 'command': 'EVIL'}, {'host': 'h'}]
+    calls = [[call('act', str(number), spec=spec)] for number, spec in enumerate(specs)]
+    toolset = ApprovalToolset(FunctionToolset([act]), asked, ApprovalMemory())
+    Agent(scripted(*calls, 'done'), toolsets=[toolset]).run_sync('go')
+
+    assert [request.tool_args['spec'].command for request in asked.requests] == ['true', 'EVIL', 'EVIL', 'true']
+    assert ran == ['true', 'EVIL', 'EVIL', 'true']
+
+
+def test_iterables_reach_the_tool_or_are_refused():
+    ran = []
+
+    def act(names: Iterable[int], more: int = 0) -> str:
+        ran.append(list(names))
+        return 'ok'
+
+    asked = Asked(SESSION)
+
+    def go(names):
+        toolset = ApprovalToolset(FunctionToolset([act]), asked, ApprovalMemory())
+        Agent(scripted([call('act', '1', names=names)], 'done'), toolsets=[toolset]).run_sync('go')
+
+    go([1, 2])
+    with pytest.raises(ApprovalBlocked, match='cannot be judged'):
+        go(['x'])
+
+    assert asked.requests[0].tool_args['names'] == [1, 2]
+    assert ran == [[1, 2]]

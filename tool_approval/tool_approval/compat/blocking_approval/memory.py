@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
-
+from tool_approval.arguments import read_arguments
 from tool_approval.canonical import canonical_json
+from tool_approval.errors import NotCanonicalError
 
 from .types import ApprovalDecision
 
@@ -16,8 +16,8 @@ from .types import ApprovalDecision
 class ApprovalMemory:
     """Approvals that were to be remembered for the session, in this process.
 
-    Two calls are the same if their tool is, and their arguments in canonical JSON. Arguments that JSON cannot express
-    are never remembered: such a call is asked about each time.
+    Two calls are the same if their tool is, and their arguments in canonical JSON. Arguments that JSON cannot express,
+    or that the tool's own JSON form hides or alters, are never remembered: such a call is asked about each time.
     """
 
     def __init__(self) -> None:
@@ -49,6 +49,7 @@ class ApprovalMemory:
 
 def _key(tool_name: str, args: Mapping[str, Any]) -> tuple[str, str] | None:
     try:
-        return tool_name, canonical_json(to_jsonable_python(dict(args), inf_nan_mode='constants'))
-    except (PydanticSerializationError, ValueError, RecursionError):
+        read = read_arguments(args)
+    except NotCanonicalError:
         return None
+    return None if read.is_altered else (tool_name, canonical_json(read.shown))

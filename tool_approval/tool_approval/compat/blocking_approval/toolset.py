@@ -6,14 +6,15 @@ import copy
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 from pydantic import BaseModel
 
+from tool_approval.arguments import materialised
 from tool_approval.config import Default
-from tool_approval.errors import MissingExtraError
+from tool_approval.errors import MissingExtraError, NotCanonicalError
 from tool_approval.own_logic import approving, ask_own_logic, judging
 from tool_approval.request import ApprovalContext, describe
 from tool_approval.verdict import ApprovalResult
@@ -153,6 +154,11 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             Exception: Whatever `needs_approval`, the callback or the tool raise; of the first two, it has not run.
         """
         args = _by_name(tool_args)
+        if any(isinstance(value, Iterator) for value in args.values()):
+            try:
+                args = tool_args = materialised(args)
+            except NotCanonicalError as error:
+                raise ApprovalBlocked(name, f'the arguments cannot be judged ({error.problem})') from None
         with judging():
             verdict = await self._judge(name, args, ctx, tool)
             if verdict.is_blocked:
