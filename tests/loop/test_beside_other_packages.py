@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 from pydantic_ai import ToolDenied
-from pydantic_ai.messages import ToolReturnPart
+from pydantic_ai.messages import ModelResponse, TextPart, ToolReturnPart
+from pydantic_ai.models.function import FunctionModel
 
 from .host import Agent
-from .scripted import Recorder, call, scripted
+from .scripted import Recorder, call, returns, scripted
 
 MISSING = 'is not installed'
 
@@ -168,3 +169,50 @@ def test_the_command_of_the_host_asks_the_handler(tmp_path: Path, stream: list[s
     assert done.stdout.count('Allow it?') == 1
     assert 'It is over.' in done.stdout
     assert (tmp_path / 'a').exists() is not approved
+
+
+SERVER = """
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver import Context
+    from mcp.types import SamplingMessage, TextContent
+
+    server = MCPServer('poet')
+
+    @server.tool()
+    async def write_poem(ctx: Context) -> str:
+        question = SamplingMessage(role='user', content=TextContent(type='text', text='A poem, please.'))
+        return (await ctx.session.create_message([question], max_tokens=9)).content.text
+
+    server.run()
+"""
+
+
+@DECISIONS
+def test_a_tool_of_a_server_samples_after_the_handler_was_asked(tmp_path: Path, approved: bool):
+    client = pytest.importorskip('fastmcp.client', reason='`pydantic-ai-slim[mcp]` is not installed')
+    from fastmcp.client.transports import StdioTransport
+    from pydantic_ai.mcp import MCPToolset
+
+    program = tmp_path / 'poet.py'
+    program.write_text(textwrap.dedent(SERVER))
+    transport = StdioTransport(sys.executable, ['-W', 'ignore', str(program)], keep_alive=False)
+    tools = MCPToolset[Any](client.Client(transport, mode='legacy'), id='poet')  # a modern session cannot sample
+    sampled: list[str] = []
+
+    def write(messages: Any, info: Any) -> ModelResponse:
+        sampled.append(messages[-1].parts[0].content)
+        return ModelResponse([TextPart('roses')])
+
+    tools.set_sampling_model(FunctionModel(write))
+    handler = Recorder(**{'1': True if approved else ToolDenied('no poems')})
+    agent = Agent(
+        scripted([call('write_poem', '1')], 'done'),
+        toolsets=[tools.approval_required()],
+        deferred_tool_handler=handler,
+    )
+
+    told = returns(agent.run_sync('go').all_messages())
+
+    assert handler.ids == [['1']]
+    assert len(sampled) == (1 if approved else 0)
+    assert told == {'1': ('roses', 'success') if approved else ('no poems', 'denied')}
