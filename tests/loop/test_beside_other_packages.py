@@ -3,7 +3,7 @@
 What is not in the development environment (pydantic-evals pins the host to a release of its own; logfire loads a
 plugin of pydantic into every process) is tried in an environment that has it:
 
-    pip install pydantic-evals logfire pytest -e pydantic_ai_slim
+    pip install pydantic-evals logfire pytest hypothesis inline-snapshot -e pydantic_ai_slim
     pytest tests/loop/test_beside_other_packages.py
 """
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pydantic_ai
 import pytest
+from pydantic_ai import ToolDenied
 from pydantic_ai.capabilities import AbstractCapability, CombinedCapability, WrapperCapability
 from pydantic_ai.exceptions import UserError
 from pydantic_ai_deferred import Agent, HandlerAgent
@@ -84,3 +85,46 @@ def test_under_dbos_our_agent_takes_a_handler_for_a_run_and_a_stock_agent_takes_
 
     assert asyncio.run(main()) == 'done'
     assert [len(each.asked) for each in (constructor, run, override, around)] == [1, 1, 1, 1]
+
+
+@pytest.mark.filterwarnings('ignore::ResourceWarning', 'ignore::pytest.PytestUnraisableExceptionWarning')
+def test_under_prefect_our_agent_takes_a_handler_for_a_run_and_a_stock_agent_is_wrapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv('PREFECT_HOME', str(tmp_path))
+    monkeypatch.setenv('PREFECT_SERVER_ANALYTICS_ENABLED', 'false')
+    prefect = pytest.importorskip('prefect', reason='prefect: not in the development environment')
+    testing = pytest.importorskip('prefect.testing.utilities')
+    from pydantic_ai.durable_exec.prefect import PrefectDurability
+
+    deleted: list[str] = []
+    constructor, run, override, around = (Recorder() for _ in range(4))
+    denying = Recorder(**{'1': ToolDenied('not this one')})
+    agent, stock = (
+        kind(scripted([call('delete', '1')], 'done'), name=name, capabilities=[PrefectDurability()], **keywords)
+        for kind, name, keywords in (
+            (Agent, 'ours', {'deferred_tool_handler': constructor}),
+            (pydantic_ai.Agent, 'stock', {}),
+        )
+    )
+    for each in (agent, stock):
+        each.tool_plain(name='delete', requires_approval=True)(lambda: deleted.append('a'))
+
+    @prefect.flow(validate_parameters=False)
+    async def deleting(an_agent: Any, keywords: Any) -> str:
+        return (await an_agent.run('go', **keywords)).output
+
+    async def main() -> None:
+        # A flow each: within one, the engine's cache gives an equal call the result of the first.
+        await deleting(agent, {})
+        await deleting(agent, {'deferred_tool_handler': run})
+        with agent.override(deferred_tool_handler=override):
+            await deleting(agent, {})
+        await deleting(HandlerAgent(stock, deferred_tool_handler=around), {})
+        await deleting(agent, {'deferred_tool_handler': denying})
+
+    with testing.prefect_test_harness():
+        asyncio.run(main())
+
+    assert [len(each.asked) for each in (constructor, run, override, around, denying)] == [1, 1, 1, 1, 1]
+    assert deleted == ['a', 'a', 'a', 'a']
