@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import sys
 
 import pytest
 from tool_approval.testing import RecordingUI
@@ -221,3 +222,10 @@ def test_e49_a_bare_function_stays_usable_without_any_approval():
 
     assert double(4) == 8
     assert list(map(double, [1, 2])) == [2, 4]
+
+
+def test_without_pydantic_ai_nothing_of_it_is_imported(monkeypatch):
+    monkeypatch.delitem(sys.modules, 'pydantic_ai', raising=False)
+    monkeypatch.setattr('tool_approval.decorators.import_module', lambda name: pytest.fail(f'{name} was imported'))
+
+    assert requested(requires_approval()(lambda **args: None)) is not None

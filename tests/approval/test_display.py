@@ -11,6 +11,7 @@ import pytest
 import wcwidth
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tool_approval.arguments import ARGUMENTS
 from tool_approval.display import (
     cell_width,
     changes,
@@ -816,3 +817,13 @@ def test_a_description_that_only_repeats_the_arguments_is_not_shown(args: dict) 
     assert call.description.startswith('t(')
     assert facts(call) == []
     assert facts(call.model_copy(update={'description': f'{call.description} '})) != []
+
+
+def test_the_digest_tells_hidden_arguments_and_configured_descriptions_apart() -> None:
+    call = ApprovalRequest(tool_name='t', args={'to': 'me'}, bound_to={ARGUMENTS: 'one'})
+    other = {'bound_to': {ARGUMENTS: 'another'}}
+    hiding = call.model_copy(update={'hides_arguments': True})
+
+    assert request_digest(call) == request_digest(call.model_copy(update=other))
+    assert request_digest(hiding) != request_digest(hiding.model_copy(update=other))
+    assert request_digest(call) != request_digest(call.model_copy(update={'described_by': 'a file'}))

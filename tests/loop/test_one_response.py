@@ -1,11 +1,12 @@
 """B7-B17: what happens to the deferred calls of one response, and what the handler is shown of them."""
 
 import asyncio
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, RootModel
 from pydantic_ai import (
     ApprovalRequired,
     CallDeferred,
@@ -258,6 +259,34 @@ def test_the_arguments_of_the_snapshot_have_json_form_in_the_shape_of_the_tools_
     assert [part.args for part in handler.asked[0].approvals] == [
         {'name': 'x', 'due': '2026-01-02'},
         {'item': {'name': 'y', 'due': '2026-01-02'}, 'on': '2026-02-03'},
+    ]
+
+
+def test_the_snapshot_has_every_field_whatever_the_tool_serialises():
+    class Step(BaseModel):
+        host: str
+        command: str = Field(default='true', exclude=True)
+
+    class Steps(RootModel[list[Step]]):
+        pass
+
+    @dataclass
+    class Plan:
+        steps: Steps
+        by_name: dict[str, Step]
+
+    handler = Recorder()
+    evil = {'host': 'h', 'command': 'EVIL'}
+    agent = Agent(scripted([call('run', '1', plan={'steps': [evil], 'by_name': {'a': evil}}, more=1)], 'done'))
+
+    @agent.tool_plain(requires_approval=True)
+    def run(plan: Plan, more: int) -> str:
+        return 'ok'
+
+    agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert [part.args for part in handler.asked[0].approvals] == [
+        {'plan': {'steps': [evil], 'by_name': {'a': evil}}, 'more': 1}
     ]
 
 

@@ -7,6 +7,8 @@ import unicodedata
 
 import pytest
 from tool_approval.cli.output import Output, pressed_key, shown
+from tool_approval.ui.terminal.keyboard import Keyboard
+from tool_approval.ui.terminal.tty import Terminal
 
 from tests.approval.ui.terminal.person import Person
 
@@ -135,3 +137,16 @@ def test_a_terminal_that_is_gone_or_none_at_all_answers_nothing(monkeypatch):
 
     assert pressed_key('Sure? ', device='/dev/null') is None
     assert pressed_key('Sure? ', device='/nowhere') is None
+
+
+def test_a_paste_rings_the_bell_and_answers_nothing(monkeypatch):
+    monkeypatch.setenv('TERM', 'xterm')
+    presses = iter([None, 'paste', 'n'])
+    monkeypatch.setattr(Keyboard, 'press', lambda self: next(presses))
+    rung = []
+    monkeypatch.setattr(Terminal, 'control', lambda self, text: rung.append(text))
+
+    with Person([]) as person:
+        assert pressed_key('Sure? ', device=person.device) == 'n'
+
+    assert '\a' in rung
