@@ -2,7 +2,8 @@
 
 The harness pins the host to a release of its own, so these run where it is installed:
 
-    pip install 'pydantic-ai-harness[acp,code-mode]' pytest hypothesis inline-snapshot -e pydantic_ai_slim -e tool_approval
+    pip install 'pydantic-ai-harness[acp,code-mode]' pytest hypothesis inline-snapshot
+    pip install -e pydantic_ai_slim -e tool_approval
     pytest tests/loop/test_harness.py tests/approval/integrations/pydantic_ai/test_harness.py
 """
 

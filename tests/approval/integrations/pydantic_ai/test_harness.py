@@ -1,4 +1,4 @@
-"""What pydantic-ai-harness does to calls under an `ApprovalToolset`; `tests/loop/test_harness.py` says how to run it."""
+"""What pydantic-ai-harness does to calls under an `ApprovalToolset`. To run it, see `tests/loop/test_harness.py`."""
 
 from typing import Any
 
