@@ -70,8 +70,8 @@ test: install ## Run the tests
 test-thorough: install ## Run more tests; with SYSTEM_PACKAGES=required none may be skipped, and all branches must be covered
 	@$(RUN) $(TEST) -m 'not slow' $(COVERAGE) $(PYTEST_ARGS)
 
-test-bare: install ## Run the tests as on a machine without the packages of `make install-system`
-	@$(RUN) python -m tests.bare $(TEST) $(PYTEST_ARGS)
+test-bare: install ## Run `make test` as on a machine without the packages of `make install-system`
+	@$(RUN) python -m tests.bare $(MAKE) --no-print-directory test
 
 test-slow: install ## Run the tests that take minutes
 	@$(RUN) pytest -m slow $(PYTEST_ARGS)

@@ -228,7 +228,7 @@ def _shell_rule(rule: object) -> _ShellRule:
 
 
 def _in_words(rule: object, read: dict[str, Any]) -> dict[str, Any]:
-    """The two booleans of a rule that may say `approval` in a word; a word stands in the place of both."""
+    """The two booleans of a rule whose `approval` may be a word, which sets both."""
     if type(cast('dict[str, object]', rule).get('approval')) is not str:
         return read
     if 'allowed' in read:

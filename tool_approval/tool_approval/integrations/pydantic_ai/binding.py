@@ -63,7 +63,7 @@ def bind(
 
 
 def find_binding(ctx: RunContext[Any]) -> Mapping[str, Any] | None:
-    """The binding of the call that executes, with what it is granted, or `None` if somebody else approved it."""
+    """The binding of the call that executes, with what it is granted, or `None` if another handler approved it."""
     given: object = ctx.tool_call_metadata
     metadata = cast('Mapping[str, object]', given if isinstance(given, Mapping) else {})
     binding = metadata.get(BINDING_KEY)
