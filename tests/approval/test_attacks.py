@@ -11,11 +11,11 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_approval.asking import ask
 from tool_approval.audit import JsonlAuditSink, verify
+from tool_approval.core.asking import ask
+from tool_approval.core.turns import PROCESS_TURNS
 from tool_approval.storage import FileApprovalStore, file_store
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
-from tool_approval.turns import PROCESS_TURNS
 
 from tool_approval import (
     ApprovalBlocked,

@@ -11,7 +11,8 @@ import pytest
 import wcwidth
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_approval.arguments import ARGUMENTS
+from tool_approval.core.arguments import ARGUMENTS
+from tool_approval.core.request import LineageEntry, RememberOption
 from tool_approval.display import (
     cell_width,
     changes,
@@ -26,7 +27,6 @@ from tool_approval.display import (
     warnings_of,
     wrap,
 )
-from tool_approval.request import LineageEntry, RememberOption
 
 from tests.tables import table
 from tool_approval import ApprovalPresentation, ApprovalRequest

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 from tool_approval.audit import JsonlAuditSink, verify
+from tool_approval.core.threads import RunCancelled
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, approve_all
-from tool_approval.threads import RunCancelled
 
 from tool_approval import (
     ApprovalController,

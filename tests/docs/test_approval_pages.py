@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tool_approval.redact import TOKEN_SHAPES
+from tool_approval.core.redact import TOKEN_SHAPES
 from tool_approval.settings import SettingsAudit, load_settings
 
 import tool_approval

@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from .lazy import lazy_exports
+from .core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from .canonical import canonical_json, digest, fingerprint
-    from .config import PolicyConfig, ToolRule
-    from .controller import ApprovalController
-    from .decision import ApprovalDecision, ApprovalMode
-    from .decorators import requires_approval
-    from .errors import (
+    from .core.canonical import canonical_json, digest, fingerprint
+    from .core.config import PolicyConfig, ToolRule
+    from .core.controller import ApprovalController
+    from .core.decision import ApprovalDecision, ApprovalMode
+    from .core.decorators import requires_approval
+    from .core.errors import (
         ApprovalBlocked,
         ApprovalConfigError,
         ApprovalDenied,
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
         NotCanonicalError,
         StoreError,
     )
-    from .execute import execute_tool
-    from .memory import ApprovalMemory
-    from .policy import ApprovalPolicy
-    from .presentation import ApprovalPresentation, truncate_for_display
-    from .protocols import ApprovalAware, ApprovalStore, ApprovalUI, AuditSink, Presenter, RememberedApproval
-    from .redact import Redactor
-    from .request import ApprovalContext, ApprovalRequest, LineageEntry, RememberOption, simple_approval_request
-    from .verdict import ApprovalResult, make_request
+    from .core.execute import execute_tool
+    from .core.memory import ApprovalMemory
+    from .core.policy import ApprovalPolicy
+    from .core.presentation import ApprovalPresentation, truncate_for_display
+    from .core.protocols import ApprovalAware, ApprovalStore, ApprovalUI, AuditSink, Presenter, RememberedApproval
+    from .core.redact import Redactor
+    from .core.request import ApprovalContext, ApprovalRequest, LineageEntry, RememberOption, simple_approval_request
+    from .core.verdict import ApprovalResult, make_request
 
 __version__ = '0.1.0'
 
@@ -77,12 +77,12 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            'canonical': ('canonical_json', 'digest', 'fingerprint'),
-            'config': ('PolicyConfig', 'ToolRule'),
-            'controller': ('ApprovalController',),
-            'decision': ('ApprovalDecision', 'ApprovalMode'),
-            'decorators': ('requires_approval',),
-            'errors': (
+            'core.canonical': ('canonical_json', 'digest', 'fingerprint'),
+            'core.config': ('PolicyConfig', 'ToolRule'),
+            'core.controller': ('ApprovalController',),
+            'core.decision': ('ApprovalDecision', 'ApprovalMode'),
+            'core.decorators': ('requires_approval',),
+            'core.errors': (
                 'ApprovalBlocked',
                 'ApprovalConfigError',
                 'ApprovalDenied',
@@ -93,11 +93,11 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
                 'NotCanonicalError',
                 'StoreError',
             ),
-            'execute': ('execute_tool',),
-            'memory': ('ApprovalMemory',),
-            'policy': ('ApprovalPolicy',),
-            'presentation': ('ApprovalPresentation', 'truncate_for_display'),
-            'protocols': (
+            'core.execute': ('execute_tool',),
+            'core.memory': ('ApprovalMemory',),
+            'core.policy': ('ApprovalPolicy',),
+            'core.presentation': ('ApprovalPresentation', 'truncate_for_display'),
+            'core.protocols': (
                 'ApprovalAware',
                 'ApprovalStore',
                 'ApprovalUI',
@@ -105,14 +105,14 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
                 'Presenter',
                 'RememberedApproval',
             ),
-            'redact': ('Redactor',),
-            'request': (
+            'core.redact': ('Redactor',),
+            'core.request': (
                 'ApprovalContext',
                 'ApprovalRequest',
                 'LineageEntry',
                 'RememberOption',
                 'simple_approval_request',
             ),
-            'verdict': ('ApprovalResult', 'make_request'),
+            'core.verdict': ('ApprovalResult', 'make_request'),
         },
     )

@@ -4,7 +4,7 @@ import pytest
 from tool_approval.assistant import failing
 from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.failing import LONGEST, check_extras, one_line_errors, told_error
-from tool_approval.errors import MissingExtraError, StoreError
+from tool_approval.core.errors import MissingExtraError, StoreError
 
 
 @pytest.mark.parametrize(

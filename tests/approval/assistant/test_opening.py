@@ -14,7 +14,7 @@ from tool_approval.assistant.calls import Calls
 from tool_approval.assistant.defaults import LOOKING, default_settings
 from tool_approval.assistant.opening import open_assistant
 from tool_approval.assistant.stories.scripts import scripted
-from tool_approval.errors import AuditError, StoreError
+from tool_approval.core.errors import AuditError, StoreError
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from tool_approval.settings import load_settings

@@ -7,7 +7,7 @@ import pytest
 from tool_approval.assistant.screen import Screen
 from tool_approval.cli import main
 from tool_approval.cli.demo import choose_ui
-from tool_approval.memory import ApprovalMemory
+from tool_approval.core.memory import ApprovalMemory
 from tool_approval.ui.terminal import TerminalUI
 
 

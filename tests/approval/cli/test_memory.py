@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from tool_approval.protocols import RememberedApproval
+from tool_approval.core.protocols import RememberedApproval
 from tool_approval.storage import FileApprovalStore
 
 

@@ -22,7 +22,7 @@ from tool_approval.compat.blocking_approval import (
     SupportsNeedsApproval,
     needs_approval_from_config,
 )
-from tool_approval.errors import ApprovalRefused
+from tool_approval.core.errors import ApprovalRefused
 
 from tests.loop.scripted import call, scripted
 from tool_approval import ApprovalController as Controller

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tool_approval.core.request import RememberOption
 from tool_approval.display import display, offered_keys, remember_choices
-from tool_approval.request import RememberOption
 
 from tool_approval import ApprovalRequest
 

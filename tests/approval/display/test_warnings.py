@@ -1,9 +1,9 @@
 """How much of a request is looked through, and that it is said where not all is."""
 
 import pytest
+from tool_approval.core.request import LineageEntry, RememberOption
 from tool_approval.display import warnings_of
 from tool_approval.display.texts import Care, texts_of
-from tool_approval.request import LineageEntry, RememberOption
 
 from tool_approval import ApprovalPresentation, ApprovalRequest
 

@@ -218,7 +218,7 @@ def test_a_name_in_both_sections_is_an_error_in_code_too(name):
 
 
 def test_without_pyyaml_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.delitem(sys.modules, 'tool_approval.config_yaml', raising=False)
+    monkeypatch.delitem(sys.modules, 'tool_approval.core.config_yaml', raising=False)
     monkeypatch.setitem(sys.modules, 'yaml', None)
 
     with pytest.raises(MissingExtraError, match=r'tool-approval\[yaml\]'):

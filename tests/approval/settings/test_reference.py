@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import tool_approval.settings
-from tool_approval.config import ToolRule
+from tool_approval.core.config import ToolRule
 from tool_approval.settings import PathSettings, SandboxSettings, Settings, parse_settings
 from tool_approval.tools.file_sandbox import PathApproval
 from tool_approval.tools.shell import ShellConfig, ShellDefault, ShellRule

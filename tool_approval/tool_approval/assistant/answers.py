@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tool_approval.decision import ApprovalDecision, ApprovalMode
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.request import ApprovalRequest
 from tool_approval.ui.terminal import render_request
 
 from .screen import Screen

@@ -8,11 +8,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar, cast
 
-from tool_approval.decision import ApprovalDecision, ApprovalMode
-from tool_approval.memory import ApprovalMemory
-from tool_approval.protocols import Presenter
-from tool_approval.request import ApprovalRequest
-from tool_approval.threads import RunCancelled
+from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.memory import ApprovalMemory
+from tool_approval.core.protocols import Presenter
+from tool_approval.core.request import ApprovalRequest
+from tool_approval.core.threads import RunCancelled
 from tool_approval.ui.terminal import TerminalUI
 
 from .answers import PreparedAnswers

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.request import ApprovalRequest
 
 SHOWN_AFTER_S = 1.0
 """Chosen: what takes less needs no sign that it goes on."""

@@ -1,6 +1,6 @@
 """What goes wrong before or around a run, in a sentence for the person at the terminal."""
 
-from tool_approval.errors import ApprovalError
+from tool_approval.core.errors import ApprovalError
 
 
 class AssistantError(ApprovalError):

@@ -6,8 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
+from tool_approval.core.errors import ApprovalError, MissingExtraError
 from tool_approval.display import escape_line
-from tool_approval.errors import ApprovalError, MissingExtraError
 
 from .errors import AssistantError
 

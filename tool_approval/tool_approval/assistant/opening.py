@@ -21,14 +21,14 @@ from pydantic_ai.toolsets import (
 from pydantic_ai_deferred import Agent
 
 from tool_approval.audit import JsonlAuditSink, load_key
-from tool_approval.controller import ApprovalController
-from tool_approval.errors import AuditError
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.errors import AuditError
+from tool_approval.core.memory import ApprovalMemory
+from tool_approval.core.own_logic import has_own_logic
+from tool_approval.core.policy import ApprovalPolicy
+from tool_approval.core.protocols import ApprovalUI, Presenter
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
-from tool_approval.memory import ApprovalMemory
 from tool_approval.os_sandbox import OSSandboxBackend, UnconfinedBackend, choose_backend
-from tool_approval.own_logic import has_own_logic
-from tool_approval.policy import ApprovalPolicy
-from tool_approval.protocols import ApprovalUI, Presenter
 from tool_approval.settings import LoadedSettings, SettingsAudit, Workspace, effective, open_workspace
 from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import make_private_folder

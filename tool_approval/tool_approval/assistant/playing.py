@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
-from tool_approval.controller import ApprovalController
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.memory import ApprovalMemory
+from tool_approval.core.protocols import Presenter
 from tool_approval.integrations.pydantic_ai import approval_handler
-from tool_approval.memory import ApprovalMemory
-from tool_approval.protocols import Presenter
 
 from .asking import ConversationUI, MakeAsked
 from .calls import Calls

@@ -6,8 +6,8 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable
 
+from tool_approval.core.memory import ApprovalMemory
 from tool_approval.display import escape_line
-from tool_approval.memory import ApprovalMemory
 
 from .conversation import Conversation
 from .failing import told_error

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tool_approval.canonical import canonical_json
+from tool_approval.core.canonical import canonical_json
 
 START = '0' * 64
 """What the first line is chained to."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tool_approval.errors import AuditError, NotCanonicalError
+from tool_approval.core.errors import AuditError, NotCanonicalError
 from tool_approval.storage.private_file import append_whole, check_private, make_private_folder, open_private
 
 from .chain import START, Head, chained, read_head

@@ -51,8 +51,8 @@ def _show(path: str, output: Output) -> int:
 
 
 def _described(line: bytes) -> str:
-    from tool_approval.canonical import canonical_json, decode_arguments
-    from tool_approval.errors import NotCanonicalError
+    from tool_approval.core.canonical import canonical_json, decode_arguments
+    from tool_approval.core.errors import NotCanonicalError
 
     try:
         entry = decode_arguments(line.decode())

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final, cast
 
-from tool_approval.canonical import decode_arguments
-from tool_approval.errors import ApprovalError, NotCanonicalError
+from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.errors import ApprovalError, NotCanonicalError
 
 from .calls import read_call
 from .configurations import Configurations

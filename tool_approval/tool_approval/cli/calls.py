@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from tool_approval.canonical import decode_arguments
-from tool_approval.errors import NotCanonicalError
+from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.errors import NotCanonicalError
 
 from .problems import UsageError
 

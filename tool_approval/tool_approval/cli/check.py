@@ -73,7 +73,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
     """
     import os
 
-    from tool_approval.errors import ApprovalConfigError, ApprovalError
+    from tool_approval.core.errors import ApprovalConfigError, ApprovalError
     from tool_approval.settings.files import load_settings
 
     from .configurations import existing_directory

@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tool_approval.canonical import canonical_json
-from tool_approval.errors import NotCanonicalError
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.errors import NotCanonicalError
 from tool_approval.settings.files import load_settings
 from tool_approval.settings.plain import plain_settings
 
@@ -18,7 +18,7 @@ from .judging import Judge
 from .problems import UsageError
 
 if TYPE_CHECKING:
-    from tool_approval.config import LineOf
+    from tool_approval.core.config import LineOf
     from tool_approval.settings.model import Settings
 
 _KEPT: Final = 64

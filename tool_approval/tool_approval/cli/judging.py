@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tool_approval.canonical import canonical_json
-from tool_approval.errors import NotCanonicalError
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.tool_rules import Approval, InForce, ToolRules
 from tool_approval.settings.plain import DEFAULT_SANDBOX, DEFAULT_SHELL
 from tool_approval.settings.protection import protected_paths
-from tool_approval.tool_rules import Approval, InForce, ToolRules
 from tool_approval.tools.file_sandbox.rules import Target
 from tool_approval.tools.file_sandbox.sandbox import Access, FileSandbox
 from tool_approval.tools.shell.examples import check_rules

@@ -11,7 +11,7 @@ from .problems import FAILED, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tool_approval.protocols import RememberedApproval
+    from tool_approval.core.protocols import RememberedApproval
     from tool_approval.storage import FileApprovalStore
 
 EXAMPLES: Final = """\
@@ -59,7 +59,7 @@ def _open(path: str | None) -> FileApprovalStore | None:
     import os
     from pathlib import Path
 
-    from tool_approval.errors import StoreError
+    from tool_approval.core.errors import StoreError
     from tool_approval.storage import FileApprovalStore, default_path
 
     try:

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from tool_approval.errors import ApprovalError, MissingExtraError
+from tool_approval.core.errors import ApprovalError, MissingExtraError
 
 from .arguments import build_parser, debug_is_asked_for, parse, program_arguments
 from .commands import COMMANDS

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tool_approval.assistant.saving import SavedConversations
-    from tool_approval.memory import ApprovalMemory
-    from tool_approval.protocols import Presenter
+    from tool_approval.core.memory import ApprovalMemory
+    from tool_approval.core.protocols import Presenter
     from tool_approval.settings import LoadedSettings
 
 EXAMPLES = """\

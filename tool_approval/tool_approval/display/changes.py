@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import chain
 
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.request import ApprovalRequest
 
 from .digest import left_out_keys
 from .lines import DisplayLine

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from tool_approval.presentation import ApprovalPresentation
+from tool_approval.core.presentation import ApprovalPresentation
 
 from .diffs import MOST_LINES, read_diff
 from .facts import fact_text

@@ -8,8 +8,8 @@ from hashlib import blake2b
 from secrets import token_bytes
 from typing import Any, Final, cast
 
-from tool_approval.arguments import ARGUMENTS
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.arguments import ARGUMENTS
+from tool_approval.core.request import ApprovalRequest
 
 _KEY: Final = token_bytes(32)
 """Attack: who reads a screen, or a log of it, tries likely secrets until the digest is the one that was shown. Without

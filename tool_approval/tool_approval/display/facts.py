@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
-from tool_approval.request import ApprovalRequest, describe
+from tool_approval.core.request import ApprovalRequest, describe
 
 from .escape import escape, escape_line
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
-from tool_approval.canonical import EXACT
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.canonical import EXACT
+from tool_approval.core.request import ApprovalRequest
 
 from .escape import escape_line
 from .facts import name_of

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
-from tool_approval.presentation import ApprovalPresentation
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.presentation import ApprovalPresentation
+from tool_approval.core.request import ApprovalRequest
 
 from .arguments import Tree
 from .covered import uncovered

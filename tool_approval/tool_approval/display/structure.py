@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from tool_approval.presentation import ApprovalPresentation
+from tool_approval.core.presentation import ApprovalPresentation
 
 from .arguments import DEEPEST
 

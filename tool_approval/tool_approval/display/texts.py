@@ -8,7 +8,7 @@ from enum import IntEnum
 from itertools import islice
 from typing import Any, cast
 
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.request import ApprovalRequest
 
 from .digest import left_out_keys
 from .facts import fact_text, is_automatic

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.request import ApprovalRequest
 
 from .escape import HIDDEN, escape, escape_line
 from .gaps import has_gap

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
-from tool_approval.threads import call
+from tool_approval.core.threads import call
 
 from .entry import InboxEntry
 

@@ -9,10 +9,10 @@ from typing import Any, Literal, cast
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from tool_approval.canonical import EXACT, canonical_json, copied
-from tool_approval.decision import ApprovalDecision
-from tool_approval.errors import NotCanonicalError
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.canonical import EXACT, canonical_json, copied
+from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.request import ApprovalRequest
 
 from .approvers import Approver, ApproverRule
 from .errors import InvalidAnswer, NotAnApprover, RequestTooLarge

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tool_approval.errors import ApprovalError
+from tool_approval.core.errors import ApprovalError
 
 from .states import Settled
 

@@ -14,8 +14,8 @@ from hmac import compare_digest
 from types import TracebackType
 from typing import Self
 
-from tool_approval.decision import ApprovalDecision
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.request import ApprovalRequest
 
 from .approvers import Approver, ApproverRule
 from .entry import Answer, Content, InboxEntry, read_entry, write_answer, write_content

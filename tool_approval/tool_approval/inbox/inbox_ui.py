@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from tool_approval.decision import ApprovalDecision, ApprovalMode
-from tool_approval.errors import ApprovalError, NotCanonicalError
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.errors import ApprovalError, NotCanonicalError
+from tool_approval.core.request import ApprovalRequest
 
 from .approvers import ApproverRule, ApproverRules
 from .channels import Announcements, Channel

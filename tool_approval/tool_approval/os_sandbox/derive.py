@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tool_approval.errors import ApprovalConfigError
+from tool_approval.core.errors import ApprovalConfigError
 
 from .profile import Access, OSProfile, Root
 from .system import system_profile

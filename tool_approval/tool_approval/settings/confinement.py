@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from tool_approval.errors import ApprovalBlocked
+from tool_approval.core.errors import ApprovalBlocked
+from tool_approval.core.own_logic import take_approval
+from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.os_sandbox import OSProfile, OSSandboxBackend, OSSandboxError, UnconfinedBackend
-from tool_approval.own_logic import take_approval
-from tool_approval.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.file_sandbox import Access, FileSandbox
 from tool_approval.tools.shell import ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from tool_approval.errors import MissingExtraError
-from tool_approval.places import Path
+from tool_approval.core.errors import MissingExtraError
+from tool_approval.core.places import Path
 
 Format = Literal['yaml', 'toml']
 """How a document is written; JSON is YAML."""
@@ -24,7 +24,7 @@ def parse_text(text: str, *, source: str | None, format: Format) -> tuple[dict[s
 
         return parse_toml(text, source=source)
     try:
-        from tool_approval.config_yaml import parse_yaml
+        from tool_approval.core.config_yaml import parse_yaml
     except ImportError:
         raise MissingExtraError('yaml', extra='yaml') from None
     return parse_yaml(text, source=source)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tool_approval.errors import ApprovalConfigError
+from tool_approval.core.errors import ApprovalConfigError
 
 from .documents import Format, parse_text
 
 if TYPE_CHECKING:
-    from tool_approval.config import LineOf
+    from tool_approval.core.config import LineOf
 
     from .model import Settings
     from .trust import TrustStore

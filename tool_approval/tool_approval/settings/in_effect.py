@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tool_approval.config import ToolRule
+from tool_approval.core.config import ToolRule
 from tool_approval.tools.shell import ShellConfig, ShellDefault, ShellRule
 
 from .files import LoadedSettings

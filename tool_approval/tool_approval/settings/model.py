@@ -16,11 +16,11 @@ from pydantic import (
     model_validator,
 )
 
-from tool_approval.config import Default, PolicyConfig, ToolRule
-from tool_approval.decision import read_mode
+from tool_approval.core.config import Default, PolicyConfig, ToolRule
+from tool_approval.core.decision import read_mode
+from tool_approval.core.places import printable
+from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.os_sandbox import OSSandboxFallback
-from tool_approval.places import printable
-from tool_approval.policy import ApprovalPolicy
 from tool_approval.tools.file_sandbox import PathConfig, SandboxConfig
 
 # The base's own check of names, which the override of `paths` below would lose.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from tool_approval.tool_rules import Approval
+from tool_approval.core.tool_rules import Approval
 
 if TYPE_CHECKING:
     from tool_approval.tools.shell import ShellConfig

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from tool_approval.config import LineOf, plain_rules, read_model
-from tool_approval.errors import ApprovalConfigError
+from tool_approval.core.config import LineOf, plain_rules, read_model
+from tool_approval.core.errors import ApprovalConfigError
 
 from .documents import Format, parse_text
 from .model import Settings

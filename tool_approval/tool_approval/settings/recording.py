@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tool_approval.protocols import AuditSink
+from tool_approval.core.protocols import AuditSink
 
 from .files import LoadedSettings
 

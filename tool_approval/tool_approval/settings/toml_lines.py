@@ -11,11 +11,11 @@ import tomllib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from tool_approval.errors import ApprovalConfigError
-from tool_approval.places import Path, printable
+from tool_approval.core.errors import ApprovalConfigError
+from tool_approval.core.places import Path, printable
 
 if TYPE_CHECKING:
-    from tool_approval.config import LineOf
+    from tool_approval.core.config import LineOf
 
 MAX_CHARS = 100_000
 """Chosen: as for YAML."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tool_approval.errors import ApprovalError
+from tool_approval.core.errors import ApprovalError
 from tool_approval.storage.location import default_path
 from tool_approval.storage.private_file import (
     locked,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.os_sandbox import (
     BubblewrapBackend,
     OSProfile,
@@ -19,7 +20,6 @@ from tool_approval.os_sandbox import (
     derive_os_sandbox_profile,
     system_profile,
 )
-from tool_approval.policy import ApprovalPolicy
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.shell import ShellConfig, ShellTool
 

@@ -12,8 +12,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tool_approval.errors import StoreError
-from tool_approval.protocols import RememberedApproval
+from tool_approval.core.errors import StoreError
+from tool_approval.core.protocols import RememberedApproval
 
 from .location import default_path
 from .private_file import check_private, locked, make_private_folder, open_private, replace_private

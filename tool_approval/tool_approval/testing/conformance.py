@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tool_approval.asking import ask
-from tool_approval.protocols import ApprovalStore, ApprovalUI, AuditSink, RememberedApproval
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.asking import ask
+from tool_approval.core.protocols import ApprovalStore, ApprovalUI, AuditSink, RememberedApproval
+from tool_approval.core.request import ApprovalRequest
 
 _AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

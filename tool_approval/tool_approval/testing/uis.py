@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from tool_approval.decision import ApprovalDecision, ApprovalMode
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.request import ApprovalRequest
 
 Answer: TypeAlias = (
     ApprovalDecision | bool | str | BaseException | Callable[[ApprovalRequest], 'ApprovalDecision | bool | str']

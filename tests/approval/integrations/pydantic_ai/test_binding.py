@@ -11,7 +11,7 @@ from pydantic_ai.messages import ToolReturn
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.arguments import as_json, read_arguments
+from tool_approval.core.arguments import as_json, read_arguments
 from tool_approval.integrations.pydantic_ai import approval_handler
 from tool_approval.integrations.pydantic_ai.binding import BINDING_KEY, bind, is_approved
 from tool_approval.integrations.pydantic_ai.results import refuse, with_notice

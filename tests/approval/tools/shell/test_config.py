@@ -1,6 +1,6 @@
 import pytest
 from pydantic import ValidationError
-from tool_approval.errors import ApprovalConfigError
+from tool_approval.core.errors import ApprovalConfigError
 from tool_approval.tools.shell import ShellConfig, ShellRule, ShellTool
 
 from tests.tables import table

@@ -1,5 +1,5 @@
 import pytest
-from tool_approval.errors import ApprovalConfigError
+from tool_approval.core.errors import ApprovalConfigError
 from tool_approval.tools.shell import ShellTool
 
 

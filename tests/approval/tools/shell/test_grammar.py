@@ -1,7 +1,7 @@
 import sys
 
 import pytest
-from tool_approval.errors import MissingExtraError
+from tool_approval.core.errors import MissingExtraError
 from tool_approval.tools.shell.grammar import MAX_BYTES, parse
 
 from .parts import blocked, decision, judge, unasked

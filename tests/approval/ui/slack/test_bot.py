@@ -2,7 +2,7 @@ import importlib
 import sys
 
 import pytest
-from tool_approval.errors import MissingExtraError
+from tool_approval.core.errors import MissingExtraError
 from tool_approval.inbox import ApproverRule
 
 from .slack_server import APP_TOKEN, buttons_of, press_of

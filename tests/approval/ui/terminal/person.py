@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 import pyte
-from tool_approval.protocols import Presenter
+from tool_approval.core.protocols import Presenter
 from tool_approval.ui.terminal.terminal_ui import TerminalUI
 
 from tool_approval import ApprovalDecision, ApprovalMemory, ApprovalRequest

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
-from tool_approval.errors import StoreError
+from tool_approval.core.errors import StoreError
 from tool_approval.ui.terminal import presenting
 
 from tool_approval import ApprovalPresentation, ApprovalRequest

@@ -6,7 +6,7 @@ import pytest
 import wcwidth
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_approval.request import LineageEntry, RememberOption
+from tool_approval.core.request import LineageEntry, RememberOption
 from tool_approval.ui.terminal import KEYS, offered_keys, remember_choices, render_request, render_whole
 from tool_approval.ui.terminal.layout import NARROWEST
 

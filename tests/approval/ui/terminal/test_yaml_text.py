@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_approval.canonical import canonical_json
+from tool_approval.core.canonical import canonical_json
 from tool_approval.ui.terminal.editing import UnreadableEdit, as_text, is_yaml, read_text, read_value
 from tool_approval.ui.terminal.yaml_text import LONGEST, NotYaml, dump, load
 

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic_ai.models import Model
 from pydantic_ai_deferred import Agent
 
-from tool_approval.controller import ApprovalController
-from tool_approval.protocols import Presenter
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.protocols import Presenter
 
 MakeController = Callable[[Mapping[str, Presenter]], ApprovalController]
 """Makes the controller that a scene's tools ask, given who makes what is shown of their calls."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from tool_approval.errors import ApprovalError
+from tool_approval.core.errors import ApprovalError
 
 OLD_NAME = 'pydantic_ai_blocking_approval'
 """What the name stands for."""

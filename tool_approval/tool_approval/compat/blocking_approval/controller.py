@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from tool_approval.canonical import canonical_json
-from tool_approval.decision import ApprovalMode, read_mode
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.decision import ApprovalMode, read_mode
 
 from .memory import ApprovalMemory
 from .types import ApprovalCallback, ApprovalDecision, ApprovalRequest, ensure_decision

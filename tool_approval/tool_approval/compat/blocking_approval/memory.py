@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tool_approval.arguments import read_arguments
-from tool_approval.canonical import canonical_json
-from tool_approval.errors import NotCanonicalError
+from tool_approval.core.arguments import read_arguments
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.errors import NotCanonicalError
 
 from .types import ApprovalDecision
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tool_approval.verdict import ApprovalResult
+from tool_approval.core.verdict import ApprovalResult
 
 
 def call_check(check: Callable[..., object], name: str, args: Any, ctx: object, config: object) -> object:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from tool_approval.config import ToolRule
-from tool_approval.policy import ApprovalPolicy
+from tool_approval.core.config import ToolRule
+from tool_approval.core.policy import ApprovalPolicy
 
 _OLDER_VALUES = {'deny': 'blocked', 'once_per_session': 'required'}
 

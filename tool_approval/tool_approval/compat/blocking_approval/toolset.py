@@ -12,12 +12,12 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from tool_approval.arguments import materialised
-from tool_approval.config import Default
-from tool_approval.errors import MissingExtraError, NotCanonicalError
-from tool_approval.own_logic import approving, ask_own_logic, judging
-from tool_approval.request import ApprovalContext, describe
-from tool_approval.verdict import ApprovalResult
+from tool_approval.core.arguments import materialised
+from tool_approval.core.config import Default
+from tool_approval.core.errors import MissingExtraError, NotCanonicalError
+from tool_approval.core.own_logic import approving, ask_own_logic, judging
+from tool_approval.core.request import ApprovalContext, describe
+from tool_approval.core.verdict import ApprovalResult
 
 try:
     from pydantic_ai.tools import AgentDepsT, RunContext

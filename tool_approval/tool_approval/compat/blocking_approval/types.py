@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from pydantic import BaseModel, Field, model_validator
 
-from tool_approval import errors, verdict
+from tool_approval.core import errors, verdict
 
 ApprovalError = errors.ApprovalRefused
 """Catches denials and blocks alike. It is a `PermissionError`, and names the tool in `tool_name`."""

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, LiteralString
 
-from tool_approval.errors import MissingExtraError
+from tool_approval.core.errors import MissingExtraError
 from tool_approval.inbox.errors import InboxError, InboxUnavailable, InboxUntrusted
 
 try:

@@ -3,7 +3,7 @@
 try:
     import langchain as _host
 except ImportError:
-    from tool_approval.errors import MissingExtraError
+    from tool_approval.core.errors import MissingExtraError
 
     raise MissingExtraError('langchain', extra='langchain') from None
 

@@ -10,8 +10,8 @@ from typing import Any, TypeGuard, cast
 from langchain_core.tools import BaseTool, Tool
 from pydantic import BaseModel, ValidationError
 
-from tool_approval.arguments import HIDDEN, CallArguments, materialised
-from tool_approval.arguments import read_arguments as read_json
+from tool_approval.core.arguments import HIDDEN, CallArguments, materialised
+from tool_approval.core.arguments import read_arguments as read_json
 
 _VARIADIC = frozenset({'args', 'kwargs'})
 """What the host calls the fields of `*args` and `**kwargs`; it passes them on only where they were given."""

@@ -10,10 +10,10 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import PrivateAttr
 
-from tool_approval.controller import ApprovalController
-from tool_approval.entries import Outcome
-from tool_approval.errors import ApprovalBlocked, ApprovalDenied
-from tool_approval.own_logic import approving
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.entries import Outcome
+from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied
+from tool_approval.core.own_logic import approving
 
 from .arguments import read_arguments
 from .calls import CHANGED, Allowed, Refused

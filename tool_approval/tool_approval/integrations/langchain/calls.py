@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-from tool_approval.arguments import restored
-from tool_approval.controller import ApprovalController
-from tool_approval.decision import ApprovalDecision
-from tool_approval.request import ApprovalContext, ApprovalRequest
-from tool_approval.verdict import ApprovalResult, make_request
+from tool_approval.core.arguments import restored
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.request import ApprovalContext, ApprovalRequest
+from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import Arguments, read_arguments
 from .place import definition_digest, own_logic

@@ -12,10 +12,10 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-from tool_approval.arguments import as_json
-from tool_approval.config import Default
-from tool_approval.controller import ApprovalController
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.arguments import as_json
+from tool_approval.core.config import Default
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.request import ApprovalRequest
 
 from .arguments import read_arguments
 from .bound import BoundTool

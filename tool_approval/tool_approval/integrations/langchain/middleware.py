@@ -18,8 +18,8 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from tool_approval.config import Default
-from tool_approval.controller import ApprovalController
+from tool_approval.core.config import Default
+from tool_approval.core.controller import ApprovalController
 
 from .blocking import wait_for
 from .calls import check_default

@@ -10,8 +10,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, PydanticUserError
 
-from tool_approval.canonical import canonical_json
-from tool_approval.errors import NotCanonicalError
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.errors import NotCanonicalError
 
 
 def find_place(

@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import ToolMessage, convert_to_messages
 from langgraph.types import Command
 
-from tool_approval.canonical import canonical_json
+from tool_approval.core.canonical import canonical_json
 
 
 def refusal(reason: str, *, name: str, call_id: str) -> ToolMessage:

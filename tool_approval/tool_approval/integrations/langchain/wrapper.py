@@ -8,9 +8,9 @@ from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
-from tool_approval.config import Default
-from tool_approval.controller import ApprovalController
-from tool_approval.own_logic import judging
+from tool_approval.core.config import Default
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.own_logic import judging
 
 from .arguments import read_arguments
 from .blocking import wait_for

@@ -3,7 +3,7 @@
 try:
     import pydantic_ai as _host
 except ImportError:
-    from tool_approval.errors import MissingExtraError
+    from tool_approval.core.errors import MissingExtraError
 
     raise MissingExtraError('pydantic_ai', extra='pydantic-ai') from None
 

@@ -10,9 +10,9 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_core import ValidationError
 
-from tool_approval.arguments import CallArguments, fields_of, read_arguments
-from tool_approval.canonical import decode_arguments
-from tool_approval.errors import NotCanonicalError
+from tool_approval.core.arguments import CallArguments, fields_of, read_arguments
+from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.errors import NotCanonicalError
 
 
 def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values: Mapping[str, Any]) -> CallArguments:

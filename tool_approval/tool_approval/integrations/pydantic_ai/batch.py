@@ -9,14 +9,14 @@ from typing import Any, cast
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.messages import ToolCallPart
 
-from tool_approval.arguments import ARGUMENTS, CallArguments, materialised, restored
-from tool_approval.canonical import decode_arguments
-from tool_approval.controller import ApprovalController
-from tool_approval.decision import ApprovalDecision
-from tool_approval.errors import NotCanonicalError
-from tool_approval.own_logic import approving, ask_own_logic
-from tool_approval.request import ApprovalContext, ApprovalRequest
-from tool_approval.verdict import ApprovalResult, make_request
+from tool_approval.core.arguments import ARGUMENTS, CallArguments, materialised, restored
+from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.own_logic import approving, ask_own_logic
+from tool_approval.core.request import ApprovalContext, ApprovalRequest
+from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments, find_tool, given_arguments, is_unpacked, validated
 from .binding import bind

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from pydantic_ai import RunContext
 
-from tool_approval.arguments import ARGUMENTS, CallArguments
-from tool_approval.controller import ApprovalController
-from tool_approval.decision import ApprovalDecision
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.arguments import ARGUMENTS, CallArguments
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.request import ApprovalRequest
 
 BINDING_KEY = 'tool_approval'
 """Where the binding travels: in `DeferredToolResults.metadata`, which the host hands to the tool, and stop and resume

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from pydantic_ai import RunContext
 
-from tool_approval.threads import call
+from tool_approval.core.threads import call
 
 from .arguments import find_tool
 from .results import failure

@@ -10,11 +10,11 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
-from tool_approval.arguments import as_json
-from tool_approval.errors import NotCanonicalError
-from tool_approval.presentation import ApprovalPresentation
-from tool_approval.protocols import Presenter
-from tool_approval.request import ApprovalContext, ApprovalRequest
+from tool_approval.core.arguments import as_json
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.presentation import ApprovalPresentation
+from tool_approval.core.protocols import Presenter
+from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, FileTools, SandboxConfig
 
 from .binding import CHANGED, declared_by, find_binding

@@ -11,9 +11,9 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.tools import ToolDefinition
 
-from tool_approval.canonical import canonical_json
-from tool_approval.errors import NotCanonicalError
-from tool_approval.request import LineageEntry
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.request import LineageEntry
 
 from .arguments import find_tool
 

@@ -12,11 +12,11 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
-from tool_approval.arguments import materialised
-from tool_approval.errors import NotCanonicalError
-from tool_approval.own_logic import approving, ask_own_logic, has_own_logic, judging
-from tool_approval.request import ApprovalContext
-from tool_approval.verdict import ApprovalResult, make_request
+from tool_approval.core.arguments import materialised
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.own_logic import approving, ask_own_logic, has_own_logic, judging
+from tool_approval.core.request import ApprovalContext
+from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments
 from .binding import CHANGED, declared_by, find_binding, was_asked

@@ -10,11 +10,11 @@ from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
 
-from tool_approval.arguments import materialised
-from tool_approval.controller import ApprovalController
-from tool_approval.errors import NotCanonicalError
-from tool_approval.own_logic import approving
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.arguments import materialised
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.own_logic import approving
+from tool_approval.core.request import ApprovalRequest
 
 from .arguments import call_arguments
 from .batch import Batch

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic_ai import DeferredToolRequests
 from pydantic_ai.messages import ToolCallPart
 
-from tool_approval.canonical import decode_arguments
-from tool_approval.errors import NotCanonicalError
-from tool_approval.request import ApprovalRequest
+from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.request import ApprovalRequest
 
 from .frame import Frame
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 from pydantic_ai import ToolApproved, ToolDenied, exceptions
 from pydantic_ai.messages import ToolReturn
 
-from tool_approval.canonical import canonical_json
-from tool_approval.decision import ApprovalDecision
-from tool_approval.entries import Outcome
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.entries import Outcome
 
 # Older hosts have no way to tell the model of a failure that it should not simply retry.
 TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, cast
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults
 from pydantic_ai.agent import AbstractAgent
 
-from tool_approval.controller import ApprovalController
-from tool_approval.memory import ApprovalMemory
-from tool_approval.protocols import ApprovalUI
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.memory import ApprovalMemory
+from tool_approval.core.protocols import ApprovalUI
 
 from .batch import Batch
 from .external import External

@@ -9,14 +9,14 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, UserError
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from tool_approval.arguments import CallArguments, materialised
-from tool_approval.config import Default
-from tool_approval.controller import ApprovalController
-from tool_approval.entries import Outcome
-from tool_approval.errors import NotCanonicalError
-from tool_approval.own_logic import approving, judging
-from tool_approval.request import ApprovalContext, ApprovalRequest
-from tool_approval.verdict import ApprovalResult, make_request
+from tool_approval.core.arguments import CallArguments, materialised
+from tool_approval.core.config import Default
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.entries import Outcome
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.own_logic import approving, judging
+from tool_approval.core.request import ApprovalContext, ApprovalRequest
+from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments, called_name
 from .binding import CHANGED, approved_digest, find_binding, is_approved, was_asked, watched

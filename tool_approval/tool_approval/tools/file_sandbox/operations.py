@@ -7,8 +7,8 @@ import stat
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tool_approval.places import printable
-from tool_approval.presentation import truncate_for_display
+from tool_approval.core.places import printable
+from tool_approval.core.presentation import truncate_for_display
 
 from .commit import CHANGED, carry, put, replace, take_away
 from .content import MISSING, names_in, read_file, state_of_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tool_approval.errors import ApprovalError
+from tool_approval.core.errors import ApprovalError
 
 
 class FileToolError(ApprovalError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tool_approval.errors import ApprovalConfigError
+from tool_approval.core.errors import ApprovalConfigError
 
 from .names import components, fold, starts_with
 from .walk import Place, WalkError, walk

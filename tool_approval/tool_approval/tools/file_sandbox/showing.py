@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from tool_approval.places import printable
-from tool_approval.presentation import ApprovalPresentation, truncate_for_display
+from tool_approval.core.places import printable
+from tool_approval.core.presentation import ApprovalPresentation, truncate_for_display
 
 from .content import tree
 from .operations import edited, read_text

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tool_approval.canonical import canonical_json
-from tool_approval.errors import NotCanonicalError
-from tool_approval.own_logic import judged
-from tool_approval.places import printable
-from tool_approval.presentation import ApprovalPresentation
-from tool_approval.request import ApprovalContext, ApprovalRequest, RememberOption
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.own_logic import judged
+from tool_approval.core.places import printable
+from tool_approval.core.presentation import ApprovalPresentation
+from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
 
 from .commit import CHANGED
 from .operations import perform
@@ -23,7 +23,7 @@ from .sandbox import Access, FileSandbox, operations
 from .showing import present
 
 if TYPE_CHECKING:
-    from tool_approval.protocols import Presenter
+    from tool_approval.core.protocols import Presenter
 
 _PARAMETERS: dict[str, dict[str, type]] = {
     'read_file': {'path': str},

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tool_approval.errors import MissingExtraError
+from tool_approval.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from tree_sitter import Node as _Node

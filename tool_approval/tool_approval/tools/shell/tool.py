@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tool_approval.errors import ApprovalBlocked
-from tool_approval.places import printable
-from tool_approval.presentation import ApprovalPresentation
-from tool_approval.request import ApprovalContext, ApprovalRequest, RememberOption
+from tool_approval.core.errors import ApprovalBlocked
+from tool_approval.core.places import printable
+from tool_approval.core.presentation import ApprovalPresentation
+from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
 
 from .config import ShellConfig
 from .environment import clean_environment

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import display, escape_line, facts, offered_keys, remember_choices, warnings_of
 from tool_approval.inbox import InboxEntry
-from tool_approval.request import ApprovalRequest
 
 from .mrkdwn import code, cut, drawn, plain, sections
 from .target import Target

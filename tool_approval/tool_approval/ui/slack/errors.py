@@ -9,7 +9,7 @@ ApprovalError
 
 from __future__ import annotations
 
-from tool_approval.errors import ApprovalError
+from tool_approval.core.errors import ApprovalError
 
 
 class SlackUnavailable(ApprovalError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tool_approval.errors import MissingExtraError
+from tool_approval.core.errors import MissingExtraError
 
 try:
     from aiohttp import ClientError

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from tool_approval.decision import ApprovalDecision
+from tool_approval.core.decision import ApprovalDecision
 from tool_approval.inbox import (
     AlreadySettled,
     AnswerRefused,

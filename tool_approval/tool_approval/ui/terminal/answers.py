@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tool_approval.decision import ApprovalDecision
+from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line, remember_choices
-from tool_approval.request import ApprovalRequest
 
 from .area import fitted
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tool_approval.canonical import canonical_json
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line
-from tool_approval.errors import NotCanonicalError
-from tool_approval.request import ApprovalRequest
 
 from .area import fitted
 from .dialogue import Dialogue

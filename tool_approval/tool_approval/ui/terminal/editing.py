@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tool_approval.canonical import canonical_json, decode_arguments
+from tool_approval.core.canonical import canonical_json, decode_arguments
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.request import ApprovalRequest, describe
 from tool_approval.display import escape_line
 from tool_approval.display.digest import left_out_keys
-from tool_approval.errors import NotCanonicalError
-from tool_approval.request import ApprovalRequest, describe
 
 LONGEST_TEXT = 1_000_000
 """Chosen, in characters: what reads YAML needs seconds for more."""

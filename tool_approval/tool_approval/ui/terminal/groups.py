@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line, is_shown_whole
-from tool_approval.request import ApprovalRequest
 
 from .area import fitted
 from .layout import NARROWEST

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from tool_approval.canonical import copied
-from tool_approval.errors import ApprovalError
-from tool_approval.presentation import ApprovalPresentation
-from tool_approval.protocols import Presenter
-from tool_approval.request import ApprovalRequest
-from tool_approval.threads import call
+from tool_approval.core.canonical import copied
+from tool_approval.core.errors import ApprovalError
+from tool_approval.core.presentation import ApprovalPresentation
+from tool_approval.core.protocols import Presenter
+from tool_approval.core.request import ApprovalRequest
+from tool_approval.core.threads import call
 
 from .tty import Terminal, Withdrawn
 

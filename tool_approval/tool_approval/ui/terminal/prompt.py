@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from tool_approval.decision import ApprovalDecision
+from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.memory import ApprovalMemory
+from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line, offered_keys
-from tool_approval.memory import ApprovalMemory
-from tool_approval.request import ApprovalRequest
 
 from .answers import outcome_line, told
 from .changing import change

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tool_approval.decision import ApprovalDecision, Remember
+from tool_approval.core.decision import ApprovalDecision, Remember
+from tool_approval.core.errors import StoreError
+from tool_approval.core.memory import ApprovalMemory
+from tool_approval.core.protocols import RememberedApproval
+from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line, remember_choices
-from tool_approval.errors import StoreError
-from tool_approval.memory import ApprovalMemory
-from tool_approval.protocols import RememberedApproval
-from tool_approval.request import ApprovalRequest
 
 from .dialogue import Dialogue
 

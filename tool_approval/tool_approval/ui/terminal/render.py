@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import (
     KEYS,
     Display,
@@ -21,7 +22,6 @@ from tool_approval.display import (
     request_digest,
     warnings_of,
 )
-from tool_approval.request import ApprovalRequest
 
 from .layout import NARROWEST, Layout
 from .style import ASCII, UNICODE, Paint

@@ -10,12 +10,12 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 
-from tool_approval.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.memory import ApprovalMemory
+from tool_approval.core.protocols import Presenter
+from tool_approval.core.request import ApprovalRequest
+from tool_approval.core.threads import in_thread
 from tool_approval.display import escape_line
-from tool_approval.memory import ApprovalMemory
-from tool_approval.protocols import Presenter
-from tool_approval.request import ApprovalRequest
-from tool_approval.threads import in_thread
 
 from .dialogue import Dialogue
 from .keyboard import QUIET_S, Keyboard

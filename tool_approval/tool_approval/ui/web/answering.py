@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tool_approval.decision import ApprovalDecision
+from tool_approval.core.decision import ApprovalDecision
 from tool_approval.display import is_shown_whole
 from tool_approval.inbox import Approver, Inbox, InboxEntry
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from importlib.resources import files
 
-from tool_approval.errors import MissingExtraError
+from tool_approval.core.errors import MissingExtraError
 from tool_approval.inbox import Inbox
 
 try:

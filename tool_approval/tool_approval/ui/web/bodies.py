@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 from starlette.requests import Request
 
-from tool_approval.canonical import decode_arguments
-from tool_approval.errors import NotCanonicalError
+from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.errors import NotCanonicalError
 
 from .refusals import Refusal
 from .view import DecisionBody

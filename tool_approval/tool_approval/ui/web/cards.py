@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from tool_approval.decision import Remember
+from tool_approval.core.decision import Remember
+from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import DisplayLine, display, escape_line, facts, name_of, warnings_of
 from tool_approval.inbox import Approver, InboxEntry
-from tool_approval.request import ApprovalRequest
 
 from .content import content_of, pages_of
 from .html import Html, element, joined

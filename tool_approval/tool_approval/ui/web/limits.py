@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tool_approval.threads import in_thread
+from tool_approval.core.threads import in_thread
 
 T = TypeVar('T')
 

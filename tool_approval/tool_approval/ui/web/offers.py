@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tool_approval.canonical import canonical_json, decode_arguments
-from tool_approval.decision import Remember
+from tool_approval.core.canonical import canonical_json, decode_arguments
+from tool_approval.core.decision import Remember
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.request import ApprovalRequest, describe
 from tool_approval.display import offered_keys, remember_choices
 from tool_approval.display.digest import left_out_keys
-from tool_approval.errors import NotCanonicalError
-from tool_approval.request import ApprovalRequest, describe
 
 _SPANS: Mapping[str, Remember] = {'s': 'session', 'a': 'always'}
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from tool_approval.canonical import canonical_json
+from tool_approval.core.canonical import canonical_json
 from tool_approval.display import escape_line, name_of
 from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError
 

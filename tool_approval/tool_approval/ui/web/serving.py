@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from starlette.routing import Mount, Router
 from starlette.types import ASGIApp
 
-from tool_approval.errors import MissingExtraError
+from tool_approval.core.errors import MissingExtraError
 
 try:
     import uvicorn

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tool_approval.canonical import EXACT
-from tool_approval.decision import Remember
+from tool_approval.core.canonical import EXACT
+from tool_approval.core.decision import Remember
+from tool_approval.core.request import ApprovalRequest, LineageEntry
 from tool_approval.display import LineKind, display, facts, warnings_of
 from tool_approval.display.digest import left_out_keys
 from tool_approval.inbox import Approver, InboxEntry, NotAnApprover, State
-from tool_approval.request import ApprovalRequest, LineageEntry
 
 from .offers import editable, offer_of
 from .wording import outcome_of

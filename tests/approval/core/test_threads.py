@@ -3,12 +3,11 @@ import contextvars
 import threading
 
 import pytest
-from tool_approval.errors import ApprovalError
-from tool_approval.threads import RunCancelled, call, in_thread
+from tool_approval.core.errors import ApprovalError
+from tool_approval.core.threads import RunCancelled, call, in_thread
 
+from tests.approval.parts import request_for
 from tool_approval import ApprovalController
-
-from .parts import request_for
 
 WHO = contextvars.ContextVar('who', default='nobody')
 

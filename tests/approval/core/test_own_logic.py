@@ -6,7 +6,7 @@ import logging
 from types import SimpleNamespace
 
 import pytest
-from tool_approval.own_logic import ask_own_logic
+from tool_approval.core.own_logic import ask_own_logic
 
 from tests.tables import table
 from tool_approval import (

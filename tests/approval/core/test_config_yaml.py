@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_approval.config import parse_config
+from tool_approval.core.config import parse_config
 
 from tests.tables import table
 from tool_approval import ApprovalConfigError, ApprovalPolicy, PolicyConfig, ToolRule

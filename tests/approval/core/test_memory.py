@@ -9,6 +9,7 @@ from tool_approval.display import facts
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI
 
+from tests.approval.parts import NOON, decide, noon, request_for
 from tool_approval import (
     ApprovalController,
     ApprovalDecision,
@@ -18,8 +19,6 @@ from tool_approval import (
     RememberOption,
     StoreError,
 )
-
-from .parts import NOON, decide, noon, request_for
 
 SESSION = ApprovalDecision(approved=True, remember='session', decided_by='ada', decided_at=NOON)
 ALWAYS = SESSION.model_copy(update={'remember': 'always'})

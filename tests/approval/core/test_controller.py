@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
+from tests.approval.parts import KEY, NOON, ListSink, decide, decide_all, logged, noon, request_for
 from tool_approval import (
     ApprovalBlocked,
     ApprovalConfigError,
@@ -25,8 +26,6 @@ from tool_approval import (
     StoreError,
     canonical_json,
 )
-
-from .parts import KEY, NOON, ListSink, decide, decide_all, logged, noon, request_for
 
 MODES = ('interactive', 'approve_all', 'strict')
 SHOWN = ApprovalPresentation(type='text', content='made late')

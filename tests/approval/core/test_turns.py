@@ -3,7 +3,7 @@ import gc
 import threading
 
 import pytest
-from tool_approval.turns import Turns
+from tool_approval.core.turns import Turns
 
 
 def test_turns_are_given_in_the_order_they_were_asked_for():

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 from pydantic import ValidationError
-from tool_approval.config import read_config
-from tool_approval.places import dotted
+from tool_approval.core.config import read_config
+from tool_approval.core.places import dotted
 
 from tests.tables import table
 from tool_approval import ApprovalConfigError, ApprovalPolicy, MissingExtraError, PolicyConfig, ToolRule
@@ -149,7 +149,7 @@ def test_a_path_is_shown_with_dots():
 
 def test_yaml_needs_an_extra_and_says_which(monkeypatch):
     monkeypatch.setitem(sys.modules, 'yaml', None)
-    monkeypatch.delitem(sys.modules, 'tool_approval.config_yaml', raising=False)
+    monkeypatch.delitem(sys.modules, 'tool_approval.core.config_yaml', raising=False)
 
     with pytest.raises(MissingExtraError, match=r"pip install 'tool-approval\[yaml\]'"):
         ApprovalPolicy.from_yaml('tools: {}')

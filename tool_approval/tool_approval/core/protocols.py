@@ -17,7 +17,7 @@ class ApprovalUI(Protocol):
 
     A plain `choose` is called in a daemon thread of its own and may block; a coroutine function runs on the event
     loop. It may raise: the request is denied then. Only `KeyboardInterrupt` ends the run, and `RunCancelled` of
-    `tool_approval.threads`, from a UI that has cancelled the run itself. It may be cancelled or abandoned at any time,
+    `tool_approval.core.threads`, from a UI that has cancelled the run itself. It may be cancelled or abandoned at any time,
     because the run was cancelled or the controller's timeout passed; what an abandoned thread returns is dropped.
 
     Optional members, looked up by name:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tool_approval.canonical import copied, decode_arguments
+from tool_approval.core.canonical import copied, decode_arguments
 
 from tests.tables import table
 from tool_approval import NotCanonicalError, canonical_json, digest, fingerprint

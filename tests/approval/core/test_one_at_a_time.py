@@ -6,9 +6,8 @@ import threading
 import pytest
 from tool_approval.testing import ScriptedUI
 
+from tests.approval.parts import ListSink, decide, decide_all, request_for
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory
-
-from .parts import ListSink, decide, decide_all, request_for
 
 YES = ApprovalDecision(approved=True)
 FOR_SESSION = ApprovalDecision(approved=True, remember='session')

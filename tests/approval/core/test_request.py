@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tool_approval.request import describe
+from tool_approval.core.request import describe
 
 from tool_approval import (
     ApprovalContext,

@@ -1,9 +1,8 @@
 import pytest
-from tool_approval.entries import decision_entry, outcome_entry
+from tool_approval.core.entries import decision_entry, outcome_entry
 
+from tests.approval.parts import NOON, request_for
 from tool_approval import ApprovalDecision
-
-from .parts import NOON, request_for
 
 SECRET = request_for(args={'path': 'a.txt', 'word': 'hunter22'}, payload={'path': 'a.txt'})
 

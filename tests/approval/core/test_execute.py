@@ -5,6 +5,7 @@ import pytest
 from pydantic import SecretStr
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
+from tests.approval.parts import ListSink, run_tool
 from tool_approval import (
     ApprovalBlocked,
     ApprovalController,
@@ -17,8 +18,6 @@ from tool_approval import (
     execute_tool,
     requires_approval,
 )
-
-from .parts import ListSink, run_tool
 
 MODES = ('interactive', 'approve_all', 'strict')
 

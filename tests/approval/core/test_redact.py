@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_approval.redact import REDACTED, SECRET_KEYS, TOKEN_SHAPES
+from tool_approval.core.redact import REDACTED, SECRET_KEYS, TOKEN_SHAPES
 
 from tests.tables import table
 from tool_approval import (

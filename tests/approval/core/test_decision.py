@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from pydantic import ValidationError
-from tool_approval.decision import read_mode
+from tool_approval.core.decision import read_mode
 
 from tool_approval import ApprovalController, ApprovalDecision
 

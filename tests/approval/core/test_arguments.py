@@ -21,7 +21,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from tool_approval.arguments import HIDDEN, as_json, materialised, read_arguments, restored
+from tool_approval.core.arguments import HIDDEN, as_json, materialised, read_arguments, restored
 
 from tool_approval import NotCanonicalError
 

@@ -4,13 +4,12 @@ import threading
 import time
 
 import pytest
-from tool_approval.asking import ask
+from tool_approval.core.asking import ask
+from tool_approval.core.turns import Turns
 from tool_approval.testing import RecordingUI, ScriptedUI
-from tool_approval.turns import Turns
 
+from tests.approval.parts import logged, request_for
 from tool_approval import ApprovalDecision, RememberOption
-
-from .parts import logged, request_for
 
 YES = ApprovalDecision(approved=True)
 REQUESTS = [request_for('a', group_id='g'), request_for('b', group_id='g')]
