@@ -4,7 +4,7 @@ BOOT := .hatch/boot
 DEMO := .hatch/demo
 HATCH := HATCH_DATA_DIR=$(CURDIR)/.hatch/data $(BOOT)/bin/hatch
 RUN := $(HATCH) run
-RELEASE := $(HATCH) run release:python -m tests.release
+RELEASE := $(HATCH) run release:python -m maintainers.release
 DISTRIBUTIONS := pydantic_ai_slim tool_approval
 ANSWERS ?=
 STORY ?= port
@@ -68,7 +68,7 @@ test: install ## Run the tests
 	@$(RUN) $(TEST) $(PYTEST_ARGS)
 
 test-thorough: install ## Run more tests; with SYSTEM_PACKAGES=required none may be skipped, and all branches must be covered
-	@$(RUN) $(TEST) -m 'not slow' $(COVERAGE) $(PYTEST_ARGS)
+	@$(RUN) $(TEST) -m 'not slow' $(COVERAGE) tests maintainers $(PYTEST_ARGS)
 
 test-bare: install ## Run `make test` as on a machine without the packages of `make install-system`
 	@$(RUN) python -m tests.bare $(MAKE) --no-print-directory test
@@ -78,7 +78,7 @@ test-slow: install ## Run the tests that take minutes
 
 test-hosts: install ## Run what runs on pydantic-ai-slim on other releases of it, and on Python 3.13 where present
 	@$(HATCH) run -on host:$(TEST_HOST)
-	@HATCH_PYTHON=$$($(RUN) python -m tests.release.environments 3.13) $(HATCH) run +on=newer-python host:$(TEST_HOST)
+	@HATCH_PYTHON=$$($(RUN) python -m maintainers.release.environments 3.13) $(HATCH) run +on=newer-python host:$(TEST_HOST)
 
 test-core: install ## Run the tests of tool_approval's core where nothing but pydantic is installed
 	@$(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \
@@ -121,7 +121,7 @@ docs-serve: install ## Serve the documentation
 	@$(RUN) mkdocs serve
 
 build: install ## Build wheel and sdist of both distributions and import them from clean environments
-	@$(RUN) python -m tests.release.build_and_install $(DISTRIBUTIONS)
+	@$(RUN) python -m maintainers.release.build_and_install $(DISTRIBUTIONS)
 
 release-check: $(BOOT)/bin/hatch ## Check the artefacts on every Python that is present, with every extra
 	@$(RELEASE).check $(RELEASE_ARGS)
@@ -154,7 +154,7 @@ bench-loop: install ## Measure the loop against the host's own ways
 	@$(RUN) python -m benchmarks.loop
 
 bench-peers: install ## Measure other systems that ask, each in its own environment
-	@$(RUN) python -m benchmarks.peers
+	@$(RUN) python -m maintainers.peers
 
 bench-inbox: install ## Measure the inbox under load, on both stores
 	@$(RUN) python -m benchmarks.inbox
@@ -170,16 +170,16 @@ bench-tools: install ## Measure the shell rules' decisions and the OS sandbox's 
 	@$(RUN) python -m benchmarks.os_sandbox
 
 upstream-patch: install ## Make the patch for Pydantic AI's own tree, and check it
-	@$(RUN) python -m upstream
+	@$(RUN) python -m maintainers.upstream
 
 test-patched: install ## Run the loop's tests on Pydantic AI with the patch
-	@$(RUN) python -m upstream test $(PYTEST_ARGS)
+	@$(RUN) python -m maintainers.upstream test $(PYTEST_ARGS)
 
 typecheck-patched: install ## Check the types of the patched signatures
-	@$(RUN) python -m upstream typecheck
+	@$(RUN) python -m maintainers.upstream typecheck
 
 upstream-newest: install ## Make the patch for the newest published release
-	@$(RUN) python -m upstream newest
+	@$(RUN) python -m maintainers.upstream newest
 
 all: install ## Everything CI requires, two targets at a time
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going checks

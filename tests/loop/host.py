@@ -1,7 +1,7 @@
 """The agent under test: our layer's, or the host's own where the patch for upstream is in it.
 
-`DEFERRED_HOST=patched` says that `pydantic_ai` is the patched one; see `upstream/README.md`. Tests about what only our
-layer has are marked `layer_only`, and listed with the reasons in `upstream/LAYER_ONLY.md`.
+`DEFERRED_HOST=patched` says that `pydantic_ai` is the patched one; see `maintainers/upstream/README.md`. Tests about
+what only our layer has are marked `layer_only`, and listed with the reasons in `maintainers/upstream/LAYER_ONLY.md`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from tests.release.environments import CommandError, run
+from maintainers.release.environments import CommandError, run
 
 REQUIREMENTS = """
 pydantic-ai-blocking-approval==0.9.0 \

@@ -1,0 +1,94 @@
+"""Measure systems that ask before a tool runs, side by side: `python -m maintainers.peers`, `make bench-peers`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .catalog import PEERS, Peer
+from .environments import REPOSITORY, InstallError, python_of
+from .measure import FULL, QUICK, SHORT, measure
+from .page import page, plots
+from .process import Worker
+from .results import Results
+
+READY_S = 180
+"""chosen: a worker that has not answered by then is not worth waiting for; the page says so in its place."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print the page, and write it where that was asked for.
+
+    A peer that cannot be installed or fails is listed with the reason, and no failure of the program.
+    """
+    parser = argparse.ArgumentParser(prog='python -m maintainers.peers', description=__doc__)
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument('--quick', action='store_true', help='measure next to nothing, to see that all work')
+    amount.add_argument('--short', action='store_true', help='measure everything, but only a few times')
+    amount.add_argument('--render', type=Path, metavar='DATA', help='measure nothing, and take what --data has written')
+    parser.add_argument('--peer', action='append', help='measure just this one beside ours; may be repeated')
+    parser.add_argument('--timeout', type=float, default=READY_S, metavar='SECONDS', help='for one order to a worker')
+    parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page and, beside it, its plots')
+    parser.add_argument('--data', type=Path, metavar='PATH', help='also write the measurements, as JSON')
+    options = parser.parse_args(arguments)
+    if options.render is not None:
+        results = Results.load(options.render.read_text(encoding='utf-8'))
+    else:
+        plan = QUICK if options.quick else SHORT if options.short else FULL
+        chosen = [
+            peer for peer in PEERS if not options.peer or peer.name.startswith('ours') or peer.name in options.peer
+        ]
+        results = Results(machine=_machine(), load_before=os.getloadavg()[0])
+        pythons = _build(chosen, results)
+
+        def start(peer: Peer) -> Worker:
+            command = [str(pythons[peer.name]), '-m', f'maintainers.peers.workers.{peer.worker}', *peer.arguments]
+            return Worker(command, folder=REPOSITORY, timeout_s=options.timeout)
+
+        # Whoever interrupts it gets the page of what was measured until then.
+        with contextlib.suppress(KeyboardInterrupt):
+            measure(results, chosen, plan, start, _note)
+        results.load_after = os.getloadavg()[0]
+    if options.data is not None:
+        options.data.write_text(results.dump(), encoding='utf-8')
+    stem = options.write.stem if options.write is not None else 'benchmarks-peers'
+    text = page(results, pictures=stem)
+    print(text, end='')
+    if options.write is not None:
+        options.write.write_text(text, encoding='utf-8')
+        for kind, drawing in plots(results).items():
+            options.write.with_name(f'{stem}-{kind}.svg').write_text(drawing, encoding='utf-8')
+
+
+def _build(peers: Sequence[Peer], results: Results) -> dict[str, Path]:
+    pythons: dict[str, Path] = {}
+    for peer in peers:
+        _note(f'environment of {peer.name}')
+        try:
+            pythons[peer.name] = python_of(peer.environment)
+        except InstallError as error:
+            results.missing[peer.name] = f'could not be installed: {error}'
+    # Building is work too; the load that counts is the one the measurements begin with.
+    results.load_before = os.getloadavg()[0]
+    return pythons
+
+
+def _machine() -> str:
+    return (
+        f'{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}, '
+        f'{os.cpu_count()} processors'
+    )
+
+
+def _note(progress: str) -> None:
+    if sys.stderr.isatty():
+        print(f'\r\033[K{progress}', end='', file=sys.stderr, flush=True)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,73 @@
+"""Who is compared, in which environment, and what cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+HOST = 'pydantic-ai-slim==2.68.0'
+"""One release for everybody who runs on Pydantic AI."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """A virtual environment, and how it is filled."""
+
+    name: str
+    """Its folder."""
+    installs: tuple[tuple[str, ...], ...]
+    """Arguments of `pip install`, once for each call of it. Paths are relative to the repository."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """One way to have calls approved, and the worker that does it."""
+
+    name: str
+    """As the tables call it."""
+    environment: Environment
+    """Where it runs."""
+    worker: str
+    """Module below `maintainers.peers.workers`."""
+    arguments: tuple[str, ...] = ()
+    """Of the worker."""
+    not_possible: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Kinds of measurement (`rounds`, `batch`, `waiting`) it has no way to do, with the reason."""
+
+
+_OURS = Environment(
+    name='ours',
+    installs=((HOST, '--editable', './pydantic_ai_slim', '--editable', './tool_approval[pydantic-ai]'),),
+)
+_HOST = Environment(name='pydantic-ai', installs=((HOST,),))
+# It requires the full `pydantic-ai`, whose newest release is behind that of the slim one: with its own dependencies it
+# would run on another host than we do.
+_BLOCKING = Environment(
+    name='blocking-approval', installs=((HOST,), ('--no-deps', 'pydantic-ai-blocking-approval==0.9.0'))
+)
+_LANGCHAIN = Environment(
+    name='langchain', installs=(('langchain==1.4.7', 'langgraph==1.2.22', 'langchain-core==1.7.2'),)
+)
+_OPENAI = Environment(name='openai-agents', installs=(('openai-agents==0.24.0',),))
+_INSPECT = Environment(name='inspect', installs=(('inspect-ai==0.3.285',),))
+
+REFERENCE = 'ours, async handler'
+"""What the ratios compare with."""
+
+CONTROL = 'ours, async handler (again)'
+"""The same once more, in a process of its own: the noise."""
+
+PEERS = (
+    Peer(name=REFERENCE, environment=_OURS, worker='ours', arguments=('async',)),
+    Peer(name=CONTROL, environment=_OURS, worker='ours', arguments=('async',)),
+    Peer(name='ours, sync handler', environment=_OURS, worker='ours', arguments=('sync',)),
+    Peer(name='ours, whole layer', environment=_OURS, worker='ours', arguments=('layer',)),
+    Peer(name='ours, whole layer with audit log', environment=_OURS, worker='ours', arguments=('layer-audit',)),
+    Peer(name='HandleDeferredToolCalls', environment=_HOST, worker='host', arguments=('capability',)),
+    Peer(name='stop and resume', environment=_HOST, worker='host', arguments=('stop-resume',)),
+    Peer(name='pydantic-ai-blocking-approval', environment=_BLOCKING, worker='blocking'),
+    Peer(name='LangChain HumanInTheLoopMiddleware', environment=_LANGCHAIN, worker='langchain_hitl'),
+    Peer(name='OpenAI Agents SDK', environment=_OPENAI, worker='openai_agents'),
+    Peer(name='Inspect AI approver', environment=_INSPECT, worker='inspect_approvers'),
+)
+"""In the order of the tables."""

@@ -1,0 +1,241 @@
+"""Puts what was measured into a page of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from benchmarks.spread import Spread
+
+from .catalog import CONTROL, REFERENCE
+from .figures import ENOUGH, Cost, cheaper, costs, faster, is_enough, noise, waiting
+from .plot import plot
+from .results import Case, Crowd, Results
+
+_INTRODUCTION = """\
+The same work is done by each system that can ask before a tool runs.
+A scripted model answers a number of times with tool calls and then with a text.
+The tool returns a short string.
+Whoever is asked approves at once.
+What runs is counted: model requests, questions and executions must be the same everywhere, or the figure is refused.
+
+Every system lives in an environment of its own and works in a process of its own.
+The processes take turns, round after round, and only one of them works at a time; who begins moves on with each round.
+Keys and proxies are taken out of their environment, tracing is off, and nothing needs a network.
+In each round each of them does the same run twice: with approval, and with a tool that needs none.
+So two questions have separate answers: how much a whole run costs, and what approval *adds* to it.
+
+A figure is a median, with the quartiles in brackets.
+Ratios and differences are taken within a round.
+A ratio above 1 means slower than ours.
+"""
+
+_DIFFERENCES = """\
+## What is not the same
+
+- Frameworks differ in what a run does besides approval: validation, message types, state, traces. Compare whole runs to choose a framework, and what is added to judge its approval.
+- `HandleDeferredToolCalls`, our handler and stop and resume ask once for a response with all its calls. `pydantic-ai-blocking-approval`, Inspect AI and the interface of our layer used here ask once for each call.
+- `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and ours wait inside of the run. Stop and resume, LangChain and the OpenAI Agents SDK end the run and start it again; that costs more where the answer comes at once, and lets them keep what waits outside of the process.
+- LangChain needs a checkpointer for it, here the one in memory, and writes a checkpoint for each step. That is part of what its approval adds; its run without approval has none. A finished run is deleted from it.
+- The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
+- Inspect AI is made for evaluations. Measured is the loop its documentation gives for an agent of one's own (`generate`, `execute_tools`) without an evaluation around it, whose sample, log and display would come on top.
+- `pydantic-ai-blocking-approval` is installed without its dependencies, on the release of `pydantic-ai-slim` that we use. It has no policy by pattern, no memory and no log.
+- The *whole layer* is our controller with a policy, session memory and a person; *with audit log* also writes each question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, in memory here; the others keep no record.
+"""
+
+_WAITING = """\
+## Runs that wait at once
+
+M runs are started, each with one call to approve, and all of them wait before the first is answered.
+Computing time is for one run: until it waits, and from the answer to its end.
+Memory is for one run: `traced` is what Python had allocated, `resident` is what the process had grown by, each in a fresh process that had done one run before.
+For a single run `resident` is left out, because a process grows by more than that at a time.
+For stop and resume, LangChain and the OpenAI Agents SDK it is the stopped run, kept in memory as it came; written to a file it takes nothing here.
+"""
+
+
+def page(results: Results, *, pictures: str) -> str:
+    """Everything that was measured, with what it was measured on.
+
+    Args:
+        results: The measurements.
+        pictures: What the names of the plots begin with, relative to the page.
+    """
+    found = [(case, costs(case)) for case in results.cases]
+    lines = [
+        '# Benchmarks against other systems',
+        '',
+        'Written by `python -m maintainers.peers --write PATH`; `make bench-peers` prints the same.',
+        f'Measured on {results.machine}.',
+        f'The load average was {results.load_before:.1f} before and {results.load_after:.1f} after.',
+        *_loud(results),
+        '',
+        *_INTRODUCTION.splitlines(),
+        '',
+        'What the systems can do besides is in the [feature comparison](feature-comparison.md).',
+        '',
+        *_verdict(found),
+        *(f'![{title}]({pictures}-{kind}.svg)\n' for kind, title in _titles(results)),
+        *(line for case, each in found for line in _cost_table(case, each)),
+        *_waiting_tables(results.crowds),
+        *_DIFFERENCES.splitlines(),
+        '',
+        *_version_table(results),
+    ]
+    return '\n'.join(lines).rstrip() + '\n'
+
+
+def plots(results: Results) -> dict[str, str]:
+    """The plots of the page as SVG, by the end of their name."""
+    drawn: dict[str, str] = {}
+    for kind, title in _titles(results):
+        series: dict[str, list[tuple[float, float]]] = {}
+        for case in results.cases:
+            if case.kind == kind:
+                for each in costs(case):
+                    size = case.rounds * case.calls
+                    if each.peer != CONTROL:
+                        series.setdefault(each.peer, []).append((size, each.cpu_ms.median / size))
+        across = 'calls of a run, one in each response' if kind == 'rounds' else 'calls of one response'
+        drawn[kind] = plot(title, across, 'ms of computing time for each call', series)
+    return drawn
+
+
+def _titles(results: Results) -> list[tuple[str, str]]:
+    titles = {
+        'rounds': 'A run with approvals, one call in each response',
+        'batch': 'A run with approvals, all calls in one response',
+    }
+    return [(kind, title) for kind, title in titles.items() if any(c.kind == kind and c.samples for c in results.cases)]
+
+
+def _loud(results: Results) -> Iterator[str]:
+    # chosen: half a process besides ours is enough to be seen in the figures.
+    if max(results.load_before, results.load_after) > 1.5:
+        yield 'Other work ran on the machine meanwhile: read differences of less than the noise as none.'
+
+
+def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
+    yield from ('## Who is faster than ours', '')
+    yield (
+        'Compared is our handler, async. Named is who lies below it by more than ours differs from itself: '
+        f'all quartiles apart. With fewer than {ENOUGH} rounds nobody is named.'
+    )
+    yield ''
+    yield from _table(
+        ('work', 'ours against itself', 'whole run is faster', 'approval adds less'),
+        ((_name(case), _control(each), *_beaten(each)) for case, each in found),
+    )
+
+
+def _beaten(found: Sequence[Cost]) -> tuple[str, str]:
+    if not is_enough(found):
+        return 'too few rounds', 'too few rounds'
+    return _named(faster(found), False), _named(cheaper(found), True)
+
+
+def _control(found: Sequence[Cost]) -> str:
+    control = noise(found)
+    return 'not measured' if control is None else _range(control.ratio, 2)
+
+
+def _named(beaten: Iterable[Cost], is_added: bool) -> str:
+    names = [
+        f'{each.peer} ({each.added_difference_ms.median:+.2f} ms a call)'
+        if is_added
+        else f'{each.peer} ({each.ratio.median:.2f})'
+        for each in beaten
+    ]
+    return ', '.join(names) or 'nobody'
+
+
+def _cost_table(case: Case, found: Sequence[Cost]) -> Iterator[str]:
+    yield from (f'## {_name(case)}', '')
+    rows = [
+        (
+            each.peer,
+            _range(each.cpu_ms, 1),
+            f'{each.plain_cpu_ms.median:.1f}',
+            _range(each.added_ms, 2),
+            '1' if each.peer == REFERENCE else _range(each.ratio, 2),
+            _range(each.wall_ms, 1),
+            str(each.cpu_ms.count),
+        )
+        for each in found
+    ]
+    rows += [(peer, reason, '', '', '', '', '') for peer, reason in case.failures.items()]
+    yield from _table(
+        (
+            'system',
+            'computing, ms a run',
+            'without approval, ms',
+            'approval adds, ms a call',
+            'whole run, to ours',
+            'elapsed, ms a run',
+            'rounds',
+        ),
+        rows,
+    )
+
+
+def _waiting_tables(crowds: Sequence[Crowd]) -> Iterator[str]:
+    if not crowds:
+        return
+    yield from (*_WAITING.splitlines(), '')
+    for crowd in crowds:
+        yield from (f'### M = {crowd.runs}', '')
+        rows = [
+            (
+                each.peer,
+                _range(each.asked_ms, 2),
+                _range(each.done_ms, 2),
+                _range(each.wall_ms, 1),
+                _kilobytes(each.traced),
+                '' if crowd.runs == 1 else _kilobytes(each.resident),
+            )
+            for each in waiting(crowd)
+        ]
+        rows += [(peer, reason, '', '', '', '') for peer, reason in crowd.failures.items()]
+        yield from _table(
+            (
+                'system',
+                'until it waits, ms',
+                'to its end, ms',
+                'elapsed until all are done, ms',
+                'kB traced',
+                'kB resident',
+            ),
+            rows,
+        )
+
+
+def _version_table(results: Results) -> Iterator[str]:
+    yield from ('## Versions', '')
+    rows = [(peer, ', '.join(f'{k} {v}' for k, v in versions.items())) for peer, versions in results.versions.items()]
+    rows += [(peer, f'not measured: {reason}') for peer, reason in results.missing.items()]
+    yield from _table(('system', 'packages'), rows)
+
+
+def _name(case: Case) -> str:
+    if case.kind == 'rounds':
+        return f'N = {case.rounds}, one call in each response'
+    return f'K = {case.calls} calls in one response'
+
+
+def _kilobytes(value: float | None) -> str:
+    return '' if value is None else f'{value / 1000:.1f}'
+
+
+def _range(each: Spread, digits: int) -> str:
+    return f'{each.median:.{digits}f} [{each.lower:.{digits}f}–{each.upper:.{digits}f}]'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield _row(head)
+    yield _row(['---'] * len(head))
+    yield from map(_row, rows)
+    yield ''
+
+
+def _row(cells: Sequence[str]) -> str:
+    # A reason may be any text, and a line break or a bar would end the cell.
+    return f'| {" | ".join(" ".join(cell.replace("|", "/").split()) for cell in cells)} |'
