@@ -20,13 +20,16 @@ TEST = pytest -m 'not slow and not thorough' --numprocesses $(WORKERS) --dist wo
 COVERAGE = $(if $(filter required,$(SYSTEM_PACKAGES)),--cov --cov-report=term)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-system demo test test-thorough test-bare test-slow test-hosts test-core test-published format format-check lint typecheck imports \
+.PHONY: help help-all budget install install-system demo test test-thorough test-bare test-slow test-hosts test-core test-published format format-check lint typecheck imports \
 	examples docs docs-serve build recordings bench-loop bench-approval bench-tools bench-inbox bench-peers corpus corpus-terminal \
 	upstream-patch test-patched typecheck-patched upstream-newest release-check release-version release-tag lock test-sets licences audit-dependencies \
 	sbom bench-terminal all checks clean
 
-help: ## Show this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+help: ## Show the targets that most changes need
+	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 20
+
+help-all: ## Show all targets
+	@grep -E '^[a-z-]+:.* #[#-] ' $(MAKEFILE_LIST) | sed -E 's/:.* #[#-] /\t/' | expand -t 20
 
 define make_venv
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -70,25 +73,25 @@ test: install ## Run the tests
 test-thorough: install ## Run more tests; with SYSTEM_PACKAGES=required none may be skipped, and all branches must be covered
 	@$(RUN) $(TEST) -m 'not slow' $(COVERAGE) tests maintainers $(PYTEST_ARGS)
 
-test-bare: install ## Run `make test` as on a machine without the packages of `make install-system`
+test-bare: install #- Run `make test` as on a machine without the packages of `make install-system`
 	@$(RUN) python -m tests.bare $(MAKE) --no-print-directory test
 
 test-slow: install ## Run the tests that take minutes
 	@$(RUN) pytest -m slow $(PYTEST_ARGS)
 
-test-hosts: install ## Run what runs on pydantic-ai-slim on other releases of it, and on Python 3.13 where present
+test-hosts: install #- Run what runs on pydantic-ai-slim on other releases of it, and on Python 3.13 where present
 	@$(HATCH) run -on host:$(TEST_HOST)
 	@HATCH_PYTHON=$$($(RUN) python -m maintainers.release.environments 3.13) $(HATCH) run +on=newer-python host:$(TEST_HOST)
 
-test-core: install ## Run the tests of tool_approval's core where nothing but pydantic is installed
+test-core: install #- Run the tests of tool_approval's core where nothing but pydantic is installed
 	@$(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \
 		--ignore tests/approval/tools --ignore tests/approval/os_sandbox --ignore tests/approval/settings \
 		--ignore tests/approval/cli --ignore tests/approval/assistant --ignore tests/approval/inbox --ignore tests/approval/ui $(PYTEST_ARGS)
 
-test-published: install ## Run the published tests of the packages that the compatibility layer serves; it needs the network
+test-published: install #- Run the published tests of the packages that the compatibility layer serves; it needs the network
 	@$(RUN) python -m tests.approval.compat.published
 
-corpus-terminal: install ## Print how the terminal's renderer stands up to the sample attacks
+corpus-terminal: install #- Print how the terminal's renderer stands up to the sample attacks
 	@$(RUN) python -m tests.corpus.terminal
 
 corpus: install ## Print how the guarded tools decide the sample attacks
@@ -98,7 +101,7 @@ corpus: install ## Print how the guarded tools decide the sample attacks
 format: install ## Format the code
 	@$(RUN) ruff check --fix --quiet --select I . && $(RUN) ruff format .
 
-format-check: install ## Check the format
+format-check: install #- Check the format
 	@$(RUN) ruff format --check .
 
 lint: install ## Lint the code
@@ -111,6 +114,9 @@ typecheck: install ## Check the types, strictly
 imports: install ## Check who imports whom
 	@$(RUN) lint-imports
 
+budget: ## Check the lines and modules of each part
+	@$(PYTHON) -m maintainers.budget
+
 examples: install ## Run every example
 	@$(RUN) pytest tests/examples $(PYTEST_ARGS)
 
@@ -120,65 +126,65 @@ docs: install ## Build the documentation, strictly
 docs-serve: install ## Serve the documentation
 	@$(RUN) mkdocs serve
 
-build: install ## Build wheel and sdist of both distributions and import them from clean environments
+build: install #- Build wheel and sdist of both distributions and import them from clean environments
 	@$(RUN) python -m maintainers.release.build_and_install $(DISTRIBUTIONS)
 
-release-check: $(BOOT)/bin/hatch ## Check the artefacts on every Python that is present, with every extra
+release-check: $(BOOT)/bin/hatch #- Check the artefacts on every Python that is present, with every extra
 	@$(RELEASE).check $(RELEASE_ARGS)
 
-release-version: $(BOOT)/bin/hatch ## Set the version to VERSION=... wherever it is stated
+release-version: $(BOOT)/bin/hatch #- Set the version to VERSION=... wherever it is stated
 	@$(RELEASE).versions --set '$(VERSION)'
 
-release-tag: $(BOOT)/bin/hatch ## Check whether the signed tag TAG=... may be released
+release-tag: $(BOOT)/bin/hatch #- Check whether the signed tag TAG=... may be released
 	@$(RELEASE).tag $(RELEASE_ARGS)
 
-lock: $(BOOT)/bin/hatch ## Resolve the sets of dependencies in requirements/ anew
+lock: $(BOOT)/bin/hatch #- Resolve the sets of dependencies in requirements/ anew
 	@$(RELEASE).dependency_sets --lock
 
-test-sets: $(BOOT)/bin/hatch ## Run the tests on the minimal and the newest dependencies
+test-sets: $(BOOT)/bin/hatch #- Run the tests on the minimal and the newest dependencies
 	@$(RELEASE).dependency_sets
 
-licences: $(BOOT)/bin/hatch ## Check the licences of everything that the extras bring
+licences: $(BOOT)/bin/hatch #- Check the licences of everything that the extras bring
 	@$(RELEASE).licences
 
-audit-dependencies: $(BOOT)/bin/hatch ## Look for known vulnerabilities of the locked dependencies
+audit-dependencies: $(BOOT)/bin/hatch #- Look for known vulnerabilities of the locked dependencies
 	@$(RELEASE).audit requirements/newest.txt
 
-sbom: $(BOOT)/bin/hatch ## Write a bill of materials for each distribution to dist/sbom
+sbom: $(BOOT)/bin/hatch #- Write a bill of materials for each distribution to dist/sbom
 	@$(RELEASE).sbom dist/sbom
 
-recordings: install ## Record the demo for README and docs
+recordings: install #- Record the demo for README and docs
 	@$(RUN) python docs/recordings/record.py
 
-bench-loop: install ## Measure the loop against the host's own ways
+bench-loop: install #- Measure the loop against the host's own ways
 	@$(RUN) python -m benchmarks.loop
 
-bench-peers: install ## Measure other systems that ask, each in its own environment
+bench-peers: install #- Measure other systems that ask, each in its own environment
 	@$(RUN) python -m maintainers.peers
 
-bench-inbox: install ## Measure the inbox under load, on both stores
+bench-inbox: install #- Measure the inbox under load, on both stores
 	@$(RUN) python -m benchmarks.inbox
 
-bench-terminal: install ## Measure how long a large request takes to be drawn
+bench-terminal: install #- Measure how long a large request takes to be drawn
 	@$(RUN) python -m benchmarks.terminal
 
-bench-approval: install ## Measure what the approval layer adds to a call
+bench-approval: install #- Measure what the approval layer adds to a call
 	@$(RUN) python -m benchmarks.approval
 
-bench-tools: install ## Measure the shell rules' decisions and the OS sandbox's start
+bench-tools: install #- Measure the shell rules' decisions and the OS sandbox's start
 	@$(RUN) python -m benchmarks.tools_shell
 	@$(RUN) python -m benchmarks.os_sandbox
 
-upstream-patch: install ## Make the patch for Pydantic AI's own tree, and check it
+upstream-patch: install #- Make the patch for Pydantic AI's own tree, and check it
 	@$(RUN) python -m maintainers.upstream
 
-test-patched: install ## Run the loop's tests on Pydantic AI with the patch
+test-patched: install #- Run the loop's tests on Pydantic AI with the patch
 	@$(RUN) python -m maintainers.upstream test $(PYTEST_ARGS)
 
-typecheck-patched: install ## Check the types of the patched signatures
+typecheck-patched: install #- Check the types of the patched signatures
 	@$(RUN) python -m maintainers.upstream typecheck
 
-upstream-newest: install ## Make the patch for the newest published release
+upstream-newest: install #- Make the patch for the newest published release
 	@$(RUN) python -m maintainers.upstream newest
 
 all: install ## Everything CI requires, two targets at a time
@@ -187,7 +193,7 @@ all: install ## Everything CI requires, two targets at a time
 	@$(MAKE) --no-print-directory test-bare
 
 # What takes longest is started first. The documentation is built, strictly, by a test (tests/docs/test_site.py).
-checks: test-hosts build typecheck test-core test-published test-patched typecheck-patched imports lint format-check
+checks: test-hosts build typecheck test-core test-published test-patched typecheck-patched imports lint format-check budget
 
 clean: ## Remove what the other targets made
 	rm -rf .hatch build dist site .coverage .hypothesis .mypy_cache .ruff_cache
