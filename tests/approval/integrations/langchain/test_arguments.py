@@ -8,7 +8,7 @@ import pytest
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, Tool, tool
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from tool_approval.integrations.langchain.arguments import read_arguments
-from tool_approval.integrations.langchain.place import definition_digest
+from tool_approval.integrations.langchain.calls import definition_digest
 
 
 def mcp_tool() -> BaseTool:

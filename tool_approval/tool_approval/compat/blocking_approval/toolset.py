@@ -13,9 +13,10 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from tool_approval.core.arguments import materialised
-from tool_approval.core.config import Default
+from tool_approval.core.config import Default, ToolRule
 from tool_approval.core.errors import MissingExtraError, NotCanonicalError
 from tool_approval.core.own_logic import approving, ask_own_logic, judging
+from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.core.request import ApprovalContext, describe
 from tool_approval.core.verdict import ApprovalResult
 
@@ -29,8 +30,6 @@ from tool_approval.integrations.pydantic_ai.guard import already_judged
 from tool_approval.integrations.pydantic_ai.logic import logic_of
 
 from .memory import ApprovalMemory
-from .reading import call_check, read_verdict
-from .tool_configs import ToolConfigs
 from .types import (
     ApprovalBlocked,
     ApprovalCallback,
@@ -260,3 +259,106 @@ def _by_name(tool_args: object) -> dict[str, Any]:
     if is_dataclass(tool_args):
         return {field.name: getattr(tool_args, field.name) for field in fields(tool_args)}
     raise TypeError(f'arguments that are {type(tool_args).__name__} cannot be shown to an approver')
+
+
+def call_check(check: Callable[..., object], name: str, args: Any, ctx: object, config: object) -> object:
+    """What `check` returns, called with as many of the four arguments as it takes: all, the first three, or two.
+
+    Raises:
+        TypeError: It takes none of these.
+        Exception: Whatever it raises.
+    """
+    signature = inspect.signature(check)
+    attempts: tuple[tuple[tuple[object, ...], dict[str, object]], ...] = (
+        ((name, args, ctx, config), {}),
+        ((name, args, ctx), {'config': config}),
+        ((name, args, ctx), {}),
+        ((name, args), {}),
+    )
+    for positional, named in attempts:
+        try:
+            signature.bind(*positional, **named)
+        except TypeError:
+            continue
+        return check(*positional, **named)
+    raise TypeError(f'`needs_approval{signature}` must take `name, tool_args, ctx` and, if it likes, `config`')
+
+
+def read_verdict(said: object) -> ApprovalResult:
+    """The verdict in what `needs_approval` said.
+
+    Args:
+        said: An `ApprovalResult` of ours; an object with its predicates, such as the published package's; a bool; or
+            a mapping with a `description`.
+
+    Raises:
+        TypeError: It is none of these.
+    """
+    match said:
+        case ApprovalResult():
+            return said
+        case True:
+            return ApprovalResult.needs_approval()
+        case False:
+            return ApprovalResult.pre_approved()
+        case {'description': str() as description}:
+            return ApprovalResult.needs_approval(description=description)
+        case _:
+            return _read_foreign(said)
+
+
+def _read_foreign(said: object) -> ApprovalResult:
+    predicates = tuple(getattr(said, name, None) for name in ('is_blocked', 'is_needs_approval', 'is_pre_approved'))
+    match predicates:
+        case True, False, False:
+            reason: object = getattr(said, 'block_reason', None)
+            return ApprovalResult.blocked(reason if isinstance(reason, str) else '')
+        case False, True, False:
+            return ApprovalResult.needs_approval()
+        case False, False, True:
+            return ApprovalResult.pre_approved()
+        case _:
+            raise TypeError(
+                "`needs_approval` must return an `ApprovalResult`, a bool, or `{'description': ...}`, "
+                f'not {type(said).__name__}'
+            )
+
+
+_OLDER_VALUES = {'deny': 'blocked', 'once_per_session': 'required'}
+
+
+class ToolConfigs:
+    """`{tool name: {'approval': ..., 'description': ...}}`, checked."""
+
+    def __init__(self, tool_configs: Mapping[str, Any] | None, pre_approved: Iterable[str] | None) -> None:
+        """Read both.
+
+        Args:
+            tool_configs: `approval` is `required`, `none`, `blocked` or `deny`, `once_per_session`, or missing.
+            pre_approved: Names of tools that are not asked about, unless they have an entry in `tool_configs`.
+
+        Raises:
+            ApprovalConfigError: An unknown key or value.
+        """
+        entries = {name: {'approval': 'none'} for name in pre_approved or ()} | dict(tool_configs or {})
+        self._once_per_session = {name for name, entry in entries.items() if _approval_of(entry) == 'once_per_session'}
+        self._policy = ApprovalPolicy({name: _in_todays_words(entry) for name, entry in entries.items()})
+
+    def rule_for(self, tool_name: str) -> ToolRule:
+        """What is configured for a tool; an empty rule if nothing is."""
+        return self._policy.rule_for(tool_name)
+
+    def is_once_per_session(self, tool_name: str) -> bool:
+        """Whether each approval of the tool is remembered, whatever the callback says of that."""
+        return tool_name in self._once_per_session
+
+
+def _approval_of(entry: object) -> object:
+    return cast('Mapping[str, object]', entry).get('approval') if isinstance(entry, Mapping) else None
+
+
+def _in_todays_words(entry: Any) -> Any:
+    approval = _approval_of(entry)
+    if not isinstance(approval, str) or approval not in _OLDER_VALUES:
+        return entry
+    return {**entry, 'approval': _OLDER_VALUES[approval]}

@@ -1,4 +1,4 @@
-"""Arguments as a tool gets them, in the one form approvals are about."""
+"""ToolArguments as a tool gets them, in the one form approvals are about."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VARIADIC = frozenset({'args', 'kwargs'})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments:
+class ToolArguments:
     """The arguments of one call."""
 
     given: dict[str, Any]
@@ -38,7 +38,7 @@ class Arguments:
         return self.read.shown
 
 
-def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = False) -> Arguments:
+def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = False) -> ToolArguments:
     """Read and validate what a tool is called with.
 
     Args:
@@ -69,7 +69,7 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     seen = {name: value for name, value in injected.items() if judges_injected and _is_json(value)}
     read = read_json({**materialised(values), **seen}, {**_by_parameter(tool, given_json), **seen})
     bound = {'given': given_json, 'received': read.bound.get('received', read.shown)}
-    return Arguments(
+    return ToolArguments(
         given=passed,
         given_json=given_json,
         read=replace(read, bound=bound),

@@ -1,23 +1,78 @@
-"""Decides calls, and ties what was decided to what runs."""
+"""Decide calls, and bind what was decided to what runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from pydantic import BaseModel, PydanticUserError
 
 from tool_approval.core.arguments import restored
+from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.core.verdict import ApprovalResult, make_request
 
-from .arguments import Arguments, read_arguments
-from .place import definition_digest, own_logic
+from .arguments import ToolArguments, read_arguments
+
+
+def find_place(
+    config: RunnableConfig | None, *, caller: str | None = None, run_id: str | None = None
+) -> dict[str, Any]:
+    """The metadata of an `ApprovalContext`: `run_id`, `session_id` and `caller`, where they are known.
+
+    Args:
+        config: What the host runs with. `configurable.thread_id`, else `configurable.session_id`, is the session.
+        caller: The agent's name, in place of the one the host tells.
+        run_id: The agent run's id. Without one: the configuration's, and inside of a graph that of the single step,
+            so that what is remembered for a session ends with the call.
+    """
+    told = config or {}
+    configurable = cast('Mapping[str, object]', told.get('configurable') or {})
+    metadata = cast('Mapping[str, object]', told.get('metadata') or {})
+    step = _text(metadata.get('langgraph_checkpoint_ns'))
+    # Inside of another agent's tool the host hands down the outer agent's name, and an unnamed agent would use what
+    # was approved for the agent above it (test_unnamed_agent_in_a_tool_shares_nothing).
+    named = _text(metadata.get('lc_agent_name')) if '|' not in (step or '') else None
+    place = {
+        'run_id': run_id or _text(told.get('run_id')) or step,
+        'session_id': _text(configurable.get('thread_id')) or _text(configurable.get('session_id')),
+        'caller': caller or named,
+    }
+    return {key: value for key, value in place.items() if value is not None}
+
+
+def definition_digest(tool: BaseTool) -> str | None:
+    """64 hexadecimal digits of what the model is told of the tool; `None` if its schema cannot be written down."""
+    schema = tool.tool_call_schema
+    try:
+        # Some types have no JSON schema, and pydantic says so with errors of several kinds.
+        told = schema.model_json_schema() if isinstance(schema, type) and issubclass(schema, BaseModel) else schema
+        return hashlib.sha256(canonical_json([tool.name, tool.description, told]).encode()).hexdigest()
+    except (NotCanonicalError, TypeError, ValueError, PydanticUserError):
+        return None
+
+
+def own_logic(tool: BaseTool) -> Iterator[object]:
+    """What may say itself whether a call needs approval: the tool, and the functions behind it."""
+    yield tool
+    for name in ('func', 'coroutine'):
+        function: object = getattr(tool, name, None)
+        if function is not None:
+            yield function
+
+
+def _text(value: object) -> str | None:
+    # The host takes numbers and UUIDs for ids, too.
+    return str(value) if value is not None and value != '' else None
+
 
 CHANGED = 'The call changed after it was approved, so it was not run.'
 """What the model is told when what would run is not what was approved."""
@@ -27,14 +82,14 @@ _DEFINITION = 'tool_definition'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class PendingCall:
     """One call that wants to run."""
 
     tool: BaseTool
     """What would run."""
     name: str
     """The name the model calls it by."""
-    arguments: Arguments
+    arguments: ToolArguments
     """What it would run with."""
     call_id: str | None
     """The call's id, where it has one."""
@@ -79,7 +134,7 @@ class Refused:
 class Allowed:
     """The call may run, and just this one."""
 
-    call: Call
+    call: PendingCall
     """The call, with the arguments it runs with."""
     digest: str
     """What it is bound to."""
@@ -95,7 +150,7 @@ Settled: TypeAlias = Refused | Allowed
 """What becomes of a call before it runs."""
 
 
-async def decide(controller: ApprovalController, calls: Sequence[Call], *, default: str) -> list[Settled]:
+async def decide(controller: ApprovalController, calls: Sequence[PendingCall], *, default: str) -> list[Settled]:
     """Decide all calls of a response, before any of them runs.
 
     Args:
@@ -111,7 +166,7 @@ async def decide(controller: ApprovalController, calls: Sequence[Call], *, defau
         StoreError: Remembered approvals cannot be trusted. Nothing has run.
     """
     settled: dict[int, Settled] = {}
-    asked: list[tuple[int, Call, ApprovalResult]] = []
+    asked: list[tuple[int, PendingCall, ApprovalResult]] = []
     requests: list[ApprovalRequest] = []
     for index, call in enumerate(calls):
         verdict = await _judge(controller, call, default)
@@ -170,7 +225,7 @@ def unfit(name: str, error: ValueError) -> Refused:
 
 async def _settle(
     controller: ApprovalController,
-    call: Call,
+    call: PendingCall,
     verdict: ApprovalResult,
     request: ApprovalRequest,
     decision: ApprovalDecision,
@@ -197,12 +252,12 @@ async def _settle(
     return Allowed(call=changed, digest=digest, declared=verdict.bound_to, request=changed_request, is_changed=True)
 
 
-async def _judge(controller: ApprovalController, call: Call, default: str) -> ApprovalResult:
+async def _judge(controller: ApprovalController, call: PendingCall, default: str) -> ApprovalResult:
     logic = list(own_logic(call.tool))
     return await controller.judge(call.context, logic=logic, framework_context=call.config, default=default)
 
 
-def _block(controller: ApprovalController, call: Call, verdict: ApprovalResult) -> Refused:
+def _block(controller: ApprovalController, call: PendingCall, verdict: ApprovalResult) -> Refused:
     reason = verdict.reason or f'The tool {call.name!r} is blocked.'
     controller.record_block(call.request(controller, verdict), reason)
     return Refused(reason=reason, is_block=True)

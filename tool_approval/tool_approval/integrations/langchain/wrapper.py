@@ -14,10 +14,8 @@ from tool_approval.core.own_logic import judging
 
 from .arguments import read_arguments
 from .blocking import wait_for
-from .bound import BoundTool, answer
-from .calls import Allowed, Call, Refused, Settled, check_default, confirm, decide, unfit
-from .place import find_place
-from .stand_in import StandIn, ToolInput, arguments_of, call_id_of, with_arguments
+from .bound_tool import BoundTool, StandIn, ToolInput, answer, arguments_of, call_id_of, with_arguments
+from .calls import Allowed, PendingCall, Refused, Settled, check_default, confirm, decide, find_place, unfit
 
 
 class ApprovalToolWrapper(StandIn):
@@ -74,7 +72,7 @@ class ApprovalToolWrapper(StandIn):
         """Ask if need be, and run the tool. It waits, also where an event loop is running.
 
         Args:
-            input: Arguments by name, a text for the first parameter, or a model's call.
+            input: ToolArguments by name, a text for the first parameter, or a model's call.
             config: LangChain's. `configurable.thread_id` is the session that approvals are remembered for.
             **kwargs: Passed on to the tool.
 
@@ -116,7 +114,7 @@ class ApprovalToolWrapper(StandIn):
             arguments = read_arguments(self._inner, given, judges_injected=given is not input)
         except ValueError as error:
             return unfit(self.name, error)
-        call = Call(
+        call = PendingCall(
             tool=self._inner,
             name=self.name,
             arguments=arguments,

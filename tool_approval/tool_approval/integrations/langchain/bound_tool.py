@@ -1,0 +1,285 @@
+"""Tools that take the place of another one, and the messages that answer a call."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, TypeAlias, TypeGuard, cast
+
+from langchain_core.messages import ToolCall, ToolMessage, convert_to_messages
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import ArgsSchema, BaseTool, Tool
+from langchain_core.utils.pydantic import TypeBaseModel
+from langgraph.types import Command
+from pydantic import PrivateAttr
+
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.entries import Outcome
+from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied
+from tool_approval.core.own_logic import approving
+
+from .arguments import ToolArguments, read_arguments
+from .calls import CHANGED, Allowed, Refused
+
+ToolInput: TypeAlias = str | dict[str, Any] | ToolCall
+"""What the host calls a tool with: a text, arguments by name, or a model's call, which a message answers."""
+
+
+class StandIn(BaseTool):
+    """Looks like another tool to the host and to the model. What is called is for subclasses to say.
+
+    Every way to call a tool leads to `invoke` or `ainvoke`.
+    """
+
+    _inner: BaseTool = PrivateAttr()
+
+    def __init__(self, inner: BaseTool) -> None:
+        """Take over what is known of `inner`."""
+        super().__init__(
+            name=inner.name,
+            description=inner.description,
+            args_schema=_schema_of(inner),
+            return_direct=inner.return_direct,
+            tags=inner.tags,
+            metadata=inner.metadata,
+            response_format=inner.response_format,
+            extras=inner.extras,
+        )
+        self._inner = inner
+
+    @property
+    def func(self) -> Callable[..., Any] | None:
+        """The function behind the tool: the host looks at it for what to inject, our policy for its own logic."""
+        return getattr(self._inner, 'func', None)
+
+    @property
+    def coroutine(self) -> Callable[..., Coroutine[Any, Any, Any]] | None:
+        """The asynchronous function behind the tool."""
+        return getattr(self._inner, 'coroutine', None)
+
+    @cached_property
+    def _injected_args_keys(self) -> frozenset[str]:
+        # The host's, about the signature that this class does not have.
+        return getattr(self._inner, '_injected_args_keys', frozenset[str]())
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The JSON schema of each parameter, by name."""
+        return self._inner.args
+
+    @property
+    def tool_call_schema(self) -> ArgsSchema:
+        """What the model is told of the parameters."""
+        return super().tool_call_schema if isinstance(self.args_schema, dict) else self._inner.tool_call_schema
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> TypeBaseModel:
+        """All parameters, the injected ones too."""
+        return self._inner.get_input_schema(config)
+
+    @abstractmethod
+    def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Call the tool."""
+
+    @abstractmethod
+    async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Call the tool on the event loop."""
+
+    def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Call `invoke`; older code of the host calls tools this way."""
+        return self.invoke(*_as_invoked(self.name, tool_input, kwargs))
+
+    async def arun(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Call `ainvoke`."""
+        return await self.ainvoke(*_as_invoked(self.name, tool_input, kwargs))
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        return self.invoke(kwargs)
+
+    async def _arun(self, *args: Any, **kwargs: Any) -> Any:
+        return await self.ainvoke(kwargs)
+
+
+def _schema_of(tool: BaseTool) -> ArgsSchema | None:
+    if isinstance(tool, Tool) and tool.args_schema is None:
+        # A tool of one text: the host tells the model of it by its class, which a stand-in is not of.
+        return {'type': 'object', 'properties': tool.args, 'required': list(tool.args)}
+    return tool.args_schema
+
+
+def arguments_of(input: ToolInput) -> object:
+    """The arguments of a model's call, or all there is."""
+    return input.get('args') if _is_call(input) else input
+
+
+def call_id_of(input: ToolInput) -> str | None:
+    """The id of a model's call."""
+    return input.get('id') if _is_call(input) else None
+
+
+def with_arguments(input: ToolInput, arguments: ToolArguments) -> ToolInput:
+    """The same call with other arguments."""
+    values = {**arguments.given, **arguments.injected}
+    return {**input, 'args': values} if _is_call(input) else values
+
+
+def _is_call(input: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(input, dict) and cast('dict[str, Any]', input).get('type') == 'tool_call'
+
+
+_CONFIG_KEYS = ('callbacks', 'tags', 'metadata', 'run_name', 'run_id')
+
+
+def _as_invoked(name: str, tool_input: str | dict[str, Any], options: Mapping[str, Any]) -> tuple[Any, RunnableConfig]:
+    told = {key: options[key] for key in _CONFIG_KEYS if options.get(key) is not None}
+    config = cast('RunnableConfig', {**(options.get('config') or {}), **told})
+    call_id = options.get('tool_call_id')
+    if call_id is None:
+        return tool_input, config
+    return {'type': 'tool_call', 'name': name, 'args': tool_input, 'id': call_id}, config
+
+
+def refusal(reason: str, *, name: str, call_id: str) -> ToolMessage:
+    """The result of a call that did not run."""
+    return ToolMessage(content=reason, name=name, tool_call_id=call_id, status='error')
+
+
+def with_notice(result: object, args: Mapping[str, Any], *, call_id: str | None) -> Any:
+    """A tool's result that also tells the model which arguments it really ran with.
+
+    Args:
+        result: What the tool returned: a text, the message that answers the call, a graph command that adds this
+            message, or a list of these. Anything else goes to code that expects just its type, and stays as it is.
+        args: The arguments.
+        call_id: The id of the call; `None` if code made it.
+    """
+    notice = f'[The approver changed the arguments of this call. It ran with: {canonical_json(args)}]'
+    return f'{result}\n\n{notice}' if isinstance(result, str) else _noted(result, notice, call_id)
+
+
+def _noted(result: object, notice: str, call_id: str | None) -> object:
+    match result:
+        case ToolMessage(tool_call_id=answered) if answered == call_id:
+            content: Any = result.content
+            told = (
+                f'{content}\n\n{notice}' if isinstance(content, str) else [*content, {'type': 'text', 'text': notice}]
+            )
+            return result.model_copy(update={'content': told})
+        case Command(update={'messages': messages}):
+            update = cast('Mapping[str, Any]', result.update)
+            added = [_noted(message, notice, call_id) for message in convert_to_messages(messages)]
+            return replace(result, update={**update, 'messages': added})
+        case list():
+            return [_noted(each, notice, call_id) for each in cast('list[object]', result)]
+        case _:
+            return result
+
+
+class BoundTool(StandIn):
+    """Runs the call that was allowed, and no other: the last thing between a decision and a tool."""
+
+    _allowed: Allowed = PrivateAttr()
+    _controller: ApprovalController = PrivateAttr()
+    _tells_changes: bool = PrivateAttr()
+
+    def __init__(self, allowed: Allowed, controller: ApprovalController, *, tells_changes: bool) -> None:
+        """Stand for the tool of a call.
+
+        Args:
+            allowed: The call, and what it is bound to.
+            controller: Who allowed it, and writes down what comes of it.
+            tells_changes: Whether the model is told that the approver changed the arguments.
+        """
+        super().__init__(allowed.call.tool)
+        self._allowed = allowed
+        self._controller = controller
+        self._tells_changes = tells_changes
+
+    def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run the tool, if this is the call that was allowed.
+
+        Raises:
+            ApprovalDenied: It is not, and the call has no id.
+        """
+        ready = self._ready(input)
+        if ready is None:
+            return self._refused(input)
+        try:
+            with approving(self._approved):
+                result = self._inner.invoke(ready, config, **kwargs)
+        except BaseException as error:
+            self._record('failed', error)
+            raise
+        return self._finished(result)
+
+    async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """The same, on the event loop.
+
+        Raises:
+            ApprovalDenied: It is not the call that was allowed, and has no id.
+        """
+        ready = self._ready(input)
+        if ready is None:
+            return self._refused(input)
+        try:
+            with approving(self._approved):
+                result = await self._inner.ainvoke(ready, config, **kwargs)
+        except BaseException as error:
+            self._record('failed', error)
+            raise
+        return self._finished(result)
+
+    @property
+    def _approved(self) -> Mapping[str, Any] | None:
+        return None if self._allowed.request is None else self._allowed.call.arguments.values
+
+    def _ready(self, input: ToolInput) -> ToolInput | None:
+        """What the tool is called with: what was looked at, not what somebody may still change."""
+        # Attack: another middleware, the UI or the tool's own check holds the same nested objects, and changes them
+        # after consent was given (test_arguments_that_another_middleware_changes_do_not_run).
+        allowed = self._allowed
+        try:
+            call = replace(
+                allowed.call,
+                arguments=read_arguments(
+                    self._inner, arguments_of(input), judges_injected=allowed.call.arguments.judges_injected
+                ),
+            )
+        except ValueError:
+            return None
+        is_allowed = self._controller.is_bound(
+            allowed.digest,
+            call.name,
+            call.arguments.values,
+            call.bound_to(self._controller, allowed.declared),
+        )
+        return with_arguments(input, call.arguments) if is_allowed else None
+
+    def _refused(self, input: ToolInput) -> ToolMessage:
+        self._record('refused')
+        return answer(Refused(reason=CHANGED), name=self._allowed.call.name, call_id=call_id_of(input))
+
+    def _finished(self, result: Any) -> Any:
+        has_failed = isinstance(result, ToolMessage) and result.status == 'error'
+        self._record('failed' if has_failed else 'executed')
+        if not (self._allowed.is_changed and self._tells_changes):
+            return result
+        return with_notice(result, self._allowed.call.arguments.values, call_id=self._allowed.call.call_id)
+
+    def _record(self, outcome: Outcome, error: BaseException | None = None) -> None:
+        if self._allowed.request is not None:
+            self._controller.record_outcome(self._allowed.request, outcome, error=error)
+
+
+def answer(refused: Refused, *, name: str, call_id: str | None) -> ToolMessage:
+    """Tell who made a call that it did not run: a model by a message, code by an exception.
+
+    Raises:
+        ApprovalBlocked: Policy refused it, and it has no id.
+        ApprovalDenied: It was denied, and has no id.
+    """
+    if call_id is not None:
+        return refusal(refused.reason, name=name, call_id=call_id)
+    raise (ApprovalBlocked if refused.is_block else ApprovalDenied)(name, refused.reason)
