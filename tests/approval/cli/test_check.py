@@ -168,7 +168,7 @@ def test_what_cannot_be_checked_for_want_of_a_library_is_an_error(tool_approval,
     def lacking(*arguments, **others):
         raise MissingExtraError('tree_sitter', extra='shell')
 
-    monkeypatch.setattr('tool_approval.cli.judging.Judge.__init__', lacking)
+    monkeypatch.setattr('tool_approval.cli.judging.CallJudge.__init__', lacking)
 
     finished = check(tool_approval, work, '{}')
 

@@ -4,8 +4,7 @@ import asyncio
 import errno
 
 import pytest
-from tool_approval.cli.calls import Call
-from tool_approval.cli.judging import Judge, outcome
+from tool_approval.cli.judging import CallJudge, CallToJudge, outcome
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.settings import load_settings, open_workspace
 from tool_approval.tools.file_sandbox import FileTools
@@ -52,13 +51,13 @@ def said(tool, name, args):
 
 
 def test_it_agrees_with_the_tools_that_an_agent_is_given(loaded, work):
-    judge = Judge(loaded.settings, work, source=loaded.source)
+    judge = CallJudge(loaded.settings, work, source=loaded.source)
     workspace = open_workspace(loaded, backend=UnconfinedBackend())
     calls = [('run_shell', {'command': each}) for each in COMMANDS]
     calls += [(tool, {'path': path}) for tool in ('read_file', 'write_file', 'delete', 'list_files') for path in PATHS]
     calls += [(tool, {'path': one, 'dest': other}) for tool in ('move', 'copy') for one in PATHS for other in PATHS]
 
-    judged = [judge.judge(Call(tool=tool, args=args)).decision for tool, args in calls]
+    judged = [judge.judge(CallToJudge(tool=tool, args=args)).decision for tool, args in calls]
 
     tools = {'run_shell': workspace.shell}
     files = FileTools(workspace.files)
@@ -67,7 +66,7 @@ def test_it_agrees_with_the_tools_that_an_agent_is_given(loaded, work):
 
 
 def test_what_cannot_be_read_is_refused_as_the_tool_refuses_it(loaded, work, monkeypatch):
-    judge = Judge(loaded.settings, work)
+    judge = CallJudge(loaded.settings, work)
 
     def fail(target):
         raise OSError(errno.EIO, 'Input/output error')
@@ -75,7 +74,7 @@ def test_what_cannot_be_read_is_refused_as_the_tool_refuses_it(loaded, work, mon
     monkeypatch.setattr(Target, 'state', fail)
     calls = [('delete', 'notes/a.txt'), ('read_file', 'notes/a.txt'), ('make_directory', 'notes/new')]
 
-    judged = [judge.judge(Call(tool=tool, args={'path': path})) for tool, path in calls]
+    judged = [judge.judge(CallToJudge(tool=tool, args={'path': path})) for tool, path in calls]
 
     assert [each.decision for each in judged] == ['block', 'allow', 'ask']
     assert judged[0].deciding.reason == 'notes:a.txt cannot be read, so nobody can be shown what it is.'

@@ -1,8 +1,7 @@
 """`required`, `none` and `blocked` mean the same wherever an approval is configured."""
 
 import pytest
-from tool_approval.cli.calls import Call
-from tool_approval.cli.judging import Judge
+from tool_approval.cli.judging import CallJudge, CallToJudge
 from tool_approval.os_sandbox import Access, UnconfinedBackend, derive_os_sandbox_profile
 from tool_approval.settings import effective, load_settings, open_workspace, read_settings
 from tool_approval.settings.plain import plain_settings
@@ -115,12 +114,12 @@ def test_no_shell_rule_holds_where_reading_is_blocked(tmp_path):
             'shell': {'rules': [{'pattern': 'cat', 'approval': 'none', 'sandbox_paths': ['secret']}]},
         }
         settings, record = read_settings(document), plain_settings(document)
-        call = Call(tool='run_shell', args={'command': 'cat secret/a'})
+        call = CallToJudge(tool='run_shell', args={'command': 'cat secret/a'})
         tool = open_workspace(settings, tmp_path, backend=UnconfinedBackend()).shell
         assert record is not None
         return {
             tool.explain('cat secret/a').decision,
-            *(Judge(each, tmp_path).judge(call).decision for each in (settings, record)),
+            *(CallJudge(each, tmp_path).judge(call).decision for each in (settings, record)),
         }
 
     assert decide('none') == {'allow'}

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from .output import Output
-from .problems import UsageError
+from .output import Output, UsageError
 
 EXAMPLES: Final = """\
 examples:

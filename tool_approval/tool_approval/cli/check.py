@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from .output import Output
-from .problems import FAILED, UsageError
+from .output import FAILED, Output, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tool_approval.settings.files import LoadedSettings
 
-    from .findings import Finding
+    from .findings import ConfigFinding
 
 EXAMPLES: Final = """\
 examples:
@@ -58,7 +57,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return WARNED if gravest == 'warning' and options.strict else 0
 
 
-def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | None, list[Finding]]:
+def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | None, list[ConfigFinding]]:
     """Read a configuration and look at it.
 
     Args:
@@ -76,44 +75,43 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
     from tool_approval.core.errors import ApprovalConfigError, ApprovalError
     from tool_approval.settings.files import load_settings
 
-    from .configurations import existing_directory
-    from .findings import Finding, find_all
-    from .judging import Judge
+    from .findings import ConfigFinding, find_all
+    from .judging import CallJudge, existing_directory
 
     directory = existing_directory(cwd)
     try:
         loaded = load_settings(None if file is None else os.path.abspath(file), directory=directory)
     except ApprovalConfigError as error:
-        found = Finding(level='error', message=error.problem, path=_path(error.key), line=error.line)
+        found = ConfigFinding(level='error', message=error.problem, path=_path(error.key), line=error.line)
         return error.source or str(directory), None, [found]
     if loaded.source is None:
         raise UsageError(f'there is no approvals.yaml in {directory}; name the file')
     source = str(loaded.source)
     try:
-        judge = Judge(loaded.settings, directory, source=loaded.source)
+        judge = CallJudge(loaded.settings, directory, source=loaded.source)
     except ApprovalConfigError as error:
         path, message = _path(error.key), error.problem
         return (
             source,
             loaded,
-            [Finding(level='error', message=message, path=path, line=error.line or _line(loaded, path))],
+            [ConfigFinding(level='error', message=message, path=path, line=error.line or _line(loaded, path))],
         )
     except ApprovalError as error:
-        return source, loaded, [Finding(level='error', message=str(error))]
+        return source, loaded, [ConfigFinding(level='error', message=str(error))]
     warnings = find_all(loaded.settings, judge.files())
     return source, loaded, [*(_placed(each, loaded.line_of) for each in warnings), _trust(loaded)]
 
 
-def _trust(loaded: LoadedSettings) -> Finding:
-    from .findings import Finding
+def _trust(loaded: LoadedSettings) -> ConfigFinding:
+    from .findings import ConfigFinding
 
     if loaded.trusted:
-        return Finding(level='note', message='it is trusted')
+        return ConfigFinding(level='note', message='it is trusted')
     why = f'it is not trusted ({loaded.why_untrusted}), so it only tightens the defaults; see `tool-approval trust`'
-    return Finding(level='note', message=why)
+    return ConfigFinding(level='note', message=why)
 
 
-def _placed(finding: Finding, line_of: Callable[[tuple[str | int, ...]], int | None]) -> Finding:
+def _placed(finding: ConfigFinding, line_of: Callable[[tuple[str | int, ...]], int | None]) -> ConfigFinding:
     from dataclasses import replace
 
     return replace(finding, line=line_of(finding.path))
@@ -134,7 +132,7 @@ def _short(source: str) -> str:
     return os.path.relpath(source, here) if os.path.dirname(source) == here else source
 
 
-def _print(findings: list[Finding], source: str, output: Output) -> None:
+def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
     for each in findings:
         place = ':'.join(str(part) for part in (source, each.line) if part is not None)
         output.line(f'{each.level}: {": ".join(part for part in (place, each.key, each.message) if part)}')

@@ -7,8 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from .output import Output
-from .problems import INTERRUPTED, UsageError
+from .output import INTERRUPTED, Output, UsageError
 
 if TYPE_CHECKING:
     from tool_approval.assistant.asking import MakeAsked

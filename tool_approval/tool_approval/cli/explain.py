@@ -1,20 +1,18 @@
-"""`tool-approval explain`: what the policy says to a call, and why."""
+"""`tool-approval explain`: what the policy says to a call, and why; or to many, each a line of JSON."""
 
 from __future__ import annotations
 
 import argparse
 import gc
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-from .output import Output
-from .problems import UsageError
+from .output import Output, UsageError
 
 if TYPE_CHECKING:
-    from .configurations import Configurations
-    from .judgement import Judgement
+    from .judging import Configurations, Judgement
 
 EXAMPLES: Final = """\
 examples:
@@ -51,8 +49,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if (options.batch is None) == (options.tool is None):
         raise UsageError('name a tool, or a file with `--batch`; see `tool-approval explain --help`')
     with _collecting_later():
-        from .calls import call_of_words
-        from .configurations import Configurations
+        from .judging import Configurations, call_of_words
 
         configurations = Configurations(options.config, output.note)
         call = None if options.batch is not None else call_of_words(options.tool, options.args, options.dest)
@@ -80,8 +77,6 @@ def _collecting_later() -> Generator[None]:
 
 
 def _batch(options: argparse.Namespace, configurations: Configurations, output: Output) -> int:
-    from .batch import explain_lines
-
     if options.batch == '-':
         if sys.stdin is None:
             raise UsageError('standard input is closed')
@@ -100,3 +95,92 @@ def _print(judgement: Judgement, output: Output) -> None:
         output.line(f'  {part.decision:5}  {part.text}')
         if part is not judgement.deciding:
             output.line(f'         {part.reason}')
+
+
+LONGEST_LINE: Final = 1_000_000
+"""Chosen, in bytes: no call is longer, and a line without an end must not fill the memory."""
+_KEYS: Final = ('id', 'tool', 'args', 'config', 'cwd')
+
+
+def explain_lines(source: BinaryIO, configurations: Configurations, directory: str | None) -> Iterator[dict[str, Any]]:
+    """Judge the lines of a file.
+
+    Args:
+        source: Lines with `id`, `tool`, `args`, and perhaps `config` and `cwd`.
+        configurations: What judges.
+        directory: The working directory of lines that name none.
+
+    Yields:
+        For each line, as soon as it is read, `id`, `decision`, `rule` and `parts`; or `id`, the decision `error`, and
+        what is wrong as `error`.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    while (line := source.readline(LONGEST_LINE + 1)) != b'':
+        is_whole = len(line) <= LONGEST_LINE or line.endswith(b'\n')
+        if not is_whole:
+            _skip_line(source)
+            yield _error(None, f'longer than {LONGEST_LINE} bytes')
+            continue
+        yield _explain(line, configurations, directory)
+
+
+def _skip_line(source: BinaryIO) -> None:
+    while (rest := source.readline(LONGEST_LINE)) != b'' and not rest.endswith(b'\n'):
+        pass
+
+
+def _explain(line: bytes, configurations: Configurations, directory: str | None) -> dict[str, Any]:
+    from tool_approval.core.errors import ApprovalError
+
+    from .judging import read_call
+
+    name: object = None
+    try:
+        given = _read(line)
+        name = given.get('id')
+        _check_keys(given)
+        call = read_call(given.get('tool'), given.get('args'))
+        config, cwd = given.get('config'), given.get('cwd')
+        if config is not None and not isinstance(config, Mapping):
+            raise UsageError('`config` has to be an object in the shape of approvals.yaml')
+        if cwd is not None and not isinstance(cwd, str):
+            raise UsageError('`cwd` has to be a text')
+        judge = configurations.judge_for(directory if cwd is None else cwd, cast('Mapping[str, Any] | None', config))
+        return {'id': name, **judge.judge(call).as_json()}
+    except (UsageError, ApprovalError) as error:
+        return _error(name, str(error))
+    except Exception as error:  # noqa: BLE001 - the other lines are still to be judged, and this one is not allowed
+        return _error(name, f'unexpected {type(error).__name__}: {error}')
+
+
+def _read(line: bytes) -> Mapping[str, Any]:
+    from tool_approval.core.canonical import decode_arguments
+    from tool_approval.core.errors import NotCanonicalError
+
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise UsageError('the line is not UTF-8') from None
+    if not text.strip():
+        raise UsageError('the line is empty')
+    try:
+        given = decode_arguments(text)
+    except NotCanonicalError as error:
+        raise UsageError(f'the line has to be a JSON object: {error.problem}') from None
+    return given
+
+
+def _check_keys(given: Mapping[str, Any]) -> None:
+    import difflib  # only for a batch
+
+    for key in given:
+        # A misspelled `config` would be judged by another one. What is none of ours may stand there.
+        meant = difflib.get_close_matches(key[:20], _KEYS, n=1, cutoff=0.75) if key not in _KEYS else []
+        if meant and meant[0] not in given:
+            raise UsageError(f'unknown key `{key[:20]}`; did you mean `{meant[0]}`?')
+
+
+def _error(name: object, problem: str) -> dict[str, Any]:
+    return {'id': name, 'decision': 'error', 'error': problem, 'rule': None, 'parts': []}

@@ -12,17 +12,17 @@ from tool_approval.core.tool_rules import ToolRules
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
 from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.file_sandbox.names import starts_with
+from tool_approval.tools.shell.programs import guarded_name, trusted_name
 from tool_approval.tools.shell.rules import CompiledRule, RuleBook
 from tool_approval.tools.shell.words import fixed
 
-from .calls import FILE_TOOLS, SHELL_TOOLS
-from .executing import runs_files
+from .judging import FILE_TOOLS, SHELL_TOOLS
 
 Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class ConfigFinding:
     """One thing to look at."""
 
     level: Literal['error', 'warning', 'note']
@@ -44,7 +44,7 @@ class Finding:
         return {'level': self.level, 'key': self.key or None, 'line': self.line, 'message': self.message}
 
 
-def find_all(settings: Settings, sandbox: FileSandbox) -> list[Finding]:
+def find_all(settings: Settings, sandbox: FileSandbox) -> list[ConfigFinding]:
     """Everything there is to warn of.
 
     Args:
@@ -59,7 +59,7 @@ def find_all(settings: Settings, sandbox: FileSandbox) -> list[Finding]:
     ]
 
 
-def _tool_rules(settings: Settings) -> Iterator[Finding]:
+def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
     config = settings.policy_config
     rules = ToolRules(config.tools)
     for name, rule in config.tools.items():
@@ -94,7 +94,7 @@ def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
     return both.find(example).decided_by == other
 
 
-def _roots(settings: Settings, sandbox: FileSandbox) -> Iterator[Finding]:
+def _roots(settings: Settings, sandbox: FileSandbox) -> Iterator[ConfigFinding]:
     roots = sandbox.roots.all
     for root in roots:
         path = ('sandbox', 'paths', root.name, 'root')
@@ -104,12 +104,12 @@ def _roots(settings: Settings, sandbox: FileSandbox) -> Iterator[Finding]:
             yield _warning(path, 'it is no directory, so nothing in it can be used')
         for outer in roots:
             if outer is not root and starts_with(root.names, outer.names):
-                yield Finding(
+                yield ConfigFinding(
                     level='note', path=path, message=f'it lies in the root `{outer.name}`; here its own rules hold'
                 )
 
 
-def _shadowed(settings: Settings) -> Iterator[Finding]:
+def _shadowed(settings: Settings) -> Iterator[ConfigFinding]:
     if settings.shell is None:
         return
     book = RuleBook(settings.shell)
@@ -132,7 +132,7 @@ def _does(rule: CompiledRule) -> str:
     return 'blocks' if not rule.rule.allowed else 'asks' if rule.rule.approval else 'asks nobody'
 
 
-def _pre_approved(settings: Settings) -> Iterator[Finding]:
+def _pre_approved(settings: Settings) -> Iterator[ConfigFinding]:
     shell = settings.shell
     if shell is None:
         return
@@ -157,11 +157,56 @@ def _writable(settings: Settings) -> str:
     return ', '.join(f'`{name}`' for name, path in paths.items() if path.mode == 'rw')
 
 
-def _warning(path: Path, message: str) -> Finding:
-    return Finding(level='warning', path=path, message=message)
+def _warning(path: Path, message: str) -> ConfigFinding:
+    return ConfigFinding(level='warning', path=path, message=message)
 
 
-def worst(findings: Sequence[Finding]) -> Literal['error', 'warning', 'note'] | None:
+def worst(findings: Sequence[ConfigFinding]) -> Literal['error', 'warning', 'note'] | None:
     """The gravest level there is; `None` where nothing was found."""
     levels: Final = ('error', 'warning', 'note')
     return next((level for level in levels if any(each.level == level for each in findings)), None)
+
+
+_LISTED: Final = """
+    ansible-playbook ash bash bun bundle cmake composer csh dash deno fish gradle gradlew gulp hatch invoke irb jest
+    julia just ksh lua make mocha mvn mvnw ninja node npx nose nox perl php phpunit pre-commit pypy pytest python
+    rake rscript rspec ruby scons sh source tcsh tox tsx ts-node unittest vite vitest watchexec webpack zsh .
+"""
+_ALWAYS: Final = frozenset(_LISTED.split())
+_SUB_COMMANDS: Final = {
+    'npm': 'test t run run-script start stop restart install i ci exec x build rebuild publish pack link init create',
+    'pnpm': 'test t run start install i exec dlx build publish',
+    'yarn': 'test run start install exec dlx build publish',
+    'cargo': 'test t run r build b bench check c clippy install doc rustc',
+    'go': 'test run build generate vet install',
+    'uv': 'run sync pip build',
+    'poetry': 'run install build',
+    'pdm': 'run install build',
+    'pip': 'install wheel download',
+    'pipenv': 'run install',
+    'rye': 'run sync build',
+    'dotnet': 'test run build publish msbuild',
+    'swift': 'test run build',
+    'zig': 'test run build',
+    'mix': 'test run compile',
+    'docker': 'build compose',
+    'podman': 'build',
+    'git': 'commit push merge rebase checkout switch am pull cherry-pick revert worktree clone submodule stash',
+    'terraform': 'init plan apply destroy',
+    'vagrant': 'up provision reload',
+}
+"""Chosen: what is common; of the others the OS sandbox alone takes care."""
+
+
+def runs_files(pattern: Sequence[str]) -> bool:
+    """Whether commands that begin with these words execute files that lie about: tests, scripts, build files, hooks.
+
+    A program named by a path that is not the system's is such a file itself.
+    """
+    if trusted_name(pattern[0]) is None:
+        return True
+    name = guarded_name(pattern[0])
+    if name in _ALWAYS:
+        return True
+    known = _SUB_COMMANDS.get(name)
+    return known is not None and (len(pattern) == 1 or pattern[1] in known.split())

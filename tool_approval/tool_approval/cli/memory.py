@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from .output import Output
-from .problems import FAILED, UsageError
+from .output import FAILED, Output, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,11 +1,22 @@
-"""What a command writes: nothing that comes from outside can draw on the terminal."""
+"""What a command writes, and what ends it: nothing that comes from outside can draw on the terminal."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
+
+FAILED: Final = 2
+"""It was called wrongly, or could not be done."""
+INTERRUPTED: Final = 130
+"""Ctrl-C; the shell's own number for it."""
+NOBODY_READS: Final = 141
+"""Whoever read the output has gone, as `head` does; the shell's own number for it."""
+
+
+class UsageError(Exception):
+    """A command was called in a way that means nothing. Nothing has happened."""
 
 
 class Output:

@@ -9,8 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .output import Output
-from .problems import UsageError
+from .output import Output, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from .output import Output
-from .problems import UsageError
+from .output import Output, UsageError
 
 if TYPE_CHECKING:
     import socket

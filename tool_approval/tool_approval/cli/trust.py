@@ -6,8 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Final
 
-from .output import Output
-from .problems import FAILED, UsageError
+from .output import FAILED, Output, UsageError
 
 if TYPE_CHECKING:
     from tool_approval.settings.files import LoadedSettings
@@ -86,7 +85,7 @@ def _revoke(options: argparse.Namespace, output: Output) -> int:
     from tool_approval.settings.files import find_settings
     from tool_approval.settings.trust import TrustStore
 
-    from .configurations import existing_directory
+    from .judging import existing_directory
 
     found = options.file or find_settings(existing_directory(options.cwd))
     if found is None:
