@@ -180,7 +180,7 @@ def page(results: Sequence[Added], found: Sequence[tuple[str, Spread]], loads: t
         f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after.',
         '',
         f'A run has {CALLS} calls to approve, one in each response.',
-        f'The policy has {PATTERNS} rules, {ENTRIES} approvals are remembered, and two lines a call go to the audit log.',
+        f'The policy has {PATTERNS} rules, {ENTRIES} approvals are remembered, and each call writes two audit lines.',
         'Runs of the layer and of a bare handler that approves at once are paired and advance in turn.',
         'A figure is their difference divided by the number of calls: median, quartiles in brackets.',
         'The bare handler against itself should give 0; what it gives is the noise.',

@@ -38,7 +38,7 @@ class Added:
     name: str
     """As the table calls it."""
     total_ms: Spread
-    """Differences of elapsed time between a confined command and the same one unconfined, run right after each other."""
+    """Differences of elapsed time between a confined command and the same one unconfined, run one after the other."""
     describing_ms: Spread
     """How much of it is `wrap`, before anything starts."""
 

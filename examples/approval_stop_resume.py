@@ -1,9 +1,9 @@
 """Stop where approval is needed, and resume with the answers: `python examples/approval_stop_resume.py`.
 
 The first part does it in one call. In the second, three processes share a folder: one runs the agent until it stops,
-one asks a person, maybe days later, and one resumes the run. What was approved is bound to its arguments: if the history
-is changed in between, the call does not run. The answers themselves are an approval: keep them where nobody else writes.
-Prefer a handler, as in the other examples, where the process can wait.
+one asks a person, maybe days later, and one resumes the run. An approval is bound to the arguments of its call: if the
+history is changed in between, the call does not run. The answers themselves are an approval: keep them in a file that
+only you can write. Prefer a handler, as in the other examples, where the process can wait.
 """
 
 import tempfile

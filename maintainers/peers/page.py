@@ -32,14 +32,23 @@ A ratio above 1 means slower than ours.
 _DIFFERENCES = """\
 ## What is not the same
 
-- Frameworks differ in what a run does besides approval: validation, message types, state, traces. Compare whole runs to choose a framework, and what is added to judge its approval.
-- `HandleDeferredToolCalls`, our handler and stop and resume ask once for a response with all its calls. `pydantic-ai-blocking-approval`, Inspect AI and the interface of our layer used here ask once for each call.
-- `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and ours wait inside of the run. Stop and resume, LangChain and the OpenAI Agents SDK end the run and start it again; that costs more where the answer comes at once, and lets them keep what waits outside of the process.
-- LangChain needs a checkpointer for it, here the one in memory, and writes a checkpoint for each step. That is part of what its approval adds; its run without approval has none. A finished run is deleted from it.
+- Frameworks differ in what a run does besides approval: validation, message types, state, traces. Compare whole runs \
+to choose a framework, and what is added to judge its approval.
+- `HandleDeferredToolCalls`, our handler and stop and resume ask once for a response with all its calls. \
+`pydantic-ai-blocking-approval`, Inspect AI and the interface of our layer used here ask once for each call.
+- `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and ours wait inside of the run. Stop and \
+resume, LangChain and the OpenAI Agents SDK end the run and start it again; that costs more where the answer comes at \
+once, and lets them keep what waits outside of the process.
+- LangChain needs a checkpointer for it, here the one in memory, and writes a checkpoint for each step. That is part \
+of what its approval adds; its run without approval has none. A finished run is deleted from it.
 - The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
-- Inspect AI is made for evaluations. Measured is the loop its documentation gives for an agent of one's own (`generate`, `execute_tools`) without an evaluation around it, whose sample, log and display would come on top.
-- `pydantic-ai-blocking-approval` is installed without its dependencies, on the release of `pydantic-ai-slim` that we use. It has no policy by pattern, no memory and no log.
-- The *whole layer* is our controller with a policy, session memory and a person; *with audit log* also writes each question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, in memory here; the others keep no record.
+- Inspect AI is made for evaluations. Measured is the loop its documentation gives for an agent of one's own \
+(`generate`, `execute_tools`) without an evaluation around it, whose sample, log and display would come on top.
+- `pydantic-ai-blocking-approval` is installed without its dependencies, on the release of `pydantic-ai-slim` that we \
+use. It has no policy by pattern, no memory and no log.
+- The *whole layer* is our controller with a policy, session memory and a person; *with audit log* also writes each \
+question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, in memory \
+here; the others keep no record.
 """
 
 _WAITING = """\
@@ -47,9 +56,11 @@ _WAITING = """\
 
 M runs are started, each with one call to approve, and all of them wait before the first is answered.
 Computing time is for one run: until it waits, and from the answer to its end.
-Memory is for one run: `traced` is what Python had allocated, `resident` is what the process had grown by, each in a fresh process that had done one run before.
+Memory is for one run: `traced` is what Python had allocated, `resident` is what the process had grown by, each in a \
+fresh process that had done one run before.
 For a single run `resident` is left out, because a process grows by more than that at a time.
-For stop and resume, LangChain and the OpenAI Agents SDK it is the stopped run, kept in memory as it came; written to a file it takes nothing here.
+For stop and resume, LangChain and the OpenAI Agents SDK it is the stopped run, kept in memory as it came; written to \
+a file it takes nothing here.
 """
 
 

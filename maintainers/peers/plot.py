@@ -81,7 +81,8 @@ def _draw(
         yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{10.0**exponent:g}</text>'
     yield f'<text x="{(_LEFT + right) / 2:.1f}" y="{bottom + 38}" text-anchor="middle">{escape(across)}</text>'
     middle = (_TOP + bottom) / 2
-    yield f'<text x="16" y="{middle:.1f}" text-anchor="middle" transform="rotate(-90 16 {middle:.1f})">{escape(up)}</text>'
+    turned = f'text-anchor="middle" transform="rotate(-90 16 {middle:.1f})"'
+    yield f'<text x="16" y="{middle:.1f}" {turned}>{escape(up)}</text>'
     drawn = {name: line for name, line in lines.items() if line}
     labels = _apart({name: y_of(line[-1][1]) for name, line in drawn.items()})
     for number, (name, line) in enumerate(drawn.items()):
@@ -90,7 +91,8 @@ def _draw(
         yield f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"/>'
         yield from (f'<circle cx="{x_of(x):.1f}" cy="{y_of(y):.1f}" r="3" fill="{colour}"/>' for x, y in line)
         x, y = x_of(line[-1][0]), y_of(line[-1][1])
-        yield f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{right + 8}" y2="{labels[name]:.1f}" stroke="{colour}" opacity="0.4"/>'
+        ends = f'x1="{x:.1f}" y1="{y:.1f}" x2="{right + 8}" y2="{labels[name]:.1f}"'
+        yield f'<line {ends} stroke="{colour}" opacity="0.4"/>'
         yield f'<text x="{right + 12}" y="{labels[name] + 4:.1f}" fill="{colour}">{escape(name)}</text>'
     yield '</svg>'
 

@@ -1,4 +1,4 @@
-"""What a wheel and an sdist have to hold before anybody gets them: `problems(file)` lists what is wrong, in sentences."""
+"""Check the contents of a wheel and an sdist before a release: `problems(file)` lists what is wrong, in sentences."""
 
 import posixpath
 import re

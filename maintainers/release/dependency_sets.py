@@ -1,7 +1,7 @@
 """The sets of dependencies that are tested together: locked in `requirements/`, each a file that pip reads.
 
-python -m maintainers.release.dependency_sets --lock        resolves them anew (make lock)
-python -m maintainers.release.dependency_sets               tests the approval layer and the loop on each (make test-sets)
+python -m maintainers.release.dependency_sets --lock    resolves them anew (make lock)
+python -m maintainers.release.dependency_sets           tests the approval layer and the loop on each (make test-sets)
 
 | set | is |
 |---|---|

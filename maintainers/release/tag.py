@@ -19,7 +19,7 @@ from . import versions
 from .environments import ROOT, CommandError, run
 
 SIGNERS = '.github/allowed_signers'
-"""The public keys of those who release, in the format of `ssh-keygen -Y verify`: one a line, with `namespaces="git"`."""
+"""The public keys of those who release, in the format of `ssh-keygen -Y verify`, each with `namespaces="git"`."""
 
 
 def problems(root: Path, tag: str, *, branch: str) -> list[str]:
@@ -56,7 +56,7 @@ def _signature_problems(root: Path, tag: str, branch: str) -> list[str]:
     with tempfile.NamedTemporaryFile('w', suffix='.allowed_signers') as file:
         file.write(signers)
         file.flush()
-        # SSH alone, whatever the machine is set to: an OpenPGP signature would be verified by the machine's own keyring.
+        # SSH alone, whatever the machine is set to: an OpenPGP signature would be verified by the local keyring.
         settings = ('-c', 'gpg.format=ssh', '-c', f'gpg.ssh.allowedSignersFile={file.name}')
         if run('git', 'cat-file', '-t', f'refs/tags/{tag}', cwd=root).strip() != 'tag':
             return [f'{tag} is no annotated tag, and cannot be signed.']

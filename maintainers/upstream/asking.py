@@ -60,7 +60,8 @@ TOOL_MANAGER: list[Edit] = [
         ') -> None:\n'
         '    """Keep what the tool would be called with, for the deferred tool handler to see."""\n'
         f'    if self.{NAME} is not None and tool is not None and args is not None:\n'
-        '        self.validated_args[call.tool_call_id] = ValidatedArgs(call, args, tool.tool_def.parameters_json_schema)\n',
+        '        validated = ValidatedArgs(call, args, tool.tool_def.parameters_json_schema)\n'
+        '        self.validated_args[call.tool_call_id] = validated\n',
         before='_make_validation_failure',
     ),
     handler(

@@ -411,7 +411,11 @@ def test_the_digest_of_what_is_not_shown_differs_and_cannot_be_guessed_elsewhere
 
     ours = request_digest(call)
     theirs = subprocess.run(
-        [sys.executable, '-c', f'{told}print(request_digest(ApprovalRequest(tool_name="t", args={args}, payload={{"to": "me"}})))'],
+        [
+            sys.executable,
+            '-c',
+            f'{told}print(request_digest(ApprovalRequest(tool_name="t", args={args}, payload={{"to": "me"}})))',
+        ],
         check=True, capture_output=True, text=True,
     ).stdout.strip()  # fmt: skip
 

@@ -10,8 +10,8 @@ _COMMANDS: dict[str, list[str]] = {
         '\x1b[5n', '\x1b[21t', '\x1b[20;20r', '\x1b[4h',
     ],
     'osc': [
-        '\x1b]52;c;cm0gLXJm\x07', '\x1b]8;;file:///etc\x1b\\', '\x1b]0;harmless\x07', '\x1b]9;done\x07', '\x1b]4;1;?\x07',
-        '\x1b]1337;SetMark\x07',
+        '\x1b]52;c;cm0gLXJm\x07', '\x1b]8;;file:///etc\x1b\\', '\x1b]0;harmless\x07', '\x1b]9;done\x07',
+        '\x1b]4;1;?\x07', '\x1b]1337;SetMark\x07',
     ],
     'strings': ['\x1bPq#0\x1b\\', '\x1b_Gf=24\x1b\\', '\x1b^private\x1b\\', '\x1bXstart\x1b\\', '\x1bP+q\x1b\\'],
     'c1': ['\x9b2K', '\x9d0;title\x9c', '\x90q\x9c', '\x84', '\x8d', '\x85'],
@@ -28,7 +28,8 @@ _COMMANDS: dict[str, list[str]] = {
 _QUESTIONS = (
     '\nApprove list_files? ', '\n│ $ ls\n╰─ 0123456789abcdef ─\n[y] approve  [n] deny\nApprove list_files? y',
     '\n[12 more lines]', '\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nApprove list_files? ',
-    ' ' * 300 + 'Approve list_files? ', '\n✓ ada approved list_files', '\n! Warning: none', '\n| : ls\n+- 0 -\nApprove x? ',
+    ' ' * 300 + 'Approve list_files? ',
+    '\n✓ ada approved list_files', '\n! Warning: none', '\n| : ls\n+- 0 -\nApprove x? ',
     '\n<U+000A>', '\n[red]ls[/red][bold]', '\n\\u001b[2K ^[[2K \\x1b', '\n--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y',
 )  # fmt: skip
 """What looks like the question or another part of the box."""

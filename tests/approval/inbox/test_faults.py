@@ -1,4 +1,4 @@
-"""Whatever goes wrong with processes, stores and clocks: nothing is approved that nobody has approved, and it goes on."""
+"""Failing processes, stores and clocks approve nothing that no approver has approved, and the inbox goes on."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What a Temporal server and a worker do for one workflow, in process: the SDK's own sandbox runs it, without a server."""
+"""Do in process what a Temporal server and a worker do for one workflow, which the SDK's own sandbox runs."""
 
 from __future__ import annotations
 
