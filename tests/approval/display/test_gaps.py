@@ -1,7 +1,7 @@
 """What stands behind a long gap is overlooked; what is indented or in a table is not."""
 
 import pytest
-from tool_approval.display.gaps import has_gap
+from tool_approval.display.warnings import has_gap
 
 BLANKS = ' ' * 60
 

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 from tool_approval.display import warnings_of
-from tool_approval.display.signs import is_sign, is_typography
+from tool_approval.display.lookalikes import is_sign, is_typography
 
 from tests.tables import table
 from tool_approval import ApprovalRequest

@@ -2,7 +2,7 @@
 
 import pytest
 from tool_approval.display import warnings_of
-from tool_approval.display.prose import apart, is_prose
+from tool_approval.display.texts import apart, is_prose
 
 from tests.tables import table
 from tool_approval import ApprovalPresentation, ApprovalRequest

@@ -2,7 +2,7 @@
 
 import pytest
 from tool_approval.display import warnings_of
-from tool_approval.display.sequences import without_ordinary
+from tool_approval.display.escape import without_ordinary
 
 from tests.tables import table
 from tool_approval import ApprovalPresentation, ApprovalRequest

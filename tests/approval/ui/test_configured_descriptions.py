@@ -11,10 +11,8 @@ from tool_approval.settings import Settings
 from tool_approval.testing import ScriptedUI
 from tool_approval.tools.shell import ShellTool
 from tool_approval.ui.slack.blocks import message_of
-from tool_approval.ui.terminal.answers import told
 from tool_approval.ui.terminal.editing import changed
-from tool_approval.ui.terminal.groups import render_group
-from tool_approval.ui.terminal.render import render_request
+from tool_approval.ui.terminal.render import outcome_text, render_group, render_request
 from tool_approval.ui.web.offers import with_arguments
 from tool_approval.ui.web.view import view_of
 
@@ -86,7 +84,7 @@ def test_a_shell_rule_describes_in_its_own_name():
 def test_the_terminal_says_so(request_):
     drawn = render_request(request_, width=100, height=40, color=False, ascii_only=True, keys=())
     group = render_group([request_, request_], width=120, height=60, color=False, ascii_only=True)
-    answer = told(request_, ApprovalDecision(approved=True), ascii_only=True)
+    answer = outcome_text(request_, ApprovalDecision(approved=True), ascii_only=True)
 
     assert SAID in drawn
     assert 'write_file' in drawn and 'path' in drawn

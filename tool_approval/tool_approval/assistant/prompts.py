@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from tool_approval.display import escape_line
-from tool_approval.ui.terminal.keyboard import BURST_S, Keyboard, Stopped
-from tool_approval.ui.terminal.keys import Decoder, Key, Paste
+from tool_approval.ui.terminal.keyboard import BURST_S, Decoder, Key, Keyboard, Paste, Stopped
 from tool_approval.ui.terminal.line import read_line
-from tool_approval.ui.terminal.signals import restored_at_signals
-from tool_approval.ui.terminal.tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb
+from tool_approval.ui.terminal.tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
 
 PROMPT = '\n> '
 """Stands before what is typed."""

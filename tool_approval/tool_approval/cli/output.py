@@ -78,8 +78,7 @@ def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
         KeyboardInterrupt: Ctrl-C was pressed.
     """
     from tool_approval.ui.terminal.keyboard import Keyboard, Stopped
-    from tool_approval.ui.terminal.signals import restored_at_signals
-    from tool_approval.ui.terminal.tty import NoTerminal, Terminal, TerminalClosed, is_dumb
+    from tool_approval.ui.terminal.tty import NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
 
     try:
         terminal = Terminal(device, is_dumb=is_dumb(os.environ))

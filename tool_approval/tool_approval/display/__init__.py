@@ -3,13 +3,12 @@
 A terminal, a web page and a chat message show the same lines.
 """
 
-from .changes import changes
 from .digest import request_digest
 from .escape import escape_line, escape_text
 from .facts import facts, name_of
 from .lines import OURS, DisplayLine, LineKind, Span
 from .questions import KEYS, offered_keys, remember_choices
-from .show import Display, display, display_lines, is_shown_whole
+from .show import Display, changes, display, display_lines, is_shown_whole
 from .warnings import warnings_of
 from .width import cell_width, wrap
 

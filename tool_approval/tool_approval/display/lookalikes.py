@@ -5,12 +5,135 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
+from enum import IntEnum
 from functools import lru_cache
 from typing import Final, Literal, get_args
 
-from .ordinary import without_formulas, without_punctuation
-from .signs import EAST_ASIAN, LONE_STROKES, STROKES, is_sign, is_typography
-from .texts import Care
+_ALIKE_SIGNS: Final = re.compile(
+    r'(?:'
+    r'SOLIDUS|SLASH|BACKSLASH|DIAGONAL|'  # / and \
+    r'COLON|RATIO|COMMA|STOP|\bDOT|BULLET OPERATOR|'  # ; : , .
+    r'HYPHEN|DASH|MINUS|HORIZONTAL|\bLINE|\bBAR|DIVIDES|DANDA|VERTICAL|'  # - | _
+    r'QUOTATION|APOSTROPHE|PRIME|GRAVE ACCENT|ACUTE ACCENT|GERESH|GERSHAYIM|'  # ' " `
+    r'ASTERISK|TILDE|CIRCUMFLEX(?: ACCENT)?|CARET|ARROWHEAD|'  # * ~ ^
+    r'PARENTHESIS|BRACKET|'  # ( [ { <
+    r'EXCLAMATION|QUESTION|EQUALS|AMPERSAND|DOLLAR|PERCENT|PLUS|NUMBER|LESS-THAN|GREATER-THAN|MULTIPLICATION'
+    r')(?: (?:SIGN|OPERATOR|MARK|ORNAMENT|SYMBOL|EXTENSION|BULLET))*\Z'
+)
+"""How the names of such characters end."""
+
+_UNLIKE_SIGNS: Final = re.compile(
+    r'\b(?:INVERTED|PLUS-MINUS|REVERSED (?:QUESTION|TILDE)|CIRCLED|SQUARED?|QUAD|TONE|ARROW|HARPOON|WITH|ABOVE|BELOW|OVER|OR|NOT'
+    r'|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL|SIGNWRITING|BLOCK)\b'
+)
+"""Words of names that end so although nobody takes the character for one of ASCII."""
+
+_SIGN_PICTURES: Final = re.compile(
+    'BOX DRAWINGS (?:LIGHT|HEAVY|DOUBLE) (?:HORIZONTAL|VERTICAL)$|ASTERISK|SOLIDUS|(?:VERTICAL|BROKEN) BAR|ORNAMENT'
+)
+"""Of the pictures, which are of the same category as emoji: those that are drawn as signs."""
+
+_OTHER_SIGNS: Final = frozenset(
+    '\u01c0\u01c2\u01c3\u2d51\ua778\ua78b\ua78c'  # letters that are drawn as | = ! & '
+    '\u02be\u02bf\u05c0\u05c3\u0609\u066a\u066b\u066d\u16ec\u1735\u2027\u2052\u214b\u2731\u2a74\ufe30\u00b8'
+    '\u2025\u2026\u23d0\u2571\u2572\u2039\u203a\u223c\u223d\u2795\u2796\u2cc6\ua60e\u1803\u0701\u0702\u0703\u0704\u06d4'
+    '\u2202\u212e\u2228\u222a\u22a4\u2373\u2374\u237a'  # for letters: d e v U T i p a
+)
+"""Those whose names say something else."""
+
+_TYPOGRAPHY: Final = frozenset(
+    '\u00b7\u00d7\u2010\u2011\u2013\u2014\u2015\u2018\u2019\u201a\u201c\u201d\u201e\u2026\u2032\u2033\u2039\u203a'
+)
+"""What longer texts are full of: middle dots, dashes, curly quotes, ellipses, primes."""
+
+EAST_ASIAN: Final = (
+    '\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff'
+)
+"""Ranges of characters, for a set in a pattern."""
+
+STROKES: Final = '\u3007\u30a8\u30c8\u30cb\u30ce\u30cf\u30ed\u30fc\u3147\u3161\u3163\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85\u4e8c\u5341\u535c\u53e3\u5de5'
+"""East Asian letters of a stroke or two, which alone among Latin ones are drawn as - | / = O I and others."""
+
+LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIAN}])')
+"""Finds them there."""
+
+
+@lru_cache(maxsize=4096)
+def is_sign(char: str) -> bool:
+    """Whether a character beyond ASCII has the shape of a sign of ASCII."""
+    if char in _OTHER_SIGNS:
+        return True
+    category = unicodedata.category(char)
+    if category[0] not in 'PS' and category != 'Lm':
+        return False
+    name = unicodedata.name(char, '')
+    if category == 'So' and (_SIGN_PICTURES.search(name) is None or unicodedata.east_asian_width(char) == 'W'):
+        return False
+    return _ALIKE_SIGNS.search(name) is not None and _UNLIKE_SIGNS.search(name) is None
+
+
+def is_typography(char: str) -> bool:
+    """Whether such a sign is an ordinary one of longer texts: typography, frames of tables, East Asian punctuation."""
+    return char in _TYPOGRAPHY or '\u2500' <= char <= '\u257f' or unicodedata.east_asian_width(char) in 'WF'
+
+
+_WIDE_LETTER: Final = (
+    '\u3005-\u3007\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff'
+)
+
+_WIDE_SIGNS: Final = '\u3001\u3002\u3008-\u3011\u3014-\u3019\u301c\u30fb\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
+"""Without those that, taken for ASCII ones, make what is run seem to be none: quotation marks, a hash, a backslash; and
+without what begins options and paths."""
+
+# Attack: the comma or full stop of an address, `example。com` (test_ordinary.py): on neither side is anything else.
+_PUNCTUATION: Final = re.compile(
+    f"""(?<![^\\s"'{_WIDE_LETTER}])(?:(?<=[{_WIDE_LETTER}])[{_WIDE_SIGNS}]+|[{_WIDE_SIGNS}]+(?=[{_WIDE_LETTER}]))"""
+    f"""(?![^\\s"'{_WIDE_LETTER}])"""
+)
+
+_UNLIKE_LETTERS: Final = '\u0394\u0398\u039b\u039e\u03a6\u03a8\u03a9\u03b4\u03b8\u03bb\u03be\u03c6\u03c8'
+"""Greek letters that look like no Latin ones."""
+
+_SMALL_LETTERS: Final = '\u03b2-\u03b8\u03bb\u03bc\u03be\u03c0\u03c3\u03c4\u03c6-\u03c9'
+"""Small Greek letters that, alone, cannot be taken for Latin ones."""
+
+_SYMBOLS: Final = '\u2102\u210d\u2115\u2119\u211a\u211d\u2124\u2460-\u2473'
+"""Sets of numbers, and numbers in circles."""
+
+_BEFORE: Final = r'(?<![\w\-./:@~$])'
+_AFTER: Final = r'(?![\w\-/@~]|[.:]\S)'
+_NAMES: Final = f'[{_SYMBOLS}]|[{_UNLIKE_LETTERS}](?:[A-Za-z]?[0-9]{{0,3}})|[{_SMALL_LETTERS}]_[A-Za-z0-9]{{1,12}}|(?<=[0-9] )\u2212(?= [0-9])'
+_FORMULA: Final = re.compile(f'{_BEFORE}(?:{_NAMES}){_AFTER}')
+_FORMULA_OF_PROSE: Final = re.compile(f'{_BEFORE}(?:{_NAMES}|[\u03b1\u03b3]){_AFTER}')
+_ANY_FORMULA: Final = re.compile(f'[{_SYMBOLS}{_UNLIKE_LETTERS}{_SMALL_LETTERS}\u03b1\u03b3\u2212]')
+
+
+def without_punctuation(text: str) -> str:
+    """A text without East Asian punctuation that stands in a text of such a script."""
+    return _PUNCTUATION.sub('', text)
+
+
+def without_formulas(text: str, *, is_code: bool) -> str:
+    """A text without the names that formulas give what they are about, where those stand alone.
+
+    Args:
+        text: Anything.
+        is_code: Whether a program may read it. A name that looks like a Latin letter at a glance then stays.
+    """
+    return (_FORMULA if is_code else _FORMULA_OF_PROSE).sub(' ', text) if _ANY_FORMULA.search(text) else text
+
+
+class Care(IntEnum):
+    """How carefully characters are looked at; more is found by the later ones."""
+
+    PROSE = 0
+    """What is written for people, or shown as the content of a file: its signs are typography."""
+    LINES = 1
+    """An argument of several lines, of which nobody knows whether a person or a program reads it; or a line that can
+    only be a sentence."""
+    CODE = 2
+    """A name, a path, a command, and any other line: every sign counts."""
+
 
 FOREIGN: Final = frozenset({
     'ARMENIAN', 'CANADIAN', 'CARIAN', 'CHEROKEE', 'COPTIC', 'CYRILLIC', 'DESERET', 'GEORGIAN', 'GLAGOLITIC', 'GOTHIC', 'GREEK',

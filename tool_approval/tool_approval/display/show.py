@@ -2,22 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from heapq import nsmallest
+from itertools import chain, islice
+from typing import Any
 
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.request import ApprovalRequest
 
-from .arguments import Tree
-from .covered import uncovered
-from .cut import more, quote
-from .diffs import quote_diff
 from .digest import left_out_keys
 from .escape import escape_line
-from .facts import LONGEST_NAME, are_facts_whole
+from .facts import LONGEST_NAME, are_facts_whole, fact_text
 from .lines import DisplayLine, LineKind
-from .structure import structure_of
+from .quote import MOST_LINES, more, quote, quote_diff, read_diff
+from .tree import Tree, structure_of
+
+_SHORTEST_LINE = 8
+"""Chosen: a shorter line stands somewhere in most diffs by chance."""
+
+_MOST_COMPARED = 20
+"""Chosen: so many arguments are looked for in a diff; the others stand beside it."""
+
+_EDITED = frozenset(
+    {'content', 'text'} | {f'{of}{what}' for of in ('old', 'new') for what in ('', '_text', '_str', '_string')}
+)
+"""Arguments of editing tools, of which a part of the diff may be all that is changed."""
+
+_CONTENTS = ('command', 'content', 'patch', 'diff', 'text', 'new_text')
+"""Where several arguments are the content, the first of these is what is shown."""
+
+_FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
+"""By argument: the fact that says the same."""
+
+_APART = '\0'
+"""Between the sides of hunks, so that nothing is found across two of them."""
+
+_SIDES = (('removed', 'context'), ('added', 'context'))
+
+
+def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that a presentation does not show.
+
+    Shown are those that are its content, or the fact of the same meaning. One that only occurs somewhere in the content
+    is none of them. Attack: a model writes the target of a call into its content, and the target is left out
+    (test_display.py).
+    """
+    whole: object = presentation.metadata.get('full_content')
+    texts = [presentation.content, whole] if isinstance(whole, str) else [presentation.content]
+    bodies = {text.removesuffix('\n') for text in texts}
+    sides = _APART.join(_sides_of(texts[-1])) if presentation.type == 'diff' else ''
+    shown = {
+        _content_of([key for key, value in args.items() if _body_of(value) in bodies]),
+        *_facts_of(presentation, args),
+        *(key for key in islice(args, _MOST_COMPARED) if _is_in_diff(key, args[key], sides)),
+    }
+    return {key: value for key, value in args.items() if key not in shown}
+
+
+def _body_of(value: object) -> str | None:
+    return value.removesuffix('\n') if isinstance(value, str) and value.strip() else None
+
+
+def _content_of(equal: list[str]) -> str | None:
+    # Attack: a second argument with the same value, such as what is to be run on failure, vanishes with the first.
+    return equal[0] if len(equal) == 1 else next((key for key in _CONTENTS if key in equal), None)
+
+
+def _facts_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> Iterator[str]:
+    said: set[str] = set()
+    for key, fact in _FACT_ARGUMENTS.items():
+        told = fact_text(presentation.metadata.get(fact))
+        if fact not in said and _body_of(args.get(key)) is not None and args[key] == told:
+            said.add(fact)
+            yield key
+
+
+def _is_in_diff(key: str, value: object, sides: str) -> bool:
+    body = _body_of(value)
+    if key not in _EDITED or body is None or ('\n' not in body and len(body.strip()) < _SHORTEST_LINE):
+        return False
+    return _APART not in body and f'\n{body}\n' in sides
+
+
+def _sides_of(diff: str) -> list[str]:
+    """The lines before and the lines after of each hunk, a newline before and after each."""
+    found: list[str] = []
+    hunk: list[tuple[str, str]] = []
+    rows = list(read_diff(diff.split('\n') if diff.count('\n') < MOST_LINES else []))
+    for kind, text, _ in [*rows, ('hunk', '', None)]:
+        if kind == 'hunk':
+            found += [''.join([f'\n{line}' for of, line in hunk if of in kinds]) + '\n' for kinds in _SIDES]
+            hunk = []
+        hunk.append((kind, text))
+    return found
+
 
 ROOM = 100
 """Chosen, in lines of 100 characters: some screens. More is read in a pager."""
@@ -150,3 +230,39 @@ def _begins(shown: str, full: str) -> bool:
     """Whether `shown` is the beginning of `full` and a line that says so, as `truncate_for_display` makes it."""
     begin, newline, notice = shown.rpartition('\n')
     return newline != '' and notice.startswith('... [') and full.startswith(begin)
+
+
+_MOST_COMPARED_LINES = 500
+"""Chosen, of each of both: more take longer to be compared than anybody waits."""
+
+_MOST_CHANGES = 40
+"""Chosen: about two screens."""
+
+
+def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool = False) -> Sequence[DisplayLine]:
+    """Lines that differ in the arguments of both, old ones `removed` and new ones `added`, below a line that says so."""
+    old, new = (_argument_lines(request, ascii_only=ascii_only) for request in (before, after))
+    if max(len(old), len(new)) > _MOST_COMPARED_LINES:
+        return [DisplayLine(kind='meta', text='you have changed arguments that are too long to be compared')]
+    steps = SequenceMatcher(None, [line.text for line in old], [line.text for line in new]).get_opcodes()
+    changed = [(old[i:j], new[k:n]) for kind, i, j, k, n in steps if kind != 'equal']
+    shown = list(
+        chain.from_iterable(
+            [
+                *(DisplayLine(kind='removed', text=line.text) for line in gone),
+                *(DisplayLine(kind='added', text=line.text) for line in come),
+            ]
+            for gone, come in changed
+        )
+    )
+    cut = (
+        [DisplayLine(kind='cut', text=f'[{len(shown) - _MOST_CHANGES:,} more lines]')] if shown[_MOST_CHANGES:] else []
+    )
+    return [DisplayLine(kind='meta', text='you have changed:'), *shown[:_MOST_CHANGES], *cut]
+
+
+def _argument_lines(request: ApprovalRequest, *, ascii_only: bool) -> Sequence[DisplayLine]:
+    """The arguments that are shown, and nothing else of a request."""
+    hidden = left_out_keys(request)
+    args = {key: value for key, value in request.args.items() if key not in hidden}
+    return display(ApprovalRequest(tool_name='', args=args), whole=True, ascii_only=ascii_only).lines

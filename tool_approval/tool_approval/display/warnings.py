@@ -6,17 +6,67 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from tool_approval.core.request import ApprovalRequest
 
-from .escape import HIDDEN, escape, escape_line
-from .gaps import has_gap
-from .lookalikes import Traits, look_alikes, traits_of
-from .prose import apart
-from .sequences import without_ordinary
-from .sharing import shares
-from .texts import Care, texts_of
+from .escape import HIDDEN, escape, escape_line, without_ordinary
+from .lookalikes import Care, Traits, look_alikes, traits_of
+from .quote import shares
+from .texts import apart, texts_of
+
+_SCREEN: Final = 80
+"""Columns of an ordinary terminal. In a table, what stands behind a gap but within them is seen."""
+
+_HIGH_GAP: Final = '\n' * 20
+"""Chosen: most of a screen."""
+
+_TAB_COLUMNS: Final = 4
+"""Columns that a tab is shown as."""
+
+_WIDE_GAP: Final = 60
+"""Chosen, in columns: as many as no text has between two words."""
+
+_MOST_RUNS: Final = 2_000
+"""Chosen: a text with more long runs of blanks is one of gaps."""
+
+_GAPS: Final = (
+    (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
+    ('\t' * (_WIDE_GAP // _TAB_COLUMNS), re.compile('[^\t]'), _TAB_COLUMNS),
+)
+"""What runs of blanks and of tabs have in them, what ends them, and the columns of each character."""
+
+
+def has_gap(text: str, *, is_code: bool) -> bool:
+    """Whether a text goes on after so many blank lines, or in a line after so many blanks, that nobody expects more.
+
+    Indentation and the blanks of a table that fit a screen are none of them.
+
+    Args:
+        text: Anything.
+        is_code: Whether a program may read it: then there are no tables, and the first line is not indented.
+    """
+    if _HIGH_GAP in text.rstrip('\n'):
+        return True
+    for least, other, columns in _GAPS:
+        at = text.find(least)
+        for _ in range(_MOST_RUNS):
+            after = other.search(text, at) if at >= 0 else None
+            if after is None:
+                break
+            if after[0] != '\n' and _is_long(text, at, after.start(), columns, is_code=is_code):
+                return True
+            at = text.find(least, after.start())
+        else:
+            return True
+    return False
+
+
+def _is_long(text: str, start: int, end: int, columns: int, *, is_code: bool) -> bool:
+    line = text.rfind('\n', 0, start) + 1
+    is_indentation = 0 < line == start
+    return (is_code and not is_indentation) or start - line + (end - start) * columns > _SCREEN
+
 
 _T = TypeVar('_T')
 

@@ -12,7 +12,7 @@ import json, os, sys
 from pathlib import Path
 from tests.corpus.paths import judge, load
 from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, perform
-import tool_approval.display.sequences, tool_approval.tools.file_sandbox.config  # what is imported when it is needed
+import tool_approval.display.escape, tool_approval.tools.file_sandbox.config  # what is imported when it is needed
 
 top = Path(sys.argv[1])
 base, cases = load()  # as long as this user may read the project

@@ -1,6 +1,6 @@
 import pytest
 from inline_snapshot import snapshot
-from tool_approval.ui.terminal.groups import group_keys, render_group
+from tool_approval.ui.terminal.render import group_keys, render_group
 
 from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest
 

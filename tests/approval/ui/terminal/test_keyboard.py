@@ -1,8 +1,7 @@
 """What counts as a key that was pressed, and as text that was typed."""
 
 import pytest
-from tool_approval.ui.terminal.keyboard import Keyboard, Stopped
-from tool_approval.ui.terminal.keys import Key, Paste
+from tool_approval.ui.terminal.keyboard import Key, Keyboard, Paste, Stopped
 from tool_approval.ui.terminal.line import LONGEST_LINE, Line
 
 

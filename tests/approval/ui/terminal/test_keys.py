@@ -1,6 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_approval.ui.terminal.keys import LONGEST_PASTE, Decoder, Event, Key, Paste
+from tool_approval.ui.terminal.keyboard import LONGEST_PASTE, Decoder, Event, Key, Paste
 
 from tests.tables import table
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 from tool_approval.core.errors import StoreError
-from tool_approval.ui.terminal import presenting
+from tool_approval.ui.terminal import changing
 
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
@@ -123,7 +123,7 @@ def test_a_presenter_that_fails_is_replaced_by_a_sentence(presenter: Any, told: 
 
 
 def test_a_presenter_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presenting, 'PATIENCE_S', 0.0)
+    monkeypatch.setattr(changing, 'PATIENCE_S', 0.0)
     cancelled: list[bool] = []
 
     async def never(request: ApprovalRequest) -> ApprovalPresentation:

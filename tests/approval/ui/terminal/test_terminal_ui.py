@@ -146,7 +146,7 @@ def test_an_editor_is_ended_with_its_question(tmp_path) -> None:
 
 
 def test_an_editor_that_does_not_want_to_end_is_killed(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('tool_approval.ui.terminal.editor.PATIENCE_S', 0.01)
+    monkeypatch.setattr('tool_approval.ui.terminal.editing.PATIENCE_S', 0.01)
     started = tmp_path / 'started'
     os.mkfifo(started)
     code = (

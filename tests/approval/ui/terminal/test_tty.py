@@ -10,11 +10,9 @@ from collections.abc import Generator
 from contextlib import suppress
 
 import pytest
-from tool_approval.ui.terminal.area import Area
-from tool_approval.ui.terminal.keys import Event, Key, Paste
-from tool_approval.ui.terminal.pager import page
-from tool_approval.ui.terminal.signals import restored_at_signals
-from tool_approval.ui.terminal.tty import NoTerminal, Terminal, TerminalClosed, Withdrawn
+from tool_approval.ui.terminal.dialogue import Area, page
+from tool_approval.ui.terminal.keyboard import Event, Key, Paste
+from tool_approval.ui.terminal.tty import NoTerminal, Terminal, TerminalClosed, Withdrawn, restored_at_signals
 
 
 class Line:

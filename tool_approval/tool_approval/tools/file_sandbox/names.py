@@ -43,7 +43,7 @@ def check_text(path: str) -> None:
 
 
 def _without_joiners(path: str) -> str:
-    from tool_approval.display.sequences import without_ordinary  # few names need it, and starting is to be quick
+    from tool_approval.display.escape import without_ordinary  # few names need it, and starting is to be quick
 
     return without_ordinary(path)
 

@@ -1,13 +1,65 @@
-"""One question on the screen, and the key that answers it."""
+"""Questions on the screen, the key that answers each, and long texts page by page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from .area import Area
-from .keyboard import Keyboard
-from .layout import NARROWEST
+from .keyboard import Key, Keyboard
+from .layout import NARROWEST, fitted
 from .tty import Terminal
+
+
+class Area:
+    """Begins with the question, which is the last line of what was drawn, and has the cursor at its end."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        """Nothing was drawn yet."""
+        self._terminal = terminal
+        self._rows_above = 0
+        self._question = ''
+
+    def draw(self, drawn: str) -> None:
+        """Write a whole question, below everything else. The cursor is hidden: nothing that is typed now answers."""
+        self._terminal.show_cursor(is_shown=False)
+        self._terminal.write(f'\n{drawn}')
+        self._rows_above = 0
+        self._question = drawn.rpartition('\n')[2]
+
+    def show(self, *lines: str, question: str | None = None) -> None:
+        """Put lines and a question in place of what is there. The cursor is hidden; see `draw`.
+
+        Args:
+            *lines: Escaped; what does not fit into a line is cut.
+            question: The last line, which is cut too; the one that was drawn, which fits, if `None`.
+        """
+        columns, _ = self._terminal.size
+        fitting = [fitted(line, columns - 1) for line in lines]
+        last = self._question if question is None else fitted(question, columns - 1)
+        self._put(fitting, last)
+
+    def leave(self) -> None:
+        """Go on in a new line: another program wrote on the screen."""
+        self._terminal.write('\n')
+        self._rows_above = 0
+
+    def end(self, line: str) -> None:
+        """Leave one line in place of what is there; it fits, and may have colours."""
+        self._put([], line)
+        self._terminal.write('\n')
+
+    def _put(self, lines: Sequence[str], last: str) -> None:
+        self._terminal.show_cursor(is_shown=False)
+        self._clear()
+        self._terminal.write(''.join(f'{line}\n' for line in lines) + last)
+        self._rows_above = len(lines)
+
+    def _clear(self) -> None:
+        if self._terminal.is_dumb:
+            self._terminal.write('\n')
+            return
+        up = f'\x1b[{self._rows_above}A' if self._rows_above else ''
+        self._terminal.write(f'\r{up}\x1b[J')
+
 
 Render = Callable[[int, int], str]
 """Draws a question for so many columns and lines; its last line is the question itself."""
@@ -113,3 +165,72 @@ class Dialogue:
         # While somebody drags the corner of the window, the size changes many times: wait for the last.
         is_same, self._seen = self._seen == self.terminal.size, self.terminal.size
         return is_same and self._seen != self._size
+
+
+_OTHER_SCREEN, _OWN_SCREEN = '\x1b[?1049h', '\x1b[?1049l'
+
+
+def page(terminal: Terminal, keyboard: Keyboard, lines_for: Callable[[int], list[str]]) -> None:
+    """Show a text until the person goes back.
+
+    A program such as `less` would have to be trusted with what the model wrote, and can start others.
+
+    Args:
+        terminal: Where; a second screen is used, if it has one.
+        keyboard: What is read.
+        lines_for: Makes the lines for so many columns, escaped. None is longer.
+    """
+    terminal.control(_OTHER_SCREEN)
+    try:
+        _Pager(terminal, lines_for).run(keyboard)
+    finally:
+        terminal.control(_OWN_SCREEN)
+
+
+class _Pager:
+    def __init__(self, terminal: Terminal, lines_for: Callable[[int], list[str]]) -> None:
+        self._terminal = terminal
+        self._lines_for = lines_for
+        self._top = 0
+        self._size = (0, 0)
+        self._lines: list[str] = []
+
+    def run(self, keyboard: Keyboard) -> None:
+        self._draw()
+        while True:
+            events = keyboard.read()
+            moves = [event.name for event in events if isinstance(event, Key)]
+            for name in moves:
+                if name in ('q', 'escape', 'v'):
+                    return
+                self._move(name)
+            if moves or self._terminal.size != self._size or not self._terminal.is_raw:
+                if not self._terminal.is_raw:
+                    self._terminal.enter()
+                    self._terminal.control(_OTHER_SCREEN)
+                self._draw()
+
+    @property
+    def _room(self) -> int:
+        return max(1, self._size[1] - 1)
+
+    def _move(self, name: str) -> None:
+        by = {
+            ' ': self._room, 'f': self._room, 'page_down': self._room, 'b': -self._room, 'page_up': -self._room,
+            'j': 1, 'down': 1, 'enter': 1, 'k': -1, 'up': -1,
+            'g': -len(self._lines), 'home': -len(self._lines), 'G': len(self._lines), 'end': len(self._lines),
+        }.get(name, 0)  # fmt: skip
+        self._top = max(0, min(self._top + by, len(self._lines) - self._room))
+
+    def _draw(self) -> None:
+        if self._size != self._terminal.size:
+            self._size = self._terminal.size
+            self._lines = self._lines_for(self._size[0])
+            self._move('')
+        shown = self._lines[self._top : self._top + self._room]
+        last = self._top + len(shown)
+        place = f'lines {self._top + 1}-{last} of {len(self._lines)}   space: on   b: back   q: to the question'
+        self._terminal.control('\x1b[H\x1b[J')
+        dumb = '\n' if self._terminal.is_dumb else ''
+        body = ''.join(f'{line}\n' for line in shown)
+        self._terminal.write(f'{dumb}{body}{place[: self._size[0] - 1]}')

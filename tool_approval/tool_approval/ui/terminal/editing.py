@@ -1,9 +1,17 @@
-"""Arguments as a text that a person edits, and back."""
+"""Arguments as a text, the person's own editor on a private file, and the arguments that the edited text says."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tool_approval.core.canonical import canonical_json, decode_arguments
@@ -11,6 +19,8 @@ from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalRequest, describe
 from tool_approval.display import escape_line
 from tool_approval.display.digest import left_out_keys
+
+from .tty import Terminal, stops_allowed
 
 LONGEST_TEXT = 1_000_000
 """Chosen, in characters: what reads YAML needs seconds for more."""
@@ -128,3 +138,102 @@ def _load(text: str) -> dict[str, Any]:
         return load(text)
     except NotYaml as error:
         raise UnreadableEdit(str(error)) from None
+
+
+POLL_S = 0.05
+"""Chosen: how often it is looked whether the editor has ended."""
+
+PATIENCE_S = 2.0
+"""Chosen: so long an editor may take to end when it is told to."""
+
+
+class EditorFailed(Exception):
+    """The editor could not be started, or said that it failed; the text says how, for a person."""
+
+
+def editor_of(environment: Mapping[str, str]) -> list[str] | None:
+    """The command of `$VISUAL` or `$EDITOR`, or `None`."""
+    for name in ('VISUAL', 'EDITOR'):
+        try:
+            words = shlex.split(environment.get(name, ''))
+        except ValueError:  # a quote that does not end
+            continue
+        if words:
+            return words
+    return None
+
+
+def edit(terminal: Terminal, editor: list[str], text: str, *, suffix: str) -> str:
+    """Let a person edit `text`, in a file that nobody else can read and that is gone afterwards.
+
+    Args:
+        terminal: Where; the editor has it to itself meanwhile.
+        editor: The command; the file's name is added.
+        text: What is edited.
+        suffix: The end of the file's name, for highlighting.
+
+    Returns:
+        The text as it was saved.
+
+    Raises:
+        EditorFailed: Nothing was edited.
+        Withdrawn: Nobody waits any more. The editor was ended.
+        TerminalClosed: The terminal is gone.
+    """
+    folder = tempfile.mkdtemp(prefix='tool-approval-')  # with mode 0700
+    try:
+        file = Path(folder, f'arguments{suffix}')
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w', encoding='utf-8') as stream:
+            stream.write(text)
+        _run(terminal, [*editor, str(file)])
+        return file.read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        raise EditorFailed(f'the edited file cannot be read ({type(error).__name__})') from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(terminal: Terminal, command: list[str]) -> None:
+    with terminal.lent() as fd:
+        try:
+            with stops_allowed():  # the editor inherits what is blocked
+                # A process group of its own, so that Ctrl-C in the editor does not reach the run.
+                editor = subprocess.Popen(command, stdin=fd, stdout=fd, stderr=fd, process_group=0)
+        except (OSError, ValueError) as error:
+            raise EditorFailed(f'the editor cannot be started ({type(error).__name__})') from None
+        try:
+            _give(fd, editor.pid)
+            status = _wait(terminal, editor)
+        finally:
+            if editor.returncode is None:
+                _end(editor)
+            _give(fd, os.getpgrp())
+    if status != 0:
+        raise EditorFailed(f'the editor ended with status {status}')
+
+
+def _give(fd: int, group: int) -> None:
+    # A terminal that does not control this process has no foreground to give.
+    with contextlib.suppress(OSError):
+        os.tcsetpgrp(fd, group)
+
+
+def _wait(terminal: Terminal, editor: subprocess.Popen[bytes]) -> int:
+    while True:
+        found, status = os.waitpid(editor.pid, os.WNOHANG | os.WUNTRACED)
+        if found and os.WIFSTOPPED(status):
+            # By Ctrl-Z, or because it read before it was given the terminal: there is no shell to continue it.
+            os.killpg(editor.pid, signal.SIGCONT)
+        elif found:
+            editor.returncode = os.waitstatus_to_exitcode(status)
+            return editor.returncode
+        terminal.pause(POLL_S)
+
+
+def _end(editor: subprocess.Popen[bytes]) -> None:
+    os.killpg(editor.pid, signal.SIGTERM)
+    try:
+        editor.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(editor.pid, signal.SIGKILL)
+        editor.wait()

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from tool_approval.display import cell_width, escape_line
 
-from .keyboard import Keyboard, typed
-from .keys import Event, Key
+from .keyboard import Event, Key, Keyboard, typed
 from .tty import Terminal
 
 LONGEST_LINE = 20_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import (
     KEYS,
@@ -15,7 +16,9 @@ from tool_approval.display import (
     cell_width,
     changes,
     display,
+    escape_line,
     facts,
+    is_shown_whole,
     name_of,
     offered_keys,
     remember_choices,
@@ -23,8 +26,7 @@ from tool_approval.display import (
     warnings_of,
 )
 
-from .layout import NARROWEST, Layout
-from .style import ASCII, UNICODE, Paint
+from .layout import ASCII, NARROWEST, UNICODE, Layout, Paint, fitted
 
 TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns; q denies\nand stops the run. '
 """What is drawn in a window in which the terminal would break the rows, and their ends would stand without a frame."""
@@ -180,3 +182,90 @@ def _key_rows(offered: Sequence[str], layout: Layout) -> list[str]:
         width += len(told) + (2 if rows[-1] else 0)
         rows[-1].append(f'[{layout.paint(key, "strong")}] {KEYS[key]}')
     return ['  '.join(row) for row in rows]
+
+
+GROUP_KEYS = {'A': 'approve all', 'o': 'one by one', 'N': 'deny all', 'q': 'stop the run', '?': 'help'}
+"""The keys where several requests are asked about together; none of them answers a single one."""
+
+
+def group_keys(requests: Sequence[ApprovalRequest]) -> list[str]:
+    """Those that are offered: nothing is approved together unless all of it was shown."""
+    return [key for key in GROUP_KEYS if key != 'A' or all(map(is_shown_whole, requests))]
+
+
+def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int, color: bool, ascii_only: bool) -> str:
+    """What is written before the answer to a group is read: every request, a list of them, the keys, the question.
+
+    Args:
+        requests: What is asked about.
+        width: Columns of the terminal; see `render_request` for few.
+        height: Rows of the terminal; the list, the keys and the question fit.
+        color: Whether to use colours.
+        ascii_only: Whether to draw with ASCII alone.
+    """
+    if width < NARROWEST:
+        return TOO_NARROW
+    boxes = [
+        render_request(request, width=width, height=height, color=color, ascii_only=ascii_only, keys=())
+        for request in requests
+    ]
+    rows = [box.rpartition('\n')[0].rstrip('\n') for box in boxes]
+    room = max(1, height - 8)
+    rows += ['', f'{len(requests)} requests, all shown above:']
+    for number, request in enumerate(requests[:room], start=1):
+        text = escape_line(f'{request.tool_name}: {request.attributed_description}', ascii_only=ascii_only)
+        rows.append(fitted(f'  {number}  {text}', width - 1))
+    if len(requests) > room:
+        rows.append(f'  and {len(requests) - room} more')
+    keys = group_keys(requests)
+    if 'A' not in keys:
+        rows.append('Some are not shown whole, so decide one by one; v shows all of each.')
+    rows += _wrapped([f'[{key}] {GROUP_KEYS[key]}' for key in keys], width)
+    return '\n'.join([*rows, f'Approve all {len(requests)}? ' if 'A' in keys else 'Go on? '])
+
+
+def _wrapped(words: list[str], width: int) -> list[str]:
+    rows = ['']
+    for word in words:
+        if rows[-1] and len(rows[-1]) + 2 + len(word) > width:
+            rows.append('')
+        rows[-1] += f'  {word}' if rows[-1] else word
+    return rows
+
+
+_GREEN, _RED, _PLAIN = '\x1b[32m', '\x1b[31m', '\x1b[0m'
+
+
+def outcome_text(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_only: bool) -> str:
+    """What was decided, as the words that follow the name of the person; escaped.
+
+    Args:
+        request: What was asked about.
+        decision: What was decided.
+        ascii_only: Whether to escape everything beyond ASCII.
+    """
+    verb = 'approved' if decision.approved else 'denied'
+    if decision.override_args is not None:
+        verb = 'changed and approved'
+    if decision.approved and decision.remember != 'none':
+        span = 'for this session' if decision.remember == 'session' else 'always'
+        covered = dict(remember_choices(request, ascii_only=ascii_only))[decision.remember_option]
+        name = escape_line(request.tool_name, ascii_only=ascii_only)
+        return f'{verb} {span}: {covered}' if name in covered else f'{verb} {name} {span}: {covered}'
+    note = f' ({decision.note})' if decision.note else ''
+    return escape_line(f'{verb} {request.tool_name}{note}: {request.attributed_description}', ascii_only=ascii_only)
+
+
+def outcome_line(text: str, *, is_good: bool, columns: int, ascii_only: bool, color: bool) -> str:
+    """A line of its own, shorter than `columns`, with a mark before the text.
+
+    Args:
+        text: Escaped.
+        is_good: Whether something may run.
+        columns: Of the terminal.
+        ascii_only: Whether the mark is ASCII.
+        color: Whether the mark has a colour.
+    """
+    mark = ('+' if is_good else 'x') if ascii_only else ('\N{CHECK MARK}' if is_good else '\N{BALLOT X}')
+    shown = fitted(text, columns - 4)
+    return f'{_GREEN if is_good else _RED}{mark}{_PLAIN} {shown}' if color else f'{mark} {shown}'

@@ -17,12 +17,11 @@ from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import in_thread
 from tool_approval.display import escape_line
 
+from .changing import Presenting
 from .dialogue import Dialogue
 from .keyboard import QUIET_S, Keyboard
-from .presenting import Presenting
 from .prompt import Prompt
-from .signals import restored_at_signals
-from .tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb
+from .tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
 
 LEAVING_S = 10.0
 """Chosen: a question that is withdrawn is gone within milliseconds, or as soon as an editor was ended."""

@@ -11,7 +11,9 @@ import select
 import signal
 import sys
 import termios
+import threading
 from collections.abc import Generator, Mapping
+from types import FrameType
 
 TTY = '/dev/tty'
 """The controlling terminal, whatever standard input and output are."""
@@ -285,3 +287,34 @@ def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes
     characters[termios.VINTR] = characters[termios.VQUIT] = disabled
     characters[termios.VMIN], characters[termios.VTIME] = 1, 0
     return raw
+
+
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
+
+
+@contextlib.contextmanager
+def restored_at_signals(terminal: Terminal) -> Generator[None]:
+    """Until the block ends, a signal that nobody handles puts the terminal back before it does what it does.
+
+    Only Python's main thread may handle signals; in another, and for those that the program handles itself, nothing is
+    done here. A program that was stopped and continued finds out for itself; see `Terminal.is_raw`.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        terminal.restore()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        # After SIGTSTP, this is when the program goes on.
+        signal.signal(number, handle)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handled = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)

@@ -1,12 +1,28 @@
-"""Shortening: the beginning and the end stay, and what is left out between is counted."""
+"""Quote a text or a unified diff in limited room: the beginning and the end stay, and the lines between are counted."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from .escape import escape_line, is_plain
 from .lines import DisplayLine, LineKind
+
+
+def shares(needs: Sequence[int], room: int) -> list[int]:
+    """Room for each: what it needs where that is little, and an equal share of what is left otherwise."""
+    if sum(needs) <= room:
+        return list(needs)
+    granted = [0] * len(needs)
+    left = max(room, 0)
+    by_need = sorted(range(len(needs)), key=needs.__getitem__)
+    for done, index in enumerate(by_need):
+        granted[index] = min(needs[index], left // (len(needs) - done))
+        left -= granted[index]
+    return granted
+
 
 _SAMPLE = 1_000
 """Chosen, in characters: enough to tell how much wider escapes make a text."""
@@ -95,4 +111,60 @@ def quote(text: str, kind: LineKind, room: int, *, numbered: bool, ascii_only: b
             is_first = not piece.left_out and offset == 0
             escaped = escape_line(line, ascii_only=ascii_only, mark_end=True)
             shown.append(DisplayLine(kind=kind, text=escaped, number=number, is_first=is_first))
+    return shown, len(parts) == 1
+
+
+MOST_LINES = 10_000
+"""Chosen: of a longer diff nobody is shown much, and its lines are not told apart."""
+
+_HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
+
+Row = tuple[LineKind, str, int | None]
+"""Kind, text without the sign, and number."""
+
+
+def read_diff(lines: Sequence[str]) -> Iterator[Row]:
+    """Each line of a diff, by what the counts in its hunks' headers say it is.
+
+    A line that is removed may itself begin with `--`, and one that is added with `++`: by its looks it would be taken
+    for the header of another file's diff. Inside a hunk, looks do not count.
+    """
+    old = new = old_left = new_left = 0
+    for line in lines:
+        sign = line[:1]
+        if sign == '-' and old_left:
+            yield 'removed', line[1:], old
+            old, old_left = old + 1, old_left - 1
+        elif sign == '+' and new_left:
+            yield 'added', line[1:], new
+            new, new_left = new + 1, new_left - 1
+        elif sign == ' ' and old_left and new_left:
+            yield 'context', line[1:], new
+            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+        elif hunk := _HUNK.match(line):
+            old, new = int(hunk[1]), int(hunk[3])
+            old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
+            yield 'hunk', line, None
+        else:
+            yield 'text', line, None
+
+
+def quote_diff(text: str, room: int, *, ascii_only: bool) -> tuple[list[DisplayLine], bool]:
+    """The lines of a diff, and whether they are all of it."""
+    body = text.removesuffix('\n')
+    lines = body.split('\n') if body.count('\n') < MOST_LINES else []
+    rows = list(read_diff(lines))
+    shown: list[DisplayLine] = []
+    parts = pieces(body, room)
+    for piece in parts:
+        if piece.left_out:
+            shown.append(DisplayLine(kind='cut', text=piece.left_out))
+        for index, line in enumerate(piece.text.split('\n'), piece.number - 1):
+            kind, without_sign, number = rows[index] if rows else ('text', line, None)
+            if rows and line != lines[index]:
+                # Of a line that is cut, the first part alone has the sign.
+                has_sign = lines[index].startswith(line) and len(without_sign) < len(lines[index])
+                without_sign = line[1:] if has_sign else line
+            escaped = escape_line(without_sign, ascii_only=ascii_only, mark_end=True)
+            shown.append(DisplayLine(kind=kind, text=escaped, number=number))
     return shown, len(parts) == 1
