@@ -1,11 +1,10 @@
 """Resolve deferred tool calls inside a Pydantic AI run: approvals and external calls, with one callable."""
 
-from .agent import Agent
+from .agent import Agent, HandlerAgent
 from .handler import DeferredToolHandler, bubble_up
-from .nesting import LineageLevel, lineage
 from .patching import install, uninstall
 from .results import carry_metadata
-from .wrapper import HandlerAgent
+from .run import LineageLevel, lineage
 
 __version__ = '0.1.0'
 

@@ -1,4 +1,4 @@
-"""`Agent`: Pydantic AI's agent with the keyword `deferred_tool_handler`."""
+"""`Agent` is Pydantic AI's with `deferred_tool_handler`; `HandlerAgent` wraps an agent that was built elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 import pydantic_ai
+from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.output import OutputDataT, OutputSpec
 from pydantic_ai.tools import AgentDepsT
 from typing_extensions import Unpack
@@ -64,13 +65,13 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             UserError: The handler cannot be called.
         """
         check_handler(deferred_tool_handler)
-        self._slot = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
+        self._capability = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
         self._is_bound = bool(engines_among(capabilities or ()))
         super().__init__(
             model,
             output_type=output_type,
             deps_type=deps_type,
-            capabilities=[*(capabilities or ()), self._slot] if self._is_bound else capabilities,
+            capabilities=[*(capabilities or ()), self._capability] if self._is_bound else capabilities,
             **keywords,
         )
 
@@ -117,9 +118,9 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             UserError: The handler cannot be called.
         """
         check_handler(deferred_tool_handler)
-        slot = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
-        agent = super().from_spec(spec, capabilities=[*(capabilities or ()), slot], **keywords)
-        return cls._adopt(agent, slot)
+        capability = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
+        agent = super().from_spec(spec, capabilities=[*(capabilities or ()), capability], **keywords)
+        return cls._adopt(agent, capability)
 
     @overload
     @classmethod
@@ -164,16 +165,51 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             UserError: The handler cannot be called.
         """
         check_handler(deferred_tool_handler)
-        slot = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
-        agent = super().from_file(path, capabilities=[*(capabilities or ()), slot], **keywords)
-        return cls._adopt(agent, slot)
+        capability = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
+        agent = super().from_file(path, capabilities=[*(capabilities or ()), capability], **keywords)
+        return cls._adopt(agent, capability)
 
     @classmethod
-    def _adopt(cls, agent: pydantic_ai.Agent[Any, Any], slot: DeferredHandlerCapability) -> Self:
+    def _adopt(cls, agent: pydantic_ai.Agent[Any, Any], capability: DeferredHandlerCapability) -> Self:
         # The host's class methods build a `pydantic_ai.Agent` whatever class they are called on. It already has the
         # capability, so what it lacks is the class.
         agent.__class__ = cls
         adopted = cast('Self', agent)
-        adopted._slot = slot
+        adopted._capability = capability
         adopted._is_bound = True
         return adopted
+
+
+# `override` differs from the host's in its private marker for "not given" alone; see `RunVariants.override`.
+class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
+    RunVariants[AgentDepsT, OutputDataT], WrapperAgent[AgentDepsT, OutputDataT]
+):
+    """Any agent, with a handler for its deferred tool calls.
+
+    The handler takes the place of a constructor's: it goes before the one the wrapped agent was built with, and
+    behind an override or the keyword of a run. A durable agent accepts no capability inside its workflow that it was
+    not built with, so wrap it only if it is our `Agent`, or give the handler to its constructor.
+    """
+
+    def __init__(
+        self,
+        wrapped: AbstractAgent[AgentDepsT, OutputDataT],
+        *,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        inherit_handler: bool = True,
+    ) -> None:
+        """Wrap an agent.
+
+        Args:
+            wrapped: The agent.
+            deferred_tool_handler: Resolves the deferred calls of every run that is given no other.
+            inherit_handler: Whether a run of this agent inside a tool of another one may ask that run's handler
+                where it has none of its own.
+
+        Raises:
+            UserError: The handler cannot be called.
+        """
+        check_handler(deferred_tool_handler)
+        super().__init__(wrapped)
+        self._capability = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
+        self._is_bound = False

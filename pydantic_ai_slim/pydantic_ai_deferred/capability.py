@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -21,18 +22,16 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.output import OutputContext
 from pydantic_ai.result import FinalResult
 from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_graph import End
 
-from . import precedence
-from .bound import BoundRun
-from .chat import terminal_to_handler
-from .execution import ToolGate
-from .handler import AnyHandler, Declined, bubble_up, call_handler, wraps_execution
-from .nesting import open_scope
+from . import plan
+from .handler import AnyHandler, Declined, ExecutionWrapper, bubble_up, call_handler, on_loop, wraps_execution
 from .results import check_results, name_calls
+from .run import BoundRun, around_tool, open_scope
 from .snapshot import take_snapshot
 from .streaming import SKIPPED, answer_open_calls
+from .terminal import terminal_to_handler
 
 # `RequestInput` exists on newer hosts only.
 _ASKED_BEFORE: tuple[type[AbstractCapability[Any]], ...] = (
@@ -60,24 +59,24 @@ class DeferredHandlerCapability(AbstractCapability[Any]):
         It is, wherever it takes any: where a capability returns another one here, the host selects the model a second
         time, and traces one that is instrumented twice.
         """
-        choice = precedence.delivered_to(self) or precedence.Choice(handler=self.handler, inherits=self.inherits)
-        return self if choice.stands_aside else CombinedCapability(capabilities_for(choice))
+        choice = plan.delivered_to(self) or plan.Choice(handler=self.handler, inherits=self.inherits)
+        return self if choice.superseded else CombinedCapability(capabilities_for(choice))
 
 
-def capabilities_for(choice: precedence.Choice) -> list[AbstractCapability[Any]]:
+def capabilities_for(choice: plan.Choice) -> list[AbstractCapability[Any]]:
     """The capabilities of a run that starts here and now, the outermost first."""
     scope = open_scope(
         given=choice.handler,
         declines=choice.handler is bubble_up,
         inherits=choice.inherits,
-        stops=choice.stops,
+        output_allows_deferred=choice.output_allows_deferred,
     )
     run = BoundRun(scope=scope, choice=choice)
     if scope.handler is None:
         return [RunPlace(run)]
-    if choice.has_company:
+    if choice.args_may_be_rewritten:
         return [RunArguments(run), RunHandler(run, has_gate=True)]
-    return [LoneRunHandler(run, has_gate=wraps_execution(scope.handler))]
+    return [FastPathHandler(run, has_gate=wraps_execution(scope.handler))]
 
 
 @dataclass(eq=False)
@@ -251,7 +250,7 @@ class RunHandler(RunPlace):
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
         """Say what happened where the host would suggest the handler that is there already."""
-        if self.run.deferred_again and not self.run.choice.stops and _is_about_output_type(error):
+        if self.run.deferred_again and not self.run.choice.output_allows_deferred and _is_about_output_type(error):
             raise UserError(
                 'A tool call deferred again after the deferred tool handler had approved it: '
                 f'{name_calls(self.run.deferred_again)}. The handler is not asked twice, and what the approved calls '
@@ -262,7 +261,7 @@ class RunHandler(RunPlace):
 
 
 @dataclass(eq=False)
-class LoneRunHandler(RunHandler):
+class FastPathHandler(RunHandler):
     """The handler of a run in which nobody else touches arguments: what it sees first is what is last."""
 
     async def after_tool_validate(
@@ -292,3 +291,52 @@ def _close(output: object, messages: list[ModelMessage], ctx: RunContext[Any]) -
 def _is_about_output_type(error: BaseException) -> bool:
     # The host has no class of its own for "calls would leave the run, and the output type does not allow it".
     return isinstance(error, UserError) and DeferredToolRequests.__name__ in str(error)
+
+
+@dataclass
+class ToolGate(WrapperToolset[Any]):
+    """The innermost wrapper around a run's tools.
+
+    A toolset, not the capability's `wrap_tool_execute`: on newer hosts other capabilities may still change the
+    arguments inside of that hook, and a handler has to see what really runs.
+    """
+
+    run: BoundRun
+    """The run whose tools they are."""
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Execute the tool, inside the handler if it was asked about this call."""
+        call = self.run.executing.get(ctx.tool_call_id or '')
+        handler = self.run.scope.handler
+        if call is not None and ctx.tool_call_approved and wraps_execution(handler):
+            return await self._inside(handler, call, name, tool_args, ctx, tool)
+        try:
+            return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        except (ApprovalRequired, CallDeferred):
+            if call is not None:
+                # What the tool was about to do, whatever hooks have made of the model's arguments.
+                self.run.note_arguments(call, tool_args, tool.tool_def)
+            raise
+
+    async def _inside(
+        self,
+        handler: ExecutionWrapper,
+        call: ToolCallPart,
+        name: str,
+        tool_args: dict[str, Any],
+        ctx: RunContext[Any],
+        tool: ToolsetTool[Any],
+    ) -> Any:
+        here = asyncio.get_running_loop()
+        with around_tool() as inside_tool:
+
+            async def execute(args: dict[str, Any]) -> Any:
+                with inside_tool():
+                    return await self.wrapped.call_tool(name, args, ctx, tool)
+
+            async def run(args: dict[str, Any]) -> Any:
+                return await on_loop(here, lambda: execute(args))
+
+            return await on_loop(self.run.scope.loop, lambda: handler.around_execute(ctx, call, tool_args, run))

@@ -13,11 +13,11 @@ from pydantic_ai import Agent
 from pydantic_ai.agent import AbstractAgent, WrapperAgent
 
 from .capability import DeferredHandlerCapability
-from .chat import chatting
 from .handler import check_handler
-from .nesting import is_nested
-from .precedence import overridden, overriding
+from .plan import overridden, overriding
+from .run import is_nested
 from .starting import open_run
+from .terminal import chatting
 from .variants import RunVariants, carry, given_handler
 
 _VARIANTS = ('run_sync', 'run_stream', 'run_stream_sync', 'run_stream_events')
@@ -47,7 +47,7 @@ class Installation:
 
     def apply(self) -> None:
         """Patch the host's classes, which must be as the host made them."""
-        self._patch(Agent, '__init__', _with_slot)
+        self._patch(Agent, '__init__', _with_capability)
         self._patch(Agent, 'from_spec', _constructing)
         self._patch(Agent, 'from_file', _constructing)
         self._patch(AbstractAgent, 'run', _carrying_coroutine)
@@ -103,13 +103,13 @@ def uninstall() -> None:
 _installed: list[Installation] = []
 
 
-def _with_slot(original: Callable[..., None]) -> Callable[..., None]:
+def _with_capability(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def construct(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
         check_handler(deferred_tool_handler)
         if deferred_tool_handler is not None:
-            self._slot = DeferredHandlerCapability(handler=deferred_tool_handler)
-            keywords['capabilities'] = [*(keywords.get('capabilities') or ()), self._slot]
+            self._capability = DeferredHandlerCapability(handler=deferred_tool_handler)
+            keywords['capabilities'] = [*(keywords.get('capabilities') or ()), self._capability]
         original(self, *args, **keywords)
 
     return construct
@@ -123,9 +123,11 @@ def _constructing(original: Any) -> Any:
         check_handler(deferred_tool_handler)
         if deferred_tool_handler is None:
             return function(cls, *args, **keywords)
-        slot = DeferredHandlerCapability(handler=deferred_tool_handler)
-        agent = function(cls, *args, **{**keywords, 'capabilities': [*(keywords.get('capabilities') or ()), slot]})
-        agent._slot = slot
+        capability = DeferredHandlerCapability(handler=deferred_tool_handler)
+        agent = function(
+            cls, *args, **{**keywords, 'capabilities': [*(keywords.get('capabilities') or ()), capability]}
+        )
+        agent._capability = capability
         return agent
 
     return cast('Any', classmethod)(construct)
@@ -182,9 +184,9 @@ def _starting(original: Callable[..., Any], *, nesting: bool) -> Callable[..., A
         if isinstance(self, RunVariants):  # settled already, in its own `iter`
             return original(self, *args, **keywords)
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        slot = getattr(self, '_slot', None)
+        capability = getattr(self, '_capability', None)
         is_given = any(isinstance(each, DeferredHandlerCapability) for each in keywords.get('capabilities') or ())
-        if slot is None and not is_given and overridden(self) is None and not (nesting and is_nested()):
+        if capability is None and not is_given and overridden(self) is None and not (nesting and is_nested()):
             return original(self, *args, **keywords)
         if args:
             keywords['user_prompt'], *_ = args
@@ -192,8 +194,8 @@ def _starting(original: Callable[..., Any], *, nesting: bool) -> Callable[..., A
             self,
             functools.partial(original, self),
             keywords,
-            slot=slot if slot is not None else DeferredHandlerCapability(inherits=nesting),
-            is_bound=slot is not None,
+            capability=capability if capability is not None else DeferredHandlerCapability(inherits=nesting),
+            is_bound=capability is not None,
         )
 
     return variant
@@ -213,7 +215,7 @@ def _overriding(original: Callable[..., Any]) -> Callable[..., Any]:
             target = cast('Any', target).wrapped
         with (
             original(self, **keywords),
-            overriding(target, deferred_tool_handler, drops_slot=keywords.get('spec') is not None),
+            overriding(target, deferred_tool_handler, drops_capability=keywords.get('spec') is not None),
         ):
             yield
 

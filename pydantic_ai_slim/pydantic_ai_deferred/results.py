@@ -101,7 +101,8 @@ def _call_problems(requests: DeferredToolRequests, results: DeferredToolResults)
     calls: Mapping[object, object] = _mapping(results.calls)
     for call in requests.calls:
         if call.tool_call_id not in calls:
-            yield f'{_name(call)} is carried out elsewhere and has no result: add `results.calls[{call.tool_call_id!r}]`.'
+            key = f'results.calls[{call.tool_call_id!r}]'
+            yield f'{_name(call)} is carried out elsewhere and has no result: add `{key}`.'
         elif isinstance(calls[call.tool_call_id], ToolApproved | ToolDenied):
             yield (
                 f'{_name(call)} is carried out elsewhere and cannot be approved or denied: give its result, or a '

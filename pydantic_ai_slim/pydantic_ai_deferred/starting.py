@@ -12,7 +12,7 @@ from pydantic_ai.agent import AgentRun, WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability, WrapperCapability
 
 from .capability import DeferredHandlerCapability, RunCapability, capabilities_for
-from .precedence import Choice, allows_deferred, delivering, may_lack_slot, overridden
+from .plan import Choice, allows_deferred, delivering, may_lack_capability, overridden
 
 HostIter = Callable[..., AbstractAsyncContextManager[AgentRun[Any, Any]]]
 
@@ -22,7 +22,7 @@ def open_run(
     host_iter: HostIter,
     keywords: dict[str, Any],
     *,
-    slot: DeferredHandlerCapability,
+    capability: DeferredHandlerCapability,
     is_bound: bool,
 ) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
     """Start a run of `agent` with the handler that precedence settles on.
@@ -31,8 +31,8 @@ def open_run(
         agent: The agent.
         host_iter: The host's `iter` for it.
         keywords: The keywords of that `iter`; a handler given to the run travels among `capabilities`.
-        slot: The agent's own capability, which has the constructor's handler.
-        is_bound: Whether the host has `slot` among the agent's capabilities.
+        capability: The agent's own capability, which has the constructor's handler.
+        is_bound: Whether the host has `capability` among the agent's capabilities.
     """
     given: list[DeferredHandlerCapability | Choice] = []
     others: list[Any] = []
@@ -44,14 +44,14 @@ def open_run(
                 given.append(each.run.choice)
             case _:
                 others.append(each)
-    handlers = [overridden(agent), *(each.handler for each in reversed(given)), slot.handler]
+    handlers = [overridden(agent), *(each.handler for each in reversed(given)), capability.handler]
     output_type = keywords.get('output_type')
     own = _capabilities_of(agent)
     choice = Choice(
         handler=next((handler for handler in handlers if handler is not None), None),
-        inherits=slot.inherits and all(each.inherits for each in given),
-        stops=allows_deferred(agent.output_type if output_type is None else output_type),
-        has_company=bool(others) or any(map(_may_rewrite, own)),
+        inherits=capability.inherits and all(each.inherits for each in given),
+        output_allows_deferred=allows_deferred(agent.output_type if output_type is None else output_type),
+        args_may_be_rewritten=bool(others) or any(map(_may_rewrite, own)),
     )
     is_in_workflow = any(engine.in_durable_context for engine in engines_among(own))
     return _Start(
@@ -60,8 +60,8 @@ def open_run(
         choice,
         # The agent's own capability must not be asked besides others, nor the one that a stock agent was built with
         # under `install` and keeps after `uninstall`.
-        slot=slot if is_bound else _slot_of_stock(agent),
-        is_slot_asked=is_bound and is_in_workflow and not may_lack_slot(agent),
+        capability=capability if is_bound else _capability_of_stock(agent),
+        is_capability_asked=is_bound and is_in_workflow and not may_lack_capability(agent),
     )
 
 
@@ -98,10 +98,10 @@ def _may_rewrite(capability: AbstractCapability[Any]) -> bool:
 _REWRITING_HOOKS = ('after_tool_validate', 'wrap_tool_validate', 'before_tool_execute', 'wrap_tool_execute')
 
 
-def _slot_of_stock(agent: Any) -> DeferredHandlerCapability | None:
+def _capability_of_stock(agent: Any) -> DeferredHandlerCapability | None:
     while isinstance(agent, WrapperAgent):
         agent = cast('Any', agent).wrapped
-    return getattr(agent, '_slot', None)
+    return getattr(agent, '_capability', None)
 
 
 class _Start(AbstractAsyncContextManager[AgentRun[Any, Any]]):
@@ -113,22 +113,22 @@ class _Start(AbstractAsyncContextManager[AgentRun[Any, Any]]):
         keywords: dict[str, Any],
         choice: Choice,
         *,
-        slot: DeferredHandlerCapability | None,
-        is_slot_asked: bool,
+        capability: DeferredHandlerCapability | None,
+        is_capability_asked: bool,
     ) -> None:
         self._host_iter = host_iter
         self._keywords = keywords
         self._choice = choice
-        self._slot = slot
-        self._is_slot_asked = is_slot_asked
+        self._capability = capability
+        self._is_capability_asked = is_capability_asked
 
     async def __aenter__(self) -> AgentRun[Any, Any]:
         capabilities = self._keywords['capabilities']
-        if not self._is_slot_asked:
+        if not self._is_capability_asked:
             # Outermost and innermost of the run's: others may not rewrite arguments behind the first.
             *outermost, innermost = capabilities_for(self._choice)
             capabilities = [*outermost, *capabilities, innermost]
-        with delivering(self._slot, replace(self._choice, stands_aside=not self._is_slot_asked)):
+        with delivering(self._capability, replace(self._choice, superseded=not self._is_capability_asked)):
             self._run = self._host_iter(**{**self._keywords, 'capabilities': capabilities})
             return await self._run.__aenter__()
 

@@ -15,12 +15,11 @@ from pydantic_ai.tools import AgentDepsT
 from typing_extensions import Unpack
 
 from .capability import DeferredHandlerCapability
-from .chat import chatting
 from .handler import AnyHandler, DeferredToolHandler, check_handler
-from .interrupts import leaving_nothing
 from .keywords import IterKeywords, OverrideKeywords, RunKeywords, StreamSyncKeywords
-from .precedence import overriding
+from .plan import overriding
 from .starting import open_run
+from .terminal import chatting, leaving_nothing
 
 if TYPE_CHECKING:
     from pydantic_ai import ModelSettings, UsageLimits
@@ -37,7 +36,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     All of them end in `iter`, so a handler travels there as a capability of the run, and is settled there.
     """
 
-    _slot: DeferredHandlerCapability
+    _capability: DeferredHandlerCapability
     _is_bound: bool
 
     @overload
@@ -251,7 +250,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             self,
             super().iter,
             {'user_prompt': user_prompt, 'output_type': output_type, **keywords},
-            slot=self._slot,
+            capability=self._capability,
             is_bound=self._is_bound,
         )
 
@@ -273,10 +272,10 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             UserError: The handler cannot be called.
         """
         check_handler(deferred_tool_handler)
-        drops_slot = keywords.get('spec') is not None
+        drops_capability = keywords.get('spec') is not None
         with (
             super().override(**cast('dict[str, Any]', keywords)),
-            overriding(self, deferred_tool_handler, drops_slot=drops_slot),
+            overriding(self, deferred_tool_handler, drops_capability=drops_capability),
         ):
             yield
 

@@ -1,4 +1,4 @@
-"""The host's adapters for user interfaces run an agent as any other code does: the handler is asked, the stream goes on."""
+"""The host's adapters for user interfaces: the handler is asked, and the stream goes on."""
 
 import asyncio
 import json

@@ -28,7 +28,7 @@ from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_ai.toolsets import WrapperToolset
 from pydantic_ai_deferred import HandlerAgent, capability, install, lineage
 from pydantic_ai_deferred.handler import on_loop
-from pydantic_ai_deferred.lifetime import Lifetime
+from pydantic_ai_deferred.run import Lifetime
 from pydantic_ai_deferred.streaming import DeclaredTools
 
 from .host import Agent, check_results

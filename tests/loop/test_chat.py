@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
-from pydantic_ai_deferred.chat import chatting, terminal_to_handler
+from pydantic_ai_deferred.terminal import chatting, terminal_to_handler
 
 pytestmark = pytest.mark.layer_only
 

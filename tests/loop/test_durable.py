@@ -1,4 +1,4 @@
-"""Durable engines: in their workflows a run takes no capabilities but its agent's, and the handler is asked there too."""
+"""Durable engines: a run in their workflows takes no capabilities but its agent's, and asks the handler too."""
 
 import asyncio
 from pathlib import Path

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 from pydantic_ai import DeferredToolResults
-from pydantic_ai_deferred.interrupts import leaving_nothing
+from pydantic_ai_deferred.terminal import leaving_nothing
 
 from .host import Agent
 from .scripted import call, scripted

@@ -1,4 +1,4 @@
-"""A handler leaves the run's model alone: it is chosen once, resolved once and traced once, with a handler and without."""
+"""A handler leaves the run's model alone: it is chosen, resolved and traced once, with a handler and without."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

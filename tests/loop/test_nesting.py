@@ -56,7 +56,9 @@ class AsyncWatching(Watching):
 
     loops: list[Any]
 
-    async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:  # type: ignore[override]
+    async def __call__(  # type: ignore[override]
+        self, ctx: RunContext[Any], requests: DeferredToolRequests
+    ) -> DeferredToolResults:
         self.loops = [*getattr(self, 'loops', []), asyncio.get_running_loop()]
         return super().__call__(ctx, requests)
 

@@ -16,8 +16,8 @@ import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.test import TestModel
-from pydantic_ai_deferred import threads as threads_module
-from pydantic_ai_deferred.threads import HandlerThreads
+from pydantic_ai_deferred import handler as handler_module
+from pydantic_ai_deferred.handler import HandlerThreads
 
 from .host import Agent
 from .scripted import Recorder, call, returns, scripted
@@ -402,7 +402,7 @@ def test_what_one_question_leaves_in_its_context_does_not_reach_the_next():
 
 @pytest.mark.layer_only
 def test_an_idle_thread_of_a_run_that_never_ends_ends_by_itself(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr('pydantic_ai_deferred.threads.IDLE_LIMIT_S', 0.05)
+    monkeypatch.setattr('pydantic_ai_deferred.handler.IDLE_LIMIT_S', 0.05)
     before = handler_threads()
 
     async def main() -> None:
@@ -458,7 +458,8 @@ class HurriedQueue(SimpleQueue[Any]):
         return super().get(block, timeout)
 
     def serve(self, threads: HandlerThreads) -> None:
-        threading.Thread(target=threads._serve, args=(self,), daemon=True).start()  # pyright: ignore[reportPrivateUsage]
+        target = threads._serve  # pyright: ignore[reportPrivateUsage]
+        threading.Thread(target=target, args=(self,), daemon=True).start()
 
 
 @pytest.mark.layer_only
@@ -499,14 +500,14 @@ def test_a_loop_that_is_closed_before_its_question_could_not_be_asked_is_left_al
 
     monkeypatch.setattr(threading.Thread, 'start', exhausted)
 
-    threads_module._STARTS.start(lambda: None, fail=closed)  # pyright: ignore[reportPrivateUsage]
+    handler_module._STARTS.start(lambda: None, fail=closed)  # pyright: ignore[reportPrivateUsage]
 
     assert failures == ["can't start new thread"]
 
 
 @pytest.mark.layer_only
 def test_a_question_that_comes_while_a_thread_is_started_gets_its_own_from_that_one(monkeypatch: pytest.MonkeyPatch):
-    starts = threads_module._Starts()  # pyright: ignore[reportPrivateUsage]
+    starts = handler_module._Starts()  # pyright: ignore[reportPrivateUsage]
     start = threading.Thread.start
     first, second = threading.Event(), threading.Event()
     failures: list[Exception] = []

@@ -22,11 +22,11 @@ class Choice:
     """The handler given by override, run keyword or constructor, or `None`."""
     inherits: bool
     """Whether it may inherit one instead."""
-    stops: bool = False
+    output_allows_deferred: bool = False
     """Whether its output type allows `DeferredToolRequests`."""
-    has_company: bool = True
+    args_may_be_rewritten: bool = True
     """Whether other capabilities of the run may rewrite the arguments of a call."""
-    stands_aside: bool = False
+    superseded: bool = False
     """Whether other capabilities were given to the run in place of the one this is for."""
 
 
@@ -47,15 +47,15 @@ def allows_deferred(output_type: object) -> bool:
 
 
 @contextmanager
-def overriding(agent: object, handler: AnyHandler | None, *, drops_slot: bool) -> Generator[None]:
+def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: bool) -> Generator[None]:
     """While inside, `agent` asks `handler`, whatever its runs are given.
 
     Args:
         agent: The agent, compared by identity: agents are not hashable.
         handler: The handler, or `None` to leave the choice as it is.
-        drops_slot: Whether the host's override in force beside it may drop the agent's capabilities, ours among them.
+        drops_capability: Whether the host's override in force beside it may drop the agent's capabilities, ours too.
     """
-    token = _overrides.set((*_overrides.get(), _Override(agent, handler, drops_slot)))
+    token = _overrides.set((*_overrides.get(), _Override(agent, handler, drops_capability)))
     try:
         yield
     finally:
@@ -68,37 +68,37 @@ def overridden(agent: object) -> AnyHandler | None:
     return next((handler for handler in handlers if handler is not None), None)
 
 
-def may_lack_slot(agent: object) -> bool:
+def may_lack_capability(agent: object) -> bool:
     """Whether an override in force may have dropped the capabilities of `agent`."""
-    return any(entry.drops_slot for entry in _overrides.get() if entry.agent is agent)
+    return any(entry.drops_capability for entry in _overrides.get() if entry.agent is agent)
 
 
 @contextmanager
-def delivering(slot: object, choice: Choice) -> Generator[None]:
+def delivering(capability: object, choice: Choice) -> Generator[None]:
     """While a run starts: hand its `choice` to the agent's own capability.
 
     Args:
-        slot: The capability.
+        capability: The capability.
         choice: What was settled; one that stands aside leaves the run to the capabilities it was given.
     """
-    token = _delivery.set((slot, choice))
+    token = _delivery.set((capability, choice))
     try:
         yield
     finally:
         _delivery.reset(token)
 
 
-def delivered_to(slot: object) -> Choice | None:
+def delivered_to(capability: object) -> Choice | None:
     """The choice for the run that is starting, if it was delivered to this capability."""
     delivery = _delivery.get()
-    return delivery[1] if delivery is not None and delivery[0] is slot else None
+    return delivery[1] if delivery is not None and delivery[0] is capability else None
 
 
 @dataclass(frozen=True)
 class _Override:
     agent: object
     handler: AnyHandler | None
-    drops_slot: bool
+    drops_capability: bool
 
 
 _overrides: ContextVar[tuple[_Override, ...]] = ContextVar('pydantic_ai_deferred_overrides', default=())

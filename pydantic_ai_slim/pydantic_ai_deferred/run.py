@@ -1,9 +1,11 @@
-"""Runs inside tools: which handler they inherit, the lineage a handler is told, and how long it may be asked."""
+"""One run: whom it asks, what is kept while it lasts, and what the runs inside its tools inherit."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -12,11 +14,51 @@ from typing import Any, TypeVar
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import ToolDefinition
 
-from .handler import AnyHandler
-from .lifetime import Lifetime
+from .handler import AnyHandler, HandlerThreads
+from .plan import Choice
+from .snapshot import ValidatedArgs
+from .streaming import DeclaredTools
 
 T = TypeVar('T')
+
+
+class Lifetime:
+    """Of a run, or of a tool call: it ends once, and tells who waits on it. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        """Start it."""
+        self._lock = threading.Lock()
+        self._is_over = False
+        self._watchers: dict[asyncio.Future[Any], asyncio.AbstractEventLoop] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self._is_over
+
+    def end(self) -> None:
+        """End it, and cancel what watches it, each on its own event loop."""
+        with self._lock:
+            self._is_over = True
+            watchers, self._watchers = self._watchers, {}
+        for future, loop in watchers.items():
+            with contextlib.suppress(RuntimeError):  # a loop that is closed has nothing left to cancel
+                loop.call_soon_threadsafe(future.cancel)
+
+    def watch(self, future: asyncio.Future[Any]) -> Callable[[], object]:
+        """Have `future` cancelled at the end; it must belong to the running event loop.
+
+        Returns:
+            What to call when it is done, so that nothing is kept.
+        """
+        with self._lock:
+            if not self._is_over:
+                self._watchers[future] = asyncio.get_running_loop()
+                return lambda: self._watchers.pop(future, None)
+        future.cancel()
+        return lambda: None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +100,7 @@ class RunScope:
     """The event loop of the outermost run."""
     levels: tuple[LineageLevel, ...]
     """What is above this run."""
-    ties: tuple[Lifetime, ...]
+    required_lifetimes: tuple[Lifetime, ...]
     """What has to last for this run's handler to be asked."""
     lifetime: Lifetime = field(default_factory=Lifetime)
     """Of the run."""
@@ -74,26 +116,26 @@ class RunScope:
             UserError: The run that gave the handler, or the tool call this run works for, is over: before the
                 question, while it waits (it is cancelled then), or when the answer arrives.
         """
-        if not self.ties:
+        if not self.required_lifetimes:
             return await question()
-        self._check_ties(about)
+        self._check_lifetimes(about)
         asking: asyncio.Future[T] = asyncio.ensure_future(question())
-        unwatch = [tie.watch(asking) for tie in self.ties]
+        unwatch = [lifetime.watch(asking) for lifetime in self.required_lifetimes]
         try:
             answer = await asking
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or not task.cancelling():
-                self._check_ties(about)
+                self._check_lifetimes(about)
             raise
         finally:
             for stop_watching in unwatch:
                 stop_watching()
-        self._check_ties(about)
+        self._check_lifetimes(about)
         return answer
 
-    def _check_ties(self, about: str) -> None:
-        if any(tie.is_over for tie in self.ties):
+    def _check_lifetimes(self, about: str) -> None:
+        if any(lifetime.is_over for lifetime in self.required_lifetimes):
             raise UserError(
                 f'Nobody can be asked about {about}: the handler was inherited from a run that has ended, or the tool '
                 f'call that started this nested run has. Not executed: {about}. Wait for nested runs inside the tool '
@@ -125,15 +167,15 @@ class RunScope:
         return place if place is not None and place.scope is self else None
 
 
-def open_scope(*, given: AnyHandler | None, declines: bool, inherits: bool, stops: bool) -> RunScope:
+def open_scope(*, given: AnyHandler | None, declines: bool, inherits: bool, output_allows_deferred: bool) -> RunScope:
     """The scope of a run that starts here and now.
 
     Args:
         given: The handler given to the run by override, keyword or constructor.
         declines: Whether that handler is `bubble_up`: nobody is asked, and nothing is offered to nested runs.
         inherits: Whether the run may inherit a handler.
-        stops: Whether the run's output type allows `DeferredToolRequests`: it asked to stop and resume, so it does
-            not ask an inherited handler itself, but still offers it to the runs nested in it.
+        output_allows_deferred: Whether the run's output type allows `DeferredToolRequests`: it asked to stop and
+            resume, so it does not ask an inherited handler itself, but still offers it to the runs nested in it.
     """
     place = _place.get()
     here = asyncio.get_running_loop()
@@ -141,21 +183,25 @@ def open_scope(*, given: AnyHandler | None, declines: bool, inherits: bool, stop
     loop = place.scope.loop if place is not None and place.scope.loop.is_running() else here
     levels = place.levels if place is not None else ()
     # A run on a loop of its own is a sync tool's: nobody but that tool call waits for it.
-    ties = (place.scope.lifetime, place.call_lifetime) if place is not None and loop is not here else ()
+    required_lifetimes = (place.scope.lifetime, place.call_lifetime) if place is not None and loop is not here else ()
     if given is not None:
         own = None if declines else given
-        return RunScope(handler=own, offered=own, giver=None, loop=loop, levels=levels, ties=ties)
+        return RunScope(
+            handler=own, offered=own, giver=None, loop=loop, levels=levels, required_lifetimes=required_lifetimes
+        )
     above = place.scope if place is not None and inherits and not place.is_asking else None
     if above is None:
-        return RunScope(handler=None, offered=None, giver=None, loop=loop, levels=levels, ties=ties)
+        return RunScope(
+            handler=None, offered=None, giver=None, loop=loop, levels=levels, required_lifetimes=required_lifetimes
+        )
     giver = above.giver or above
     return RunScope(
-        handler=None if stops else above.offered,
+        handler=None if output_allows_deferred else above.offered,
         offered=above.offered,
         giver=giver,
         loop=loop,
         levels=levels,
-        ties=(giver.lifetime, *ties),
+        required_lifetimes=(giver.lifetime, *required_lifetimes),
     )
 
 
@@ -237,3 +283,35 @@ def _at(place: _Place) -> Generator[None]:
         yield
     finally:
         _place.reset(token)
+
+
+@dataclass(eq=False)
+class BoundRun:
+    """The state that the capabilities of one run share. What is kept by `tool_call_id` is of the current response."""
+
+    scope: RunScope
+    """Whom the run asks, and what it offers to nested runs."""
+    choice: Choice
+    """What was settled for the run before it started."""
+    declared: DeclaredTools = field(default_factory=DeclaredTools)
+    """The declared tools of the current step."""
+    validated: dict[str, ValidatedArgs] = field(default_factory=dict[str, ValidatedArgs])
+    """The validated arguments of calls."""
+    asked: set[str] = field(default_factory=set[str])
+    """The approvals the handler was asked for."""
+    executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
+    """The calls that execute now, unless somebody else than our handler approved them."""
+    threads: HandlerThreads = field(default_factory=HandlerThreads)
+    """Where a handler is called that may block."""
+    deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
+    """The calls that deferred again after they were approved."""
+
+    def forget_response(self) -> None:
+        """Before the model is asked for the next response: ids may repeat in it."""
+        self.validated.clear()
+        self.asked.clear()
+        self.deferred_again.clear()
+
+    def note_arguments(self, call: ToolCallPart, args: Mapping[str, Any], definition: ToolDefinition) -> None:
+        """Keep what the tool would get for `call`, for the snapshot."""
+        self.validated[call.tool_call_id] = ValidatedArgs(call, args, definition.parameters_json_schema)
