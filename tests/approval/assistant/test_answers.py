@@ -1,7 +1,7 @@
 """Answers that were prepared."""
 
 import pytest
-from tool_approval.assistant.answers import PreparedAnswers
+from tool_approval.assistant.asking import PreparedAnswers
 
 from tool_approval import ApprovalRequest
 

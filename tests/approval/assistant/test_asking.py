@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.asking import ConversationUI
-from tool_approval.assistant.calls import Calls
 from tool_approval.assistant.conversation import STOPPED, Conversation
+from tool_approval.assistant.events import Calls
 from tool_approval.integrations.pydantic_ai import approval_handler
 from tool_approval.ui.terminal import TerminalUI
 

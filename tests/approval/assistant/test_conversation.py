@@ -6,9 +6,9 @@ import pytest
 from pydantic_ai import DeferredToolResults
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai_deferred import Agent
-from tool_approval.assistant.calls import Calls
 from tool_approval.assistant.conversation import FAILED, NO_RESULT, STOPPED, Conversation, closed
-from tool_approval.assistant.stories.scripts import scripted
+from tool_approval.assistant.events import Calls
+from tool_approval.assistant.stories.scene import scripted
 
 from .shown import shown_screen
 

@@ -12,8 +12,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
-from tool_approval.assistant.calls import Calls
-from tool_approval.assistant.events import LONGEST_LINE, MOST_LINES, EventPrinter
+from tool_approval.assistant.events import LONGEST_LINE, MOST_LINES, Calls, EventPrinter
 
 from tool_approval import ApprovalRequest
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tool_approval.assistant.frozen import READ_ONLY, notes_of, reasons_of
+from tool_approval.assistant.build import READ_ONLY, notes_of, reasons_of
 from tool_approval.os_sandbox.mounts import FROZEN
 
 OTHER = 'something else'

@@ -3,8 +3,8 @@
 import sys
 
 import pytest
+from tool_approval.assistant.build import load_agent
 from tool_approval.assistant.errors import AssistantError
-from tool_approval.assistant.loading import load_agent
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 import os
 
 import pytest
-from tool_approval.assistant.calls import Calls
-from tool_approval.assistant.progress import show_progress
+from tool_approval.assistant.events import Calls, show_progress
 from tool_approval.assistant.screen import NARROWEST, UNLIMITED, Screen
 
 from .shown import Memory, shown_screen

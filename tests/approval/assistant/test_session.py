@@ -8,10 +8,9 @@ import pytest
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.asking import ConversationUI
-from tool_approval.assistant.calls import Calls
-from tool_approval.assistant.conversation import Conversation
-from tool_approval.assistant.session import EXIT_FAILED, EXIT_STOPPED, hold_session
-from tool_approval.assistant.stories.scripts import scripted
+from tool_approval.assistant.conversation import EXIT_FAILED, EXIT_STOPPED, Conversation, hold_session
+from tool_approval.assistant.events import Calls
+from tool_approval.assistant.stories.scene import scripted
 from tool_approval.integrations.pydantic_ai import approval_handler
 from tool_approval.storage import FileApprovalStore
 

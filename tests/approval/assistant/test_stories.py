@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 from pydantic_ai_deferred import Agent
-from tool_approval.assistant.playing import play
-from tool_approval.assistant.stories import STORIES, load_story, port, port_owner, processes, web_server
-from tool_approval.assistant.stories.processes import free_port, server
-from tool_approval.assistant.stories.scripts import scripted
+from tool_approval.assistant.stories import STORIES, load_story, port, port_owner, web_server
+from tool_approval.assistant.stories.port import free_port, server
+from tool_approval.assistant.stories.scene import play, scripted
 from tool_approval.testing import ScriptedUI
 
 from .shown import shown_screen
@@ -166,7 +165,7 @@ def test_nothing_is_left_behind_when_a_story_breaks_off(monkeypatch, tmp_path):
 
 
 def test_a_server_that_does_not_start_is_an_error(monkeypatch):
-    monkeypatch.setattr(processes.sys, 'executable', shutil.which('false'))
+    monkeypatch.setattr(port.sys, 'executable', shutil.which('false'))
 
     with pytest.raises(RuntimeError, match='did not start on port'), server(free_port()):
         pass
@@ -184,14 +183,14 @@ def test_without_any_port_there_is_an_error(monkeypatch):
         def __init__(self, *args):
             raise OSError
 
-    monkeypatch.setattr(processes.socket, 'socket', NoSocket)
+    monkeypatch.setattr(port.socket, 'socket', NoSocket)
 
     with pytest.raises(OSError, match='no port is free'):
         free_port(8080)
 
 
 def test_a_server_that_hangs_is_given_up(monkeypatch):
-    monkeypatch.setattr(processes, 'READY_WITHIN_S', 0)
+    monkeypatch.setattr(port, 'READY_WITHIN_S', 0)
 
     with pytest.raises(RuntimeError, match='did not start'), server(free_port()):
         pass

@@ -13,7 +13,7 @@ from tool_approval.cli.run import MODEL_VARIABLE
 AGENT = """
 from pydantic_ai import Agent
 from pydantic_ai.messages import ToolCallPart
-from tool_approval.assistant.stories.scripts import scripted
+from tool_approval.assistant.stories.scene import scripted
 
 STEPS = [[ToolCallPart('pay', {'amount': 5})], 'That is all.']
 agent = Agent(scripted(lambda results: STEPS[min(len(results), 1)]), name='cashier')

@@ -44,14 +44,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """
     import asyncio
 
-    from tool_approval.assistant.failing import check_extras, one_line_errors
+    from tool_approval.assistant.errors import check_extras, one_line_errors
 
     check_extras()
     # The framework advertises with a banner on standard error, which would stand between the lines of the talk.
     os.environ['PYDANTIC_AI_NO_BANNER'] = '1'
-    from tool_approval.assistant.playing import play
     from tool_approval.assistant.screen import Screen
     from tool_approval.assistant.stories import load_story
+    from tool_approval.assistant.stories.scene import play
 
     if options.answers is not None and not options.answers.isalpha():
         raise UsageError('--answers takes letters, such as yn')
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def choose_ui(answers: str | None, screen: Screen) -> MakeAsked:
     """Whom the agent asks: nobody, where there are answers or a pipe."""
-    from tool_approval.assistant.answers import PreparedAnswers
+    from tool_approval.assistant.asking import PreparedAnswers
     from tool_approval.ui.terminal import TerminalUI
 
     if answers is not None:

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         UsageError: There is nothing to say, or no model.
         ApprovalError: It cannot be started; the error says why.
     """
-    from tool_approval.assistant.failing import check_extras, one_line_errors
+    from tool_approval.assistant.errors import check_extras, one_line_errors
 
     check_extras()
     # The framework advertises with a banner on standard error, which would stand between the lines of the talk.
@@ -86,13 +86,12 @@ def _hold_name_and_talk(options: argparse.Namespace, model: str | None, output: 
 
 def _hold(options: argparse.Namespace, model: str | None, output: Output, saved: SavedConversations) -> int:
     from tool_approval.assistant.asking import ConversationUI
-    from tool_approval.assistant.calls import Calls
-    from tool_approval.assistant.loading import load_agent
-    from tool_approval.assistant.opening import open_assistant
+    from tool_approval.assistant.build import build_assistant, load_agent
+    from tool_approval.assistant.conversation import hold_session
+    from tool_approval.assistant.events import Calls
     from tool_approval.assistant.prompts import ask_for_prompts
     from tool_approval.assistant.saving import has_answer
     from tool_approval.assistant.screen import Screen
-    from tool_approval.assistant.session import hold_session
     from tool_approval.storage.location import default_path
     from tool_approval.ui.terminal import TerminalUI
 
@@ -107,7 +106,7 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output, saved:
         ui.append(ConversationUI(TerminalUI(memory=memory, presenters=presenters), screen=screen, calls=calls))
         return ui[0]
 
-    assistant = open_assistant(
+    assistant = build_assistant(
         _settings(options, directory, output),
         state=state,
         make_ui=make_ui,

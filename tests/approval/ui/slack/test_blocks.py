@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.inbox import Answer, Approver, Content, InboxEntry
-from tool_approval.ui.slack.blocks import is_session_offered, message_of
-from tool_approval.ui.slack.views import full_view, note_form
+from tool_approval.ui.slack.blocks import full_view, is_session_offered, message_of, note_form
 
 from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, LineageEntry, RememberOption
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from tool_approval.inbox import ApproverRule, NotAnApprover
-from tool_approval.ui.slack.people import People
+from tool_approval.ui.slack.actions import People
 
 from tool_approval import ApprovalRequest
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from slack_sdk.http_retry import HttpRequest, HttpResponse, RetryState
-from tool_approval.ui.slack.rate_limits import RateLimits
+from tool_approval.ui.slack.channel import RateLimits
 
 REQUEST = HttpRequest(method='POST', url='http://slack.invalid', headers={})
 

@@ -1,6 +1,6 @@
 from functools import cache
 
-from tool_approval.ui.slack.views import full_view, note_form
+from tool_approval.ui.slack.blocks import full_view, note_form
 
 from tool_approval import ApprovalRequest
 

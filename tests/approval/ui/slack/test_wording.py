@@ -7,7 +7,7 @@ from tool_approval.inbox import (
     OtherContent,
     UnknownRequest,
 )
-from tool_approval.ui.slack.wording import refusal_of
+from tool_approval.ui.slack.blocks import refusal_of
 
 from .slack_server import active
 

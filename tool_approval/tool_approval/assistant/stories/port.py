@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import shutil
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +20,7 @@ from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, ShellToolset
 from tool_approval.tools.shell import ShellTool
 
-from .processes import free_port, has_ended, server
-from .scene import MakeController, Scene, Story
-from .scripts import Step, denied, scripted
+from .scene import MakeController, Scene, Step, Story, denied, scripted
 
 WISHED_PORT = 8080
 """Taken if it is free."""
@@ -79,4 +81,65 @@ def look_up(port: int) -> str:
     return shlex.join([sys.executable, str(Path(__file__).with_name('port_owner.py')), str(port)])
 
 
-STORY = Story(title='What listens on that port?', open_scene=open_scene)
+PORT = Story(title='What listens on that port?', open_scene=open_scene)
+
+
+_WEB_SERVER = Path(__file__).with_name('web_server.py')
+
+READY_WITHIN_S = 20.0
+"""Chosen: a Python process starts in less on any machine that is not stuck."""
+
+
+@contextlib.contextmanager
+def server(port: int) -> Generator[subprocess.Popen[bytes]]:
+    """A web server on the loopback, for as long as the context lasts, and at most as long as this process.
+
+    Raises:
+        RuntimeError: It did not start.
+    """
+    process = subprocess.Popen(
+        [sys.executable, str(_WEB_SERVER), str(port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _wait_for(process, port)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdin is not None, 'it was opened above'
+        process.stdin.close()
+
+
+def free_port(wish: int = 0) -> int:
+    """`wish` if nothing listens there, else a port that the system picks.
+
+    Raises:
+        OSError: There is none.
+    """
+    for port in (wish, 0):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(('127.0.0.1', port))
+            return int(probe.getsockname()[1])
+    raise OSError('no port is free on 127.0.0.1')
+
+
+def has_ended(process: subprocess.Popen[bytes], within_s: float) -> bool:
+    """Whether the process ends within that time."""
+    try:
+        process.wait(timeout=within_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+    until = time.monotonic() + READY_WITHIN_S
+    while process.poll() is None and time.monotonic() < until:
+        with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port), timeout=1):
+            return
+        time.sleep(0.02)
+    raise RuntimeError(f'the web server of the story did not start on port {port}')

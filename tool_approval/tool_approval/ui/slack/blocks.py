@@ -1,18 +1,102 @@
-"""A request as a message: Slack's blocks."""
+"""What a message and a view show of a request: Slack's blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Self
 
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import display, escape_line, facts, offered_keys, remember_choices, warnings_of
-from tool_approval.inbox import InboxEntry
+from tool_approval.inbox import (
+    AlreadySettled,
+    AnswerRefused,
+    Approver,
+    InboxEntry,
+    InboxUnavailable,
+    NotAnApprover,
+    OtherContent,
+    UnknownRequest,
+)
 
 from .mrkdwn import code, cut, drawn, plain, sections
-from .target import Target
-from .wording import outcome_of, time_of
+
+_TARGET = re.compile(r'([A-Za-z0-9_-]{43})\.([0-9a-f]{64})\.(\d{1,6})')
+
+
+@dataclass(frozen=True, kw_only=True)
+class ButtonTarget:
+    """A request, and what of it was shown."""
+
+    request_id: str
+    """Of the request."""
+    digest: str
+    """Of what was shown. An answer with another digest is refused by the inbox."""
+    page: int = 0
+    """Of the full view, from 0."""
+
+    def __str__(self) -> str:
+        """As the value of a button."""
+        return f'{self.request_id}.{self.digest}.{self.page}'
+
+    @classmethod
+    def read(cls, value: str) -> Self:
+        """What the value of a button says.
+
+        Raises:
+            ValueError: It is none of ours.
+        """
+        found = _TARGET.fullmatch(value)
+        if found is None:
+            raise ValueError('not the value of a button of an approval')
+        return cls(request_id=found[1], digest=found[2], page=int(found[3]))
+
+
+_SPANS = {'none': '', 'session': ' for this session', 'always': ', always'}
+
+
+def outcome_of(entry: InboxEntry) -> str:
+    """What became of a settled request, in Slack's markup."""
+    when = '' if entry.settled_at is None else f' at {time_of(entry.settled_at)}'
+    if entry.answer is None:
+        why = 'nobody answered in time' if entry.state == 'expired' else 'its run does not wait any more'
+        return f'*{entry.state.capitalize()}*{when}: {why}'
+    decision = entry.answer.decision
+    changed = '' if decision.override_args is None else ' with changed arguments'
+    span = _SPANS[decision.remember]
+    return f'*{entry.state.capitalize()}*{changed}{span}; answered by {person(entry.answer.by)}{when}'
+
+
+def person(by: Approver) -> str:
+    """Who it is. Never as a mention, which would call them, and which anybody may have written into a name."""
+    return code(by.id) if by.name is None else f'{code(by.name)} ({code(by.id)})'
+
+
+def time_of(moment: datetime) -> str:
+    """The time of day, as the records have it."""
+    return f'{moment:%H:%M:%S} UTC'
+
+
+def refusal_of(error: AnswerRefused | InboxUnavailable) -> str:
+    """Why an answer was not taken, for the person who gave it."""
+    match error:
+        case AlreadySettled():
+            by = '' if error.by is None else f' by {code(error.by)}'
+            when = '' if error.at is None else f' at {time_of(error.at)}'
+            return f'Your answer came too late: the request was {error.state}{by}{when}.'
+        case NotAnApprover():
+            return f'You may not answer this request: {plain(error.problem)}. Nothing was changed.'
+        case OtherContent():
+            return 'The request shows something else by now. Nothing was changed; look at it again.'
+        case UnknownRequest():
+            return 'There is no such request in the inbox any more. Nothing was changed.'
+        case InboxUnavailable():
+            return 'The inbox cannot be reached, so your answer may not have been taken. Look again in a moment.'
+        case _:
+            return 'The request does not offer this answer. Nothing was changed.'
+
 
 Block = dict[str, Any]
 """One block of a message or a view, as Slack's reference describes it."""
@@ -25,7 +109,7 @@ _MOST_OF_A_FACT = 2
 APPROVE, SESSION, DENY, NOTE, FULL = 'approve', 'approve_session', 'deny', 'deny_note', 'view_full'
 """What the buttons are called."""
 
-_LONGEST_NOTE = 300
+_SHOWN_NOTE = 300
 """Chosen, in characters: of a longer note the beginning is shown. The inbox has the whole."""
 
 _LONGEST_CONFIRMATION = 300
@@ -87,7 +171,7 @@ def context(text: str) -> Block:
     return {'type': 'context', 'elements': [{'type': 'mrkdwn', 'text': text, 'verbatim': True}]}
 
 
-def button(name: str, label: str, target: Target, **more: Any) -> Block:
+def button(name: str, label: str, target: ButtonTarget, **more: Any) -> Block:
     """A button that says what it is about."""
     text = {'type': 'plain_text', 'text': label, 'emoji': False}
     return {'type': 'button', 'action_id': name, 'text': text, 'value': str(target), **more}
@@ -111,7 +195,7 @@ def _body(request: ApprovalRequest) -> _Body:
 
 
 def _buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
-    target = Target(request_id=entry.id, digest=entry.digest)
+    target = ButtonTarget(request_id=entry.id, digest=entry.digest)
     buttons = [button(APPROVE, 'Approve', target, style='primary')]
     if _offers_session(entry.request, is_whole=is_whole):
         buttons.append(button(SESSION, 'Approve for this session', target, confirm=_confirmation(entry.request)))
@@ -136,7 +220,7 @@ def _covered(request: ApprovalRequest) -> str:
 
 
 def _note(note: str) -> str:
-    told = note if len(note) <= _LONGEST_NOTE else f'{note[:_LONGEST_NOTE]}...'
+    told = note if len(note) <= _SHOWN_NOTE else f'{note[:_SHOWN_NOTE]}...'
     return sections([(False, escape_line(told))])[0]
 
 
@@ -144,3 +228,65 @@ def _position(request: ApprovalRequest) -> str:
     index, count = request.metadata.get('position'), request.metadata.get('batch_size')
     is_one_of_many = isinstance(index, int) and isinstance(count, int) and count > 1
     return plain(f' ({index:,} of {count:,})') if is_one_of_many else ''
+
+
+NOTE_FORM = 'deny_with_note'
+"""What the form is called."""
+
+NOTE_BLOCK, NOTE_INPUT = 'note', 'text'
+"""Where in the form the note stands."""
+
+PREVIOUS, NEXT = 'previous_page', 'next_page'
+"""What the buttons of the full view are called."""
+
+_PER_PAGE = 12
+"""Chosen: sections. Slack takes 100 blocks in a view, but at most 250 kB, and an escaped character may take 12 bytes."""
+
+LONGEST_NOTE = 3000
+"""Source: Slack's reference of the plain text input. Characters."""
+
+View = Mapping[str, Any]
+
+
+def full_view(entry: InboxEntry, page: int) -> View:
+    """A page of everything there is to see of a request; the last one, if there are not so many."""
+    texts = sections(drawn(display(entry.request, whole=True).lines))
+    pages = [texts[start : start + _PER_PAGE] for start in range(0, len(texts), _PER_PAGE)]
+    page = min(page, len(pages) - 1)
+    blocks = [section(f'*Call of* {code(entry.request.tool_name)}'), *map(section, pages[page])]
+    turning = [
+        button(name, label, ButtonTarget(request_id=entry.id, digest=entry.digest, page=other))
+        for name, label, other in ((PREVIOUS, 'Previous page', page - 1), (NEXT, 'Next page', page + 1))
+        if 0 <= other < len(pages)
+    ]
+    if turning:
+        blocks += [section(f'Page {page + 1:,} of {len(pages):,}'), {'type': 'actions', 'elements': turning}]
+    return {'type': 'modal', 'title': _label('The whole request'), 'close': _label('Close'), 'blocks': blocks}
+
+
+def note_form(entry: InboxEntry) -> View:
+    """Asks for a note. What it is about comes back with it, signed by Slack as everything."""
+    field: Block = {
+        'type': 'input',
+        'block_id': NOTE_BLOCK,
+        'label': _label('What shall the model be told?'),
+        'element': {
+            'type': 'plain_text_input',
+            'action_id': NOTE_INPUT,
+            'multiline': True,
+            'max_length': LONGEST_NOTE,
+        },
+    }
+    return {
+        'type': 'modal',
+        'callback_id': NOTE_FORM,
+        'private_metadata': str(ButtonTarget(request_id=entry.id, digest=entry.digest)),
+        'title': _label('Deny with a note'),
+        'submit': _label('Deny'),
+        'close': _label('Back'),
+        'blocks': [section(f'*Call of* {code(entry.request.tool_name)}'), field],
+    }
+
+
+def _label(text: str) -> Block:
+    return {'type': 'plain_text', 'text': text, 'emoji': False}

@@ -13,16 +13,12 @@ from typing import Any
 
 from tool_approval.inbox import ApproverRule, Inbox
 
-from .blocks import APPROVE, DENY, FULL, NOTE, SESSION
-from .board import Board
-from .channel import SlackChannel
-from .endpoint import SlackEndpoint
+from .actions import ButtonActions, People
+from .blocks import APPROVE, DENY, FULL, NEXT, NOTE, NOTE_FORM, PREVIOUS, SESSION
+from .channel import RateLimits, SlackChannel, Sleep
+from .endpoint import Replays, SlackEndpoint
 from .library import AsyncApp, AsyncBoltRequest, AsyncSocketModeHandler, AsyncWebClient, BoltResponse
-from .people import People
-from .presses import Presses
-from .rate_limits import RateLimits, Sleep
-from .replays import Replays
-from .views import NEXT, NOTE_FORM, PREVIOUS
+from .sync import MessageSync
 
 _CHANNEL = re.compile(r'[CGD][A-Z0-9]{2,40}')
 
@@ -97,9 +93,9 @@ class SlackBot:
                 "unset SLACK_CLIENT_ID and SLACK_CLIENT_SECRET: with them, Slack's library ignores `token`"
             )
         self._channel = SlackChannel(client, channel)
-        self._board = Board(inbox, self._channel, now=now, sleep=sleep)
+        self._board = MessageSync(inbox, self._channel, now=now, sleep=sleep)
         self._replays = Replays(clock)
-        self._listen(Presses(inbox, self._channel, self._board, People(self._channel, approvers, people, clock)))
+        self._listen(ButtonActions(inbox, self._channel, self._board, People(self._channel, approvers, people, clock)))
 
     @property
     def http(self) -> SlackEndpoint:
@@ -139,7 +135,7 @@ class SlackBot:
             connecting.cancel()
             await socket.close_async()
 
-    def _listen(self, presses: Presses) -> None:
+    def _listen(self, presses: ButtonActions) -> None:
         # Its decorators take any function, and say nothing of their types.
         app: Any = self._app
         app.use(self._refuse_replays)

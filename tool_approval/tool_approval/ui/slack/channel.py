@@ -1,21 +1,28 @@
-"""The channel in Slack: the few things that the bot does there."""
+"""Call Slack's Web API: post, update and find the messages of the bot in one channel."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
 
+from tool_approval.core.errors import ApprovalError
 from tool_approval.inbox import InboxEntry
 
-from .blocks import message_of
-from .errors import SlackRefused, SlackUnavailable
-from .library import ClientError, SlackApiError, SlackClientError
-from .views import View
+from .blocks import View, message_of
+from .library import (
+    AsyncRetryHandler,
+    ClientError,
+    HttpRequest,
+    HttpResponse,
+    RetryState,
+    SlackApiError,
+    SlackClientError,
+)
 
 _PER_LOOK = 200
 """Source: Slack recommends no more than 200 messages for a page of `conversations.history`."""
@@ -38,7 +45,7 @@ _NEVER = frozenset(
 _WORD = re.compile(r'[a-z0-9_]{1,60}')
 
 
-class Answer(Protocol):
+class SlackResponse(Protocol):
     """What Slack's library makes of an answer."""
 
     @property
@@ -57,7 +64,7 @@ class WebApi(Protocol):
         http_verb: str = 'POST',
         params: dict[str, Any] | None = None,
         json: dict[str, Any] | None = None,
-    ) -> Awaitable[Answer]:
+    ) -> Awaitable[SlackResponse]:
         """Call a method; see Slack's reference of it."""
         ...  # pragma: no cover - a protocol has no body
 
@@ -187,7 +194,7 @@ class SlackChannel:
         except ValidationError:
             return None  # somebody else's, which may look like anything
         # Attack: another app posts a message with our metadata, and has it filled with requests
-        # (test_board.py: test_messages_of_others_are_not_taken_for_its_own).
+        # (test_sync.py: test_messages_of_others_are_not_taken_for_its_own).
         is_own = found.bot_id == self._bot_id
         return found if is_own and found.metadata.event_type == 'tool_approval_open' else None
 
@@ -234,3 +241,76 @@ def _word(error: SlackApiError) -> str:
     word: object = cast('dict[str, object]', data).get('error') if isinstance(data, dict) else None
     is_word = isinstance(word, str) and _WORD.fullmatch(word)
     return str(word) if is_word else 'an answer that is none of its own'
+
+
+MOST_RETRIES = 5
+"""Chosen: who is put off so often in a row does not go on, and others get their turn."""
+
+LONGEST_WAIT_S = 120
+"""Chosen: Slack asks for seconds, at most for a minute. A call that would take longer fails."""
+
+_UNTOLD_S = 5
+"""Chosen: seconds to wait where Slack does not say for how long."""
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class RateLimits(AsyncRetryHandler):
+    """Tries again what was answered with status 429. Such a request was not carried out, so nothing is done twice."""
+
+    def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
+        """Wait by `sleep`, which takes seconds."""
+        super().__init__(max_retry_count=MOST_RETRIES)
+        self._sleep = sleep
+
+    async def _can_retry_async(
+        self,
+        *,
+        state: RetryState,
+        request: HttpRequest,
+        response: HttpResponse | None = None,
+        error: Exception | None = None,
+    ) -> bool:
+        return response is not None and response.status_code == 429 and _wait_s(response) <= LONGEST_WAIT_S
+
+    async def prepare_for_next_attempt_async(
+        self,
+        *,
+        state: RetryState,
+        request: HttpRequest,
+        response: HttpResponse | None = None,
+        error: Exception | None = None,
+    ) -> None:
+        """Wait, and let the library try again."""
+        assert response is not None, 'only what was answered is tried again'
+        state.next_attempt_requested = True
+        await self._sleep(_wait_s(response))
+        state.increment_current_attempt()
+
+
+def _wait_s(response: HttpResponse) -> int:
+    for name, values in response.headers.items():
+        told = values[0] if values else ''
+        if name.lower() == 'retry-after' and told.isascii() and told.isdigit():
+            return int(told[:9])
+    return _UNTOLD_S
+
+
+class SlackUnavailable(ApprovalError):
+    """Slack cannot be reached, is too busy, or does not let the bot in. What was asked may have been done or not."""
+
+    def __init__(self, method: str, problem: str) -> None:
+        """Name the method of Slack's Web API, and what was wrong: Slack's word for it, where it said one."""
+        self.method = method
+        self.problem = problem
+        super().__init__(f'Slack could not be asked for {method}: {problem}')
+
+
+class SlackRefused(ApprovalError):
+    """Slack does not take this message, and never will. Nothing was done."""
+
+    def __init__(self, method: str, problem: str) -> None:
+        """Name the method of Slack's Web API, and Slack's word for what was wrong."""
+        self.method = method
+        self.problem = problem
+        super().__init__(f'Slack has refused {method}: {problem}')

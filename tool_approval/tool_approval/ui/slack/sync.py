@@ -10,9 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from tool_approval.inbox import Inbox, InboxEntry, InboxUnavailable, UnknownRequest
 
-from .channel import SlackChannel
-from .errors import SlackRefused, SlackUnavailable
-from .rate_limits import Sleep
+from .channel import SlackChannel, SlackRefused, SlackUnavailable, Sleep
 
 LOOK_BACK = timedelta(days=2)
 """Chosen: a bot that was away for a weekend finds what was settled meanwhile. What is open it finds however old."""
@@ -26,7 +24,7 @@ _CLOCKS = timedelta(minutes=5)
 _log = logging.getLogger('tool_approval')
 
 
-class Board:
+class MessageSync:
     """Keeps the channel like the inbox. What it knows is found again in both, so nothing is lost with it."""
 
     def __init__(

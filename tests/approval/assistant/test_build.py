@@ -10,10 +10,9 @@ from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.toolsets import CombinedToolset, ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.assistant.calls import Calls
-from tool_approval.assistant.defaults import LOOKING, default_settings
-from tool_approval.assistant.opening import open_assistant
-from tool_approval.assistant.stories.scripts import scripted
+from tool_approval.assistant.build import LOOKING, build_assistant, default_settings
+from tool_approval.assistant.events import Calls
+from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
@@ -36,7 +35,7 @@ def outcome(folder, state, calls, answers=(), **options):
         return [calls[len(results)]] if len(results) < len(calls) else 'done'
 
     options = {'model': scripted(plan), **options}
-    assistant = open_assistant(
+    assistant = build_assistant(
         load_settings(options.pop('config', None), directory=folder, named='named' in options and options.pop('named')),
         state=state,
         make_ui=lambda memory, presenters: ui,

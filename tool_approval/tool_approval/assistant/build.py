@@ -1,11 +1,14 @@
-"""Puts an assistant together: settings, tools, whom to ask, what is written down."""
+"""Build an assistant: settings, tools, whom to ask, what is written down."""
 
 from __future__ import annotations
 
+import importlib
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage
@@ -29,14 +32,25 @@ from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.core.protocols import ApprovalUI, Presenter
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 from tool_approval.os_sandbox import OSSandboxBackend, UnconfinedBackend, choose_backend
-from tool_approval.settings import LoadedSettings, SettingsAudit, Workspace, effective, open_workspace
+from tool_approval.os_sandbox.mounts import FROZEN
+from tool_approval.settings import (
+    LoadedSettings,
+    PathSettings,
+    SandboxSettings,
+    Settings,
+    SettingsAudit,
+    Workspace,
+    effective,
+    open_workspace,
+)
+from tool_approval.settings.files import NAMES
 from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import make_private_folder
+from tool_approval.tools.shell import ShellConfig, ShellRule
 
-from .calls import Calls
 from .conversation import Conversation
-from .defaults import default_settings
-from .frozen import notes_of, reasons_of
+from .errors import AssistantError
+from .events import Calls
 from .screen import Screen
 
 INSTRUCTIONS = (
@@ -92,7 +106,7 @@ class Assistant:
         )
 
 
-def open_assistant(
+def build_assistant(
     loaded: LoadedSettings,
     *,
     state: Path,
@@ -211,3 +225,97 @@ def _audit_folder(state: Path) -> Path:
     except OSError as error:
         raise AuditError(str(folder), error.strerror or str(error)) from None
     return folder
+
+
+ROOT: Final = 'project'
+"""What messages call the working directory."""
+
+LOOKING: Final = (
+    'ls', 'pwd', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'stat', 'file', 'diff', 'sort', 'uniq', 'cut', 'tree',
+    'git status', 'git log', 'git diff', 'git show', 'git branch',
+)  # fmt: skip
+"""Commands that only look, as long as they have none of the options that write or execute. Where they name no path, they
+look at the working directory."""
+
+
+def default_settings(*, is_confined: bool) -> Settings:
+    """Reading in the working directory is free, changes and commands are asked about.
+
+    Args:
+        is_confined: Whether an OS sandbox confines commands. Only then those that look at the working directory, and
+            at nothing beside it, run unasked.
+    """
+    rules = [ShellRule(pattern=pattern, approval=False, sandbox_paths=(ROOT,)) for pattern in LOOKING]
+    return Settings(
+        sandbox=SandboxSettings(paths={ROOT: PathSettings(root=Path('.'), mode='rw')}),
+        shell=ShellConfig(rules=tuple(rules) if is_confined else ()),
+    )
+
+
+READ_ONLY = 'Read-only file system'
+"""What programs call it, `strerror(EROFS)`; commands run in the locale C or in that of the user."""
+
+RESULT = (
+    'The OS sandbox lets commands make, rename or delete nothing directly in {}; files that are there, and folders below, '
+    'can be written. The file tools are not limited by that.'
+)
+"""For the model and the person, where a command failed and said so."""
+
+
+def notes_of(workspace: Workspace) -> tuple[str, ...]:
+    """The notes of a workspace, that on its own directory in words that fit it."""
+    short = _short(workspace.directory)
+    return tuple(
+        short if short is not None and _is_frozen_note(note, workspace.directory) else note for note in workspace.notes
+    )
+
+
+def reasons_of(workspace: Workspace) -> dict[str, str]:
+    """What to add to the result of a command that failed, by the text that it has then."""
+    is_frozen = any(_is_frozen_note(note, workspace.directory) for note in workspace.notes)
+    return {READ_ONLY: RESULT.format(workspace.directory)} if is_frozen else {}
+
+
+def _is_frozen_note(note: str, directory: Path) -> bool:
+    return note.startswith(f'{FROZEN} {directory} while ')
+
+
+def _short(directory: Path) -> str | None:
+    """What lifts it; `None` where nothing is missing, because a symbolic link is the reason."""
+    missing = [] if os.path.lexists(directory / '.git') else ['.git (git init)']
+    # Where there is no settings file, none may be made under any of its names; one of them lifts that.
+    if not any(os.path.lexists(directory / name) for name in NAMES):
+        missing.append(NAMES[0])
+    if not missing:
+        return None
+    return f'commands cannot make or delete anything directly here without {" and ".join(missing)}'
+
+
+def load_agent(place: str, *, directory: Path) -> AbstractAgent[Any, Any]:
+    """Import a module as `python -m` would, from `directory` first, and take the agent out of it.
+
+    Args:
+        place: `module:name`, such as `assistants.mail:agent`.
+        directory: Where modules are looked for before the installed ones.
+
+    Raises:
+        AssistantError: There is no such module or name, its import fails, or it is no agent.
+    """
+    module_name, _, name = place.partition(':')
+    if not name.isidentifier() or not all(part.isidentifier() for part in module_name.split('.')):
+        raise AssistantError(f'{place!r} names no agent; write it as `module:name`')
+    if str(directory) not in sys.path:
+        sys.path.insert(0, str(directory))
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f'{module_name}.'.startswith(f'{error.name}.'):
+            raise AssistantError(f'importing {module_name!r} failed: there is no module {error.name!r}') from error
+        raise AssistantError(f'there is no module {module_name!r}, looked for in {str(directory)!r} first') from None
+    except Exception as error:  # the user's own code may raise anything
+        raise AssistantError(f'importing {module_name!r} failed with {type(error).__name__}: {error}') from error
+    found: object = getattr(module, name, None)
+    if not isinstance(found, AbstractAgent):
+        kind = 'nothing' if found is None else f'a {type(found).__name__}'
+        raise AssistantError(f'{place!r} is {kind}, not an agent')
+    return cast('AbstractAgent[Any, Any]', found)

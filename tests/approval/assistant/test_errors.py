@@ -1,9 +1,8 @@
 """Errors in one line."""
 
 import pytest
-from tool_approval.assistant import failing
-from tool_approval.assistant.errors import AssistantError
-from tool_approval.assistant.failing import LONGEST, check_extras, one_line_errors, told_error
+from tool_approval.assistant import errors
+from tool_approval.assistant.errors import LONGEST, AssistantError, check_extras, error_text, one_line_errors
 from tool_approval.core.errors import MissingExtraError, StoreError
 
 
@@ -17,11 +16,11 @@ from tool_approval.core.errors import MissingExtraError, StoreError
     ],
 )
 def test_an_error_is_one_line_that_draws_nothing(error, told):
-    assert told_error(error) == told
+    assert error_text(error) == told
 
 
 def test_a_page_of_error_is_cut():
-    assert len(told_error(ValueError('a b ' * LONGEST))) == LONGEST + 1
+    assert len(error_text(ValueError('a b ' * LONGEST))) == LONGEST + 1
 
 
 def test_a_sentence_takes_the_place_of_any_error():
@@ -41,7 +40,7 @@ def test_with_debug_the_error_passes():
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch):
     check_extras()
-    monkeypatch.setattr(failing, 'find_spec', lambda name: None)
+    monkeypatch.setattr(errors, 'find_spec', lambda name: None)
 
     with pytest.raises(MissingExtraError, match=r"pip install 'tool-approval\[cli\]'"):
         check_extras()
