@@ -103,7 +103,7 @@ def test_a_channel_that_raises_stops_neither_the_others_nor_the_run(inbox, caplo
 
 
 def test_a_channel_that_hangs_is_told_the_end_nevertheless(inbox, monkeypatch, caplog):
-    monkeypatch.setattr('tool_approval.inbox.channels.CHANNEL_S', 0.05)
+    monkeypatch.setattr('tool_approval.inbox.inbox_ui.CHANNEL_S', 0.05)
     hanging = Hangs()
 
     with caplog.at_level(logging.ERROR):

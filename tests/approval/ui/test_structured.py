@@ -5,7 +5,7 @@ import json
 from tool_approval.display import display
 from tool_approval.ui.slack.mrkdwn import drawn
 from tool_approval.ui.terminal import render_request
-from tool_approval.ui.web.content import content_of
+from tool_approval.ui.web.cards import content_of
 
 from tests.approval.ui.web.parts import text_of
 from tool_approval import ApprovalPresentation, ApprovalRequest

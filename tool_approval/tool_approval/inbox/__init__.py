@@ -1,7 +1,6 @@
 """Open requests that are answered elsewhere: who posts, who waits, who may answer, and where they are kept."""
 
 from .approvers import Approver, ApproverRule
-from .channels import Channel
 from .entry import Answer, Content, InboxEntry
 from .errors import (
     AlreadySettled,
@@ -16,9 +15,8 @@ from .errors import (
     UnknownRequest,
 )
 from .inbox import Inbox
-from .inbox_ui import InboxUI
-from .states import MOVES, Settled, State
-from .store import InboxStore, Row
+from .inbox_ui import Channel, InboxUI
+from .store import MOVES, InboxStore, Row, Settled, State
 
 __all__ = (
     'MOVES',

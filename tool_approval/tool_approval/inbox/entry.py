@@ -16,8 +16,7 @@ from tool_approval.core.request import ApprovalRequest
 
 from .approvers import Approver, ApproverRule
 from .errors import InvalidAnswer, NotAnApprover, RequestTooLarge
-from .states import State
-from .store import Row
+from .store import Row, State
 
 MAX_BYTES = 4 * 1024 * 1024
 """Chosen: a thousand pages of text in a request, or in an answer. More cannot be read before deciding."""

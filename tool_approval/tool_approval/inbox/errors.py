@@ -21,7 +21,7 @@ from datetime import datetime
 
 from tool_approval.core.errors import ApprovalError
 
-from .states import Settled
+from .store import Settled
 
 
 class InboxError(ApprovalError):

@@ -20,13 +20,9 @@ from tool_approval.core.request import ApprovalRequest
 from .approvers import Approver, ApproverRule
 from .entry import Answer, Content, InboxEntry, read_entry, write_answer, write_content
 from .errors import AlreadySettled, InboxError, InboxUnavailable, OtherContent, UnknownRequest
-from .following import follow
-from .keeper import Keeper
-from .reading import Reader
-from .states import Settled
-from .store import InboxStore, Row
-from .waiting import Waiting
-from .worker import Worker
+from .keeper import Keeper, Waiting, follow
+from .store import InboxStore, Row, Settled
+from .worker import RowReader, Worker
 
 KEEP_HISTORY = timedelta(days=30)
 """Chosen: long enough to look up last month's answers. What must last is in the audit log."""
@@ -67,7 +63,7 @@ class Inbox:
         self._owner = secrets.token_urlsafe(16)
         self._waiting = Waiting()
         self._worker = Worker(store.place, clock)
-        self._reader = Reader(store, self._worker)
+        self._reader = RowReader(store, self._worker)
         self._keeper = Keeper(
             store,
             self._worker,

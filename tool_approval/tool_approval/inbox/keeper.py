@@ -1,18 +1,119 @@
-"""The inbox's own thread: hears of changes, lets the waiting know, and keeps house."""
+"""The inbox's own thread: who waits, whose heartbeat has stopped, and what has changed."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from .errors import InboxError
-from .leases import BEAT_S, Leases
-from .states import Settled
-from .store import InboxStore
-from .waiting import Waiting
+from .store import InboxStore, Settled
 from .worker import Worker
+
+Waiter = asyncio.Future[None]
+
+
+class Waiting:
+    """Futures by request id, of any number of event loops. Woken from any thread."""
+
+    def __init__(self) -> None:
+        """Nobody waits."""
+        self._lock = threading.Lock()
+        self._waiters: dict[str, list[Waiter]] = {}
+
+    def add(self, request_id: str) -> Waiter:
+        """A future of the running loop, to be passed to `remove` in the end."""
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        with self._lock:
+            self._waiters.setdefault(request_id, []).append(waiter)
+        return waiter
+
+    def remove(self, request_id: str, waiter: Waiter) -> None:
+        """Forget one."""
+        with self._lock:
+            waiters = self._waiters[request_id]
+            waiters.remove(waiter)
+            if not waiters:
+                del self._waiters[request_id]
+
+    def ids(self) -> Collection[str]:
+        """What is waited for."""
+        with self._lock:
+            return list(self._waiters)
+
+    def __len__(self) -> int:
+        """How many requests are waited for."""
+        return len(self._waiters)
+
+    def wake(self, request_ids: Collection[str]) -> None:
+        """Wake whoever waits for one of these. Each loop is disturbed once."""
+        by_loop: dict[asyncio.AbstractEventLoop, list[Waiter]] = {}
+        with self._lock:
+            for request_id in request_ids:
+                for waiter in self._waiters.get(request_id, ()):
+                    by_loop.setdefault(waiter.get_loop(), []).append(waiter)
+        for loop, waiters in by_loop.items():
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+                loop.call_soon_threadsafe(_wake, waiters)
+
+
+def _wake(waiters: Sequence[Waiter]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
+
+
+BEAT_S = 10.0
+"""Chosen: three heartbeats fit into a lease, so that one may fail. Seconds between two of them, and between two looks
+at those of others."""
+
+LEASE_S = 30.0
+"""Source: the inbox's design. A process of which no heartbeat was seen for so many seconds is gone."""
+
+
+class Leases:
+    """Watches the numbers that waiting processes count up, with nobody's clock but its own.
+
+    A time that another process, or a database, has written down would be worth nothing after one of the clocks was set.
+    So each process that looks measures for itself how long a number has stood still, with a clock that is never set.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nothing was seen yet.
+
+        Args:
+            clock: Seconds that never go back.
+        """
+        self._clock = clock
+        self._seen: dict[str, tuple[int, float]] = {}
+        self._looked_at: float | None = None
+
+    def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
+        """Those whose number has stood still for the whole of a lease, while it was looked at all the time.
+
+        Args:
+            beats: All numbers there are, by owner, read just now.
+        """
+        now = self._clock()
+        if self._looked_at is None or now - self._looked_at > LEASE_S / 2:
+            # This process was stopped, or the store away: then others may not have been able to count either.
+            self._seen.clear()
+        self._looked_at = now
+        seen = self._seen
+        self._seen = {
+            owner: seen[owner] if owner in seen and seen[owner][0] == number else (number, now)
+            for owner, number in beats.items()
+        }
+        return {owner: number for owner, (number, since) in self._seen.items() if now - since >= LEASE_S}
+
+    def forget(self) -> None:
+        """Begin anew: the store was away, and nobody could count."""
+        self._looked_at = None
+
 
 WATCH_S = 0.5
 """Chosen: how long closing may take. Changes end the wait for them at once."""
@@ -191,3 +292,33 @@ class Keeper:
             # The text of our own errors holds no arguments.
             problem = str(error) if isinstance(error, InboxError) else type(error).__name__
             _log.error('%s; waiting goes on', problem)
+
+
+async def follow(keeper: Keeper) -> AsyncGenerator[frozenset[str] | None]:
+    """See `Inbox.changes`. Who is slow gets all that has happened meanwhile at once."""
+    loop = asyncio.get_running_loop()
+    is_changed = asyncio.Event()
+    is_all, ids = True, set[str]()
+
+    def collect(changed: frozenset[str] | None) -> None:
+        nonlocal is_all
+        is_all = is_all or changed is None
+        ids.update(changed or ())
+        is_changed.set()
+
+    def tell(changed: frozenset[str] | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody listens
+            loop.call_soon_threadsafe(collect, changed)
+
+    keeper.listen(tell)
+    try:
+        is_changed.set()
+        while True:
+            await is_changed.wait()
+            is_changed.clear()
+            told = None if is_all else frozenset(ids)
+            is_all = False
+            ids.clear()
+            yield told
+    finally:
+        keeper.stop_listening(tell)

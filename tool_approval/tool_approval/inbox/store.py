@@ -1,13 +1,29 @@
-"""The seam to what keeps the requests: a file, a database."""
+"""The life of a request as a table, and the seam to what keeps requests: a file, a database."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from types import MappingProxyType
+from typing import Literal, Protocol
 
-from .states import Settled, State
+State = Literal['pending', 'approved', 'denied', 'expired', 'withdrawn']
+"""What a request in the inbox can be."""
+
+Settled = Literal['approved', 'denied', 'expired', 'withdrawn']
+"""What it can become. All four are final."""
+
+MOVES: Mapping[State, frozenset[Settled]] = MappingProxyType(
+    {
+        'pending': frozenset[Settled]({'approved', 'denied', 'expired', 'withdrawn'}),
+        'approved': frozenset[Settled](),
+        'denied': frozenset[Settled](),
+        'expired': frozenset[Settled](),
+        'withdrawn': frozenset[Settled](),
+    }
+)
+"""From each state to those it can become. A store makes each move by one atomic step: it holds or nothing changes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

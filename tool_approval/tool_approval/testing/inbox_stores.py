@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 from tool_approval.inbox.errors import InboxError
-from tool_approval.inbox.states import MOVES, Settled
-from tool_approval.inbox.store import Changes, InboxStore, Row
+from tool_approval.inbox.store import MOVES, Changes, InboxStore, Row, Settled
 
 _AT = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 _LATER = _AT + timedelta(seconds=1)

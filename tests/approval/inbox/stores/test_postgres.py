@@ -97,8 +97,7 @@ def test_an_empty_schema_that_an_administrator_has_made_is_used(open_store, data
 
 
 def test_an_older_schema_is_migrated_and_keeps_its_rows(open_store, postgres, schema):
-    from tool_approval.inbox.stores.postgres import MIGRATIONS
-    from tool_approval.inbox.stores.postgres_connection import PostgresConnection
+    from tool_approval.inbox.stores.postgres import MIGRATIONS, PostgresConnection
 
     open_store(schema).add(ROW)
 

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 from starlette.testclient import TestClient
 from tool_approval.inbox import ApproverRule
-from tool_approval.ui.web import cards, editing, inbox_app, view
-from tool_approval.ui.web.listing import AT_ONCE
+from tool_approval.ui.web import cards, inbox_app, pages, view
 from tool_approval.ui.web.page_routes import HISTORY_AT_ONCE
+from tool_approval.ui.web.pages import AT_ONCE
 
 from tests.approval.parts import request_for
 from tool_approval import ApprovalPresentation, ApprovalRequest, LineageEntry, RememberOption
@@ -103,7 +103,7 @@ def test_what_is_drawn_whole_does_not_block_the_page(inbox, monkeypatch):
         on.append(threading.current_thread())
         return ADA
 
-    for module in (cards, editing, view):
+    for module in (cards, pages, view):
 
         def recorded(subject, *, whole=False, draw=module.display):
             if whole:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_approval.inbox.errors import InboxUntrusted
-from tool_approval.inbox.states import Settled
-from tool_approval.inbox.store import Changes, Row
+from tool_approval.inbox.store import Changes, Row, Settled
 from tool_approval.storage import default_path as approvals_path
 
 from .sqlite_file import SQLiteFile

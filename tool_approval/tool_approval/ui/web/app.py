@@ -21,11 +21,9 @@ except ImportError:
 
 from .api import ApiRoutes
 from .events import BEAT_S, Streams
-from .guard import Guard
-from .limits import Limits, RateLimit
-from .local_login import LocalLogin
+from .guard import Guard, Limits, RateLimit
 from .page_routes import PageRoutes
-from .visitors import Authenticate, Hosts, Visitors
+from .visitors import Authenticate, Hosts, LocalLogin, Visitors
 
 _STATIC = {'inbox.css': 'text/css', 'inbox.js': 'text/javascript'}
 

@@ -1,4 +1,4 @@
-"""What a body says, or that it says nothing that can be meant."""
+"""What a body says, and the answer it gives to a request."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from pydantic import ValidationError
 from starlette.requests import Request
 
 from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import NotCanonicalError
+from tool_approval.display import is_shown_whole
+from tool_approval.inbox import Approver, Inbox, InboxEntry
 
-from .refusals import Refusal
+from .offers import editable, offer_of, with_arguments
+from .refusals import HttpRefusal
 from .view import DecisionBody
 
 _MOST_FIELDS = 500
@@ -23,7 +27,7 @@ async def read_form(request: Request) -> list[tuple[str, str]]:
     """The fields of a form, in order.
 
     Raises:
-        Refusal: The body is none.
+        HttpRefusal: The body is none.
     """
     _check_type(request, 'application/x-www-form-urlencoded')
     try:
@@ -32,18 +36,18 @@ async def read_form(request: Request) -> list[tuple[str, str]]:
             text, keep_blank_values=True, strict_parsing=True, errors='strict', max_num_fields=_MOST_FIELDS
         )
     except ValueError:
-        raise Refusal(400, 'malformed', 'the body is not a form') from None
+        raise HttpRefusal(400, 'malformed', 'the body is not a form') from None
 
 
 def single(fields: list[tuple[str, str]], name: str) -> str | None:
     """The one value of a field, `None` where it is not there.
 
     Raises:
-        Refusal: It is there twice: whoever looks at the first and whoever looks at the last would not agree.
+        HttpRefusal: It is there twice: whoever looks at the first and whoever looks at the last would not agree.
     """
     found = [value for key, value in fields if key == name]
     if len(found) > 1:
-        raise Refusal(400, 'malformed', f'the form says {name!r} twice')
+        raise HttpRefusal(400, 'malformed', f'the form says {name!r} twice')
     return found[0] if found else None
 
 
@@ -51,7 +55,7 @@ async def read_decision(request: Request) -> DecisionBody:
     """A decision in JSON.
 
     Raises:
-        Refusal: The body is none.
+        HttpRefusal: The body is none.
     """
     _check_type(request, 'application/json')
     try:
@@ -59,14 +63,14 @@ async def read_decision(request: Request) -> DecisionBody:
         values = decode_arguments((await request.body()).decode())
         return decision_of(values)
     except (UnicodeDecodeError, NotCanonicalError):
-        raise Refusal(400, 'malformed', 'the body is not a JSON object') from None
+        raise HttpRefusal(400, 'malformed', 'the body is not a JSON object') from None
 
 
 def decision_of(values: Mapping[str, Any]) -> DecisionBody:
     """Values as a decision.
 
     Raises:
-        Refusal: They are none.
+        HttpRefusal: They are none.
     """
     try:
         return DecisionBody.model_validate(values)
@@ -75,10 +79,60 @@ def decision_of(values: Mapping[str, Any]) -> DecisionBody:
         # What is wrong and where, by our own names; never what was sent.
         known = [str(part) for part in first['loc'][:1] if part in DecisionBody.model_fields]
         place = f'{known[0]}: ' if known else 'a field that is not known: '
-        raise Refusal(422, 'invalid_answer', f'{place}{first["msg"]}') from None
+        raise HttpRefusal(422, 'invalid_answer', f'{place}{first["msg"]}') from None
 
 
 def _check_type(request: Request, wanted: str) -> None:
     found = request.headers.get('content-type', '').partition(';')[0].strip().lower()
     if found != wanted:
-        raise Refusal(415, 'wrong_type', f'the body must be {wanted}')
+        raise HttpRefusal(415, 'wrong_type', f'the body must be {wanted}')
+
+
+async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: Approver) -> InboxEntry:
+    """Answer a request.
+
+    Raises:
+        HttpRefusal: The page did not offer that.
+        InboxError: See `Inbox.decide`.
+    """
+    entry = await inbox.get(request_id)
+    return await inbox.decide(request_id, _decision(entry, body), by=visitor, digest=body.digest)
+
+
+async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
+    """Refuse to approve several requests together unless all of each is shown on the page.
+
+    Raises:
+        HttpRefusal: One is not.
+        InboxError: One cannot be read.
+    """
+    for request_id in request_ids:
+        if not is_shown_whole((await inbox.get(request_id)).request):
+            raise HttpRefusal(422, 'invalid_answer', 'one of them is not shown whole, so approve them one by one')
+
+
+def _decision(entry: InboxEntry, body: DecisionBody) -> ApprovalDecision:
+    request = entry.request
+    offer = offer_of(request) if body.remember != 'none' else None
+    if offer is not None:
+        if not body.approved or body.override_args is not None:
+            raise HttpRefusal(422, 'invalid_answer', 'only an approval of the arguments as they are can be remembered')
+        if body.remember not in offer.spans:
+            raise HttpRefusal(422, 'invalid_answer', f'it cannot be remembered for {body.remember!r}')
+        if body.remember_option not in dict(offer.choices):
+            raise HttpRefusal(422, 'invalid_answer', 'what it is to be remembered for was not offered')
+    override = body.override_args
+    if override is not None:
+        if not body.approved:
+            raise HttpRefusal(422, 'invalid_answer', 'a denial changes no arguments')
+        kept = set(request.args) - set(editable(request))
+        if kept & set(override):
+            raise HttpRefusal(422, 'invalid_answer', 'an argument that is not shown cannot be changed')
+        override = dict(with_arguments(request, override).args)
+    return ApprovalDecision(
+        approved=body.approved,
+        note=body.note or None,
+        override_args=override,
+        remember=body.remember,
+        remember_option=body.remember_option,
+    )

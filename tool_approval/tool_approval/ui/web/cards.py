@@ -2,27 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from itertools import pairwise
 
 from tool_approval.core.decision import Remember
 from tool_approval.core.request import ApprovalRequest
-from tool_approval.display import DisplayLine, display, escape_line, facts, name_of, warnings_of
+from tool_approval.display import OURS, DisplayLine, LineKind, display, escape_line, facts, name_of, warnings_of
 from tool_approval.inbox import Approver, InboxEntry
 
-from .content import content_of, pages_of
 from .html import Html, element, joined
 from .offers import offer_of
-from .view import response_of, visible_changes, why_not
-from .wording import outcome_of, short, time_of
+from .view import outcome_of, response_of, short, time_of, visible_changes, why_not
+
+_SIGNS: Mapping[LineKind, str] = {'added': '+', 'removed': '−', 'cut': '⋮'}
+_SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', 'cut': 'left out: '}
+"""For people who hear the page: colours and signs say nothing to them."""
+
+
+_ROOM = 200_000
+"""Chosen, in characters: of a request that is shown whole, a page has so many, and at least one line."""
+
+_ROWS = 2_000
+"""Chosen: a page has at most so many lines."""
+
+
+def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
+    """The lines of each page, by their index, where all of a request is shown; at least one page."""
+    starts, room = [0], _ROOM
+    for index, line in enumerate(lines):
+        room -= len(line.text)
+        if index > starts[-1] and (room < 0 or index - starts[-1] == _ROWS):
+            starts.append(index)
+            room = _ROOM - len(line.text)
+    return [range(start, end) for start, end in pairwise([*starts, len(lines)])]
+
+
+def content_of(lines: Sequence[DisplayLine], label: str) -> Html:
+    """Lines, each in a row of its own.
+
+    Args:
+        lines: What to draw.
+        label: What they are, for people who hear the page.
+    """
+    has_numbers = any(line.number is not None for line in lines)
+    rows = [_row(line, has_numbers=has_numbers) for line in lines]
+    return element('div', *rows, class_='lines', role='group', aria_label=label)
+
+
+def _row(line: DisplayLine, *, has_numbers: bool) -> Html:
+    if line.kind == 'meta':
+        return element('p', line.text, class_='row ours meta')
+    number = element('span', '' if line.number is None else str(line.number), class_='number') if has_numbers else None
+    sign = element('span', _sign(line), class_='sign', aria_hidden='true')
+    spoken = _SPOKEN.get(line.kind)
+    text = element(
+        'span' if line.kind in OURS else 'code',
+        None if spoken is None else element('span', spoken, class_='spoken'),
+        *_spanned(line),
+        class_='text',
+    )
+    owner = ' ours' if line.kind in OURS else ''
+    return element('div', number, sign, text, class_=f'row {line.kind}{owner}')
+
+
+def _sign(line: DisplayLine) -> str:
+    if line.kind == 'command':
+        return '$' if line.is_first else '>'
+    return _SIGNS.get(line.kind, '│')
+
+
+def _spanned(line: DisplayLine) -> Sequence[str]:
+    parts: list[str] = []
+    at = 0
+    for span in line.spans:
+        parts += [line.text[at : span.start], element('span', line.text[span.start : span.end], class_=span.role)]
+        at = span.end
+    return [joined(*parts), line.text[at:]]
+
 
 _SPANS: dict[Remember, str] = {'none': '', 'session': 'Approve for this session', 'always': 'Approve always'}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class PageContext:
     """Where a page is, and for whom."""
 
     base: str
@@ -33,7 +98,7 @@ class Place:
     """What their forms carry."""
 
 
-def card_of(entry: InboxEntry, place: Place, *, page: int | None = None) -> Html:
+def card_of(entry: InboxEntry, place: PageContext, *, page: int | None = None) -> Html:
     """A request with its forms.
 
     Args:
@@ -73,7 +138,7 @@ def response_key(request: ApprovalRequest) -> str | None:
     return None if response is None else sha256(response.encode()).hexdigest()[:16]
 
 
-def _whole_address(entry: InboxEntry, place: Place) -> str:
+def _whole_address(entry: InboxEntry, place: PageContext) -> str:
     return f'{place.base}/requests/{entry.id}?whole=1'
 
 
@@ -134,7 +199,7 @@ def _facts(request: ApprovalRequest) -> Html | None:
     return element('dl', *(part for label, text in told for part in (element('dt', label), element('dd', text))))
 
 
-def _foot(entry: InboxEntry, place: Place, name: str, *, is_whole: bool) -> Html:
+def _foot(entry: InboxEntry, place: PageContext, name: str, *, is_whole: bool) -> Html:
     if entry.state != 'pending':
         return outcome_block(entry)
     problem = why_not(entry, place.visitor)
@@ -157,7 +222,7 @@ def _foot(entry: InboxEntry, place: Place, name: str, *, is_whole: bool) -> Html
     )
 
 
-def hidden(place: Place, **values: str) -> Sequence[Html]:
+def hidden(place: PageContext, **values: str) -> Sequence[Html]:
     """What a form carries unseen, and a button that takes Enter.
 
     Attack: Enter in a field of a form presses its first button, and a person has answered who never meant to. This

@@ -14,8 +14,8 @@ from starlette.responses import StreamingResponse
 
 from tool_approval.inbox import Approver, Inbox
 
-from .limits import Limits
-from .refusals import Refusal
+from .guard import Limits
+from .refusals import HttpRefusal
 from .visitors import Visitors
 
 BEAT_S = 15.0
@@ -37,12 +37,12 @@ class Streams:
         """A stream of `changed` events, each with the ids of requests that were posted or settled, or `null`.
 
         Raises:
-            Refusal: Nobody is logged in, or there are too many streams.
+            HttpRefusal: Nobody is logged in, or there are too many streams.
         """
         visitor = await self._visitors.visitor(request)
         if self._count >= self._limits.max_streams:
             headers = {'Retry-After': '30'}
-            raise Refusal(503, 'too_many_streams', 'too many pages are open; load this one again', headers=headers)
+            raise HttpRefusal(503, 'too_many_streams', 'too many pages are open; load this one again', headers=headers)
         headers = {'X-Accel-Buffering': 'no'}  # nginx would keep events back otherwise
         return StreamingResponse(self._follow(request, visitor), media_type='text/event-stream', headers=headers)
 
@@ -73,5 +73,5 @@ class Streams:
     async def _is_still(self, request: Request, visitor: Approver) -> bool:
         try:
             return await self._visitors.visitor(request) == visitor
-        except Refusal:
+        except HttpRefusal:
             return False

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -10,12 +16,73 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tool_approval.core.threads import in_thread
 from tool_approval.inbox import InboxError
 
-from .limits import Limits, RateLimit
 from .pages import message_page
-from .refusals import Refusal, refusal_of
+from .refusals import HttpRefusal, refusal_of
 from .visitors import Hosts
+
+T = TypeVar('T')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Chosen: far above what people at a page need, and far below what would keep others from it."""
+
+    max_body_bytes: int = 1024 * 1024
+    """The longest body; arguments that are edited have to fit."""
+    requests_per_s: float = 50.0
+    """Requests of one client in the long run. A client is an address."""
+    burst: int = 200
+    """Requests of one client at once."""
+    max_streams: int = 100
+    """Pages that are kept up to date at once, of all clients."""
+
+
+_MOST_CLIENTS = 10_000
+"""Chosen: more are not told apart; whoever was not heard of for longest begins anew."""
+
+
+async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
+    """Draw what may be very long, in a thread and one after the other: the loop serves others, and memory is bounded.
+
+    Attack: a tool's request of 4 MB has 600,000 lines, and drawing them kept everybody from the page for many seconds
+    (test_pages.py: test_what_is_drawn_whole_does_not_block_the_page).
+
+    Args:
+        turn: Admits one at a time.
+        draw: What draws.
+    """
+    async with turn:
+        return await in_thread(draw)
+
+
+class RateLimit:
+    """A bucket of tokens for each client: each request takes one, and time brings them back."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        """All buckets are full.
+
+        Args:
+            limits: How many tokens.
+            clock: Seconds that never go back.
+        """
+        self._limits = limits
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def takes(self, client: str) -> bool:
+        """Whether one more request of a client is within its limit."""
+        now = self._clock()
+        tokens, since = self._buckets.pop(client, (float(self._limits.burst), now))
+        tokens = min(self._limits.burst, tokens + (now - since) * self._limits.requests_per_s)
+        is_within = tokens >= 1
+        self._buckets[client] = (tokens - is_within, now)
+        if len(self._buckets) > _MOST_CLIENTS:
+            self._buckets.popitem(last=False)
+        return is_within
+
 
 _log = logging.getLogger('tool_approval')
 
@@ -78,7 +145,7 @@ class Guard:
             # A copy: a router writes into it where it has led to.
             await self._app({**scope}, limited, headed)
             return None
-        except Refusal as error:
+        except HttpRefusal as error:
             refusal = error
         except (HTTPException, InboxError) as error:
             refusal = refusal_of(error)
@@ -87,7 +154,9 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - here the task ends; nobody at a browser is to see a traceback
             # Not its text, which may quote arguments.
             _log.error('The page failed with %s', type(error).__name__)
-            refusal = Refusal(500, 'failed', 'something went wrong here, so nothing was approved by this; try again')
+            refusal = HttpRefusal(
+                500, 'failed', 'something went wrong here, so nothing was approved by this; try again'
+            )
         if has_begun:
             return None  # the server cuts the connection: half an answer does not look like a whole one
         return await _answer(request, refusal)(scope, receive, headed)
@@ -96,14 +165,16 @@ class Guard:
         self._hosts.check(request)
         client = request.client.host if request.client is not None else ''
         if not self._rate.takes(client):
-            raise Refusal(429, 'too_many_requests', 'too many requests; wait a moment', headers={'Retry-After': '1'})
+            raise HttpRefusal(
+                429, 'too_many_requests', 'too many requests; wait a moment', headers={'Retry-After': '1'}
+            )
         length = request.headers.get('content-length', '0')
         # More digits than any length has would take long to read.
         if not length.isdecimal() or len(length) > 18 or int(length) > self._limits.max_body_bytes:
             raise self._too_large()
 
-    def _too_large(self) -> Refusal:
-        return Refusal(413, 'too_large', f'the body is longer than {self._limits.max_body_bytes:,} bytes')
+    def _too_large(self) -> HttpRefusal:
+        return HttpRefusal(413, 'too_large', f'the body is longer than {self._limits.max_body_bytes:,} bytes')
 
 
 def wants_json(request: Request) -> bool:
@@ -112,7 +183,7 @@ def wants_json(request: Request) -> bool:
     return 'application/json' in request.headers.get('accept', '') or below.startswith('/api/')
 
 
-def _answer(request: Request, refusal: Refusal) -> Response:
+def _answer(request: Request, refusal: HttpRefusal) -> Response:
     if wants_json(request):
         body = {'error': {'code': refusal.code, 'message': refusal.message}}
         return JSONResponse(body, refusal.status, headers=refusal.headers)

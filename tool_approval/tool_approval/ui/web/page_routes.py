@@ -14,21 +14,15 @@ from tool_approval.core.canonical import canonical_json
 from tool_approval.display import escape_line, name_of
 from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError
 
-from .answering import answer, check_group
-from .bodies import decision_of, read_form, single
-from .cards import Place, card_of
-from .editing import edit_form, preview_of
-from .guard import wants_json
+from .bodies import answer, check_group, decision_of, read_form, single
+from .cards import PageContext, card_of
+from .guard import draw_apart, wants_json
 from .html import Html, element
-from .limits import draw_apart
-from .listing import Filter, list_of
-from .local_login import LocalLogin
 from .offers import UnreadableArguments, editable, read_arguments
-from .pages import base_of, page
-from .refusals import Refusal, refusal_of
-from .view import why_not
-from .visitors import Visitors
-from .wording import outcome_of
+from .pages import Filter, base_of, edit_form, list_of, page, preview_of
+from .refusals import HttpRefusal, refusal_of
+from .view import outcome_of, why_not
+from .visitors import LocalLogin, Visitors
 
 HISTORY_AT_ONCE = 50
 """Chosen: a page of history."""
@@ -127,7 +121,7 @@ class PageRoutes:
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         items = [value.partition('.') for key, value in fields if key == 'item']
         if not 0 < len(items) <= _MOST_TOGETHER:
-            raise Refusal(400, 'malformed', f'the form names no requests, or more than {_MOST_TOGETHER}')
+            raise HttpRefusal(400, 'malformed', f'the form names no requests, or more than {_MOST_TOGETHER}')
         values = _decision_fields([field for field in fields if field[0] != 'item'], digest='')
         if values['approved']:
             await check_group(self._inbox, [request_id for request_id, _, _ in items])
@@ -195,20 +189,26 @@ class PageRoutes:
     async def _editable(self, request: Request, visitor: Approver) -> InboxEntry:
         entry = await self._inbox.get(request.path_params['id'])
         if entry.state != 'pending':
-            raise Refusal(409, 'already_settled', f'the request is no longer open. {outcome_of(entry)}')
+            raise HttpRefusal(409, 'already_settled', f'the request is no longer open. {outcome_of(entry)}')
         problem = why_not(entry, visitor)
         if problem is not None:
-            raise Refusal(403, 'not_an_approver', f'you may not answer this: {problem}')
+            raise HttpRefusal(403, 'not_an_approver', f'you may not answer this: {problem}')
         return entry
 
-    async def _place(self, request: Request) -> Place:
+    async def _place(self, request: Request) -> PageContext:
         return self._place_of(request, await self._visitors.visitor(request))
 
-    def _place_of(self, request: Request, visitor: Approver) -> Place:
-        return Place(base=base_of(request), visitor=visitor, token=self._visitors.token(visitor))
+    def _place_of(self, request: Request, visitor: Approver) -> PageContext:
+        return PageContext(base=base_of(request), visitor=visitor, token=self._visitors.token(visitor))
 
     def _page(
-        self, request: Request, title: str, *body: str | None, place: Place, status: int = 200, is_live: bool = False
+        self,
+        request: Request,
+        title: str,
+        *body: str | None,
+        place: PageContext,
+        status: int = 200,
+        is_live: bool = False,
     ) -> HTMLResponse:
         can_log_out = self._login is not None
         return page(request, title, *body, place=place, status=status, can_log_out=can_log_out, is_live=is_live)
@@ -218,7 +218,7 @@ def read_moment(request: Request) -> datetime | None:
     """The moment that the query `before` names.
 
     Raises:
-        Refusal: It names none, or one without a zone.
+        HttpRefusal: It names none, or one without a zone.
     """
     text = request.query_params.get('before')
     if text is None:
@@ -228,7 +228,7 @@ def read_moment(request: Request) -> datetime | None:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise Refusal(400, 'malformed', '`before` must be a time with a zone, such as 2026-03-04T12:00:00Z')
+        raise HttpRefusal(400, 'malformed', '`before` must be a time with a zone, such as 2026-03-04T12:00:00Z')
     return moment
 
 
@@ -236,13 +236,13 @@ def read_number(request: Request, name: str, *, most: int) -> int | None:
     """The number that the query `name` gives, or `None` where it gives nothing.
 
     Raises:
-        Refusal: It is none from 1 to `most`.
+        HttpRefusal: It is none from 1 to `most`.
     """
     text = request.query_params.get(name)
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 0 < int(text) <= most):
-        raise Refusal(400, 'malformed', f'`{name}` must be a number from 1 to {most}')
+        raise HttpRefusal(400, 'malformed', f'`{name}` must be a number from 1 to {most}')
     return int(text)
 
 
@@ -256,7 +256,7 @@ def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -
     """A form's fields as those of a decision."""
     said = single(fields, 'answer')
     if said not in _ANSWERS:
-        raise Refusal(400, 'malformed', f'the form answers nothing; it must be one of {", ".join(_ANSWERS)}')
+        raise HttpRefusal(400, 'malformed', f'the form answers nothing; it must be one of {", ".join(_ANSWERS)}')
     values: dict[str, object] = {
         'approved': said != 'deny',
         # A browser sends the ends of lines as it likes.
@@ -273,7 +273,7 @@ def _arguments(text: str) -> dict[str, object]:
     try:
         return read_arguments(text)
     except UnreadableArguments as error:
-        raise Refusal(422, 'invalid_answer', f'the changed arguments cannot be used: {error}') from None
+        raise HttpRefusal(422, 'invalid_answer', f'the changed arguments cannot be used: {error}') from None
 
 
 def _lineage(entry: InboxEntry) -> Html | None:

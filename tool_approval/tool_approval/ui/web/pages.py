@@ -1,18 +1,27 @@
-"""Whole pages."""
+"""Whole pages: the list of open requests, the form to change arguments, a message."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from importlib.resources import files
 from string import Template
+from typing import Any
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from .cards import Place
+from tool_approval.display import display, is_shown_whole, name_of, warnings_of
+from tool_approval.inbox import InboxEntry
+
+from .cards import PageContext, buttons, card_of, content_of, hidden, note_field, response_key
 from .html import Html, element, joined, markup
-from .wording import short
+from .offers import editable, with_arguments
+from .view import agent_of, group_of, response_of, short, why_not
 
 
 @lru_cache(maxsize=1)
@@ -29,7 +38,7 @@ def page(
     request: Request,
     title: str,
     *body: str | None,
-    place: Place | None = None,
+    place: PageContext | None = None,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
     can_log_out: bool = False,
@@ -69,7 +78,7 @@ def message_page(
     return page(request, title, element('p', told, class_='notice', role='alert'), back, status=status, headers=headers)
 
 
-def _navigation(request: Request, place: Place, *, can_log_out: bool) -> Html:
+def _navigation(request: Request, place: PageContext, *, can_log_out: bool) -> Html:
     here = request.url.path.removeprefix(place.base)
     links = [
         element('a', text, href=f'{place.base}{path}', aria_current='page' if here == path else None)
@@ -82,3 +91,185 @@ def _navigation(request: Request, place: Place, *, can_log_out: bool) -> Html:
         leave = element('form', csrf, button, method='post', action=f'{place.base}/logout')
     who = element('span', element('span', 'You are ', class_='spoken'), short(place.visitor.id), class_='who')
     return joined(element('nav', *links, aria_label='Pages'), who, leave)
+
+
+AT_ONCE = 50
+"""Chosen: as many as a person reads in one go; the next come when these are answered."""
+
+_NAMES = ('tool', 'agent', 'run')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Which requests to show: those of this tool, agent and run; `None`: of any."""
+
+    tool: str | None = None
+    """The tool's name."""
+    agent: str | None = None
+    """The name of the agent that calls it."""
+    run: str | None = None
+    """The run's id."""
+
+    @classmethod
+    def of(cls, query: QueryParams) -> Filter:
+        """The filter that an address names; an empty value is none."""
+        return cls(**{name: query.get(name) or None for name in _NAMES})
+
+    def passes(self, entry: InboxEntry) -> bool:
+        """Whether a request is to be shown."""
+        return all(wanted in (None, found) for wanted, found in zip(self._wanted(), _facts(entry), strict=True))
+
+    def _wanted(self) -> tuple[str | None, ...]:
+        return (self.tool, self.agent, self.run)
+
+    def form(self, entries: Sequence[InboxEntry], base: str) -> Html:
+        """The choices there are."""
+        fields: list[Html] = []
+        for index, (name, wanted) in enumerate(zip(_NAMES, self._wanted(), strict=True)):
+            values = sorted({value for each in entries if (value := _facts(each)[index]) is not None})
+            if wanted is not None and wanted not in values:
+                values.append(wanted)
+            options = [element('option', short(each), value=each, selected=each == wanted) for each in values[:200]]
+            select = element('select', element('option', 'all', value=''), *options, id=f'by-{name}', name=name)
+            fields.append(element('p', element('label', name.capitalize(), for_=f'by-{name}'), select))
+        button = element('button', 'Filter', type='submit')
+        return element('form', *fields, button, method='get', action=f'{base}/', id='filter', aria_label='Filter')
+
+
+def _facts(entry: InboxEntry) -> tuple[str | None, ...]:
+    return (entry.request.tool_name, agent_of(entry.request), entry.request.run_id)
+
+
+def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
+    """Entries with those of one response together, in the response's order, where the first of them was."""
+    first: dict[str, int] = {}
+    places: list[tuple[int, int]] = []
+    for number, entry in enumerate(entries):
+        position = entry.request.metadata.get('position')
+        place = first.setdefault(response_of(entry.request) or entry.id, number)
+        places.append((place, position if type(position) is int else 0))
+    return [entry for _, entry in sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])]
+
+
+def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
+    """Requests that belong together, in one list each, where the first of them stood."""
+    groups: dict[str, list[InboxEntry]] = {}
+    for entry in entries:
+        groups.setdefault(group_of(entry.request) or entry.id, []).append(entry)
+    return list(groups.values())
+
+
+def list_of(entries: Sequence[InboxEntry], place: PageContext) -> Html:
+    """The cards of open requests, and a form after each group of several."""
+    items: list[Html] = []
+    for group in grouped(in_order(entries)[:AT_ONCE]):
+        items += [card_of(entry, place) for entry in group]
+        mine = [entry for entry in group if why_not(entry, place.visitor) is None]
+        if len(mine) > 1:
+            items.append(_group_form(mine, place))
+    more = len(entries) - AT_ONCE
+    rest = element('p', f'{more:,} more wait behind these.', class_='notice', id='more') if more > 0 else None
+    empty = element('p', 'Nothing waits for an answer.', class_='empty', id='empty', hidden=bool(entries))
+    return element('div', empty, element('div', *items, id='open'), rest, id='list', data_count=str(len(entries)))
+
+
+def _group_form(group: Sequence[InboxEntry], place: PageContext) -> Html:
+    items = [f'{entry.id}.{entry.digest}' for entry in group]
+    # The same requests make the same form, so that a page sees when there are others.
+    key = f'group-{sha256(" ".join(items).encode()).hexdigest()[:16]}'
+    count = len(group)
+    fields = [element('input', type='hidden', name='item', value=item) for item in items]
+    approve, deny = buttons('of them together', approve=f'Approve all {count}', deny=f'Deny all {count}')
+    are_whole = all(is_shown_whole(entry.request) for entry in group)
+    told = f'These {count} requests above belong together.'
+    if not are_whole:
+        told += ' Not all are shown whole, so they are approved one by one.'
+    return element(
+        'form',
+        *hidden(place),
+        *fields,
+        element('p', told),
+        note_field(f'note-{key}'),
+        element('div', approve if are_whole else None, deny, class_='buttons'),
+        method='post',
+        action=f'{place.base}/answers',
+        class_='actions group',
+        id=key,
+        data_key=key,
+        data_response=response_key(group[0].request),
+        data_members=' '.join(entry.id for entry in group),
+    )
+
+
+_HINT = 'A JSON object. Nothing is approved yet: the changed call is shown to you before you approve it.'
+
+
+def edit_form(entry: InboxEntry, place: PageContext, *, text: str | None = None, problem: str | None = None) -> Html:
+    """The arguments as a text.
+
+    Args:
+        entry: The request.
+        place: Where the form stands.
+        text: What was written so far; the arguments as they are if `None`.
+        problem: What is wrong with that.
+    """
+    written = json.dumps(editable(entry.request), indent=2, ensure_ascii=True) if text is None else text
+    return element(
+        'form',
+        None if problem is None else element('p', problem, class_='notice', role='alert', id='problem'),
+        *hidden(place),
+        element('label', f'Arguments of {name_of(entry.request.tool_name)}', for_='args'),
+        element('p', _HINT, id='hint'),
+        element(
+            'textarea',
+            # The first line end of a text area is dropped.
+            f'\n{written}',
+            id='args',
+            name='args',
+            rows=str(min(30, max(8, written.count('\n') + 2))),
+            spellcheck='false',
+            autocomplete='off',
+            aria_describedby='hint' if problem is None else 'problem hint',
+        ),
+        element(
+            'div',
+            element('button', 'Show the changed call', type='submit', class_='approve'),
+            _back(place),
+            class_='buttons',
+        ),
+        method='post',
+        action=f'{place.base}/requests/{entry.id}/edit',
+        class_='card edit',
+    )
+
+
+def preview_of(entry: InboxEntry, edited: Mapping[str, Any], place: PageContext) -> Html:
+    """The changed call, all of it, and what approves it."""
+    asked = with_arguments(entry.request, edited)
+    name = name_of(asked.tool_name)
+    request = f'{place.base}/requests/{entry.id}'
+    approve = element(
+        'button', 'Approve the changed call', type='submit', name='answer', value='approve', class_='approve'
+    )
+    again = element('button', 'Edit again', type='submit', formaction=f'{request}/edit?again=1')
+    return element(
+        'article',
+        element('h2', name),
+        element('p', 'You have changed the call. Nothing is approved yet.', class_='notice'),
+        content_of(display(asked, whole=True).lines, f'What {name} will be called with'),
+        *(element('p', f'Warning: {each}', class_='warning') for each in warnings_of(asked)),
+        element(
+            'form',
+            # On one line of ASCII, which no browser changes on the way.
+            *hidden(place, digest=entry.digest, args=json.dumps(edited, ensure_ascii=True)),
+            element('div', approve, again, _back(place), class_='buttons'),
+            method='post',
+            action=f'{request}/answer',
+            class_='actions',
+        ),
+        class_='card',
+    )
+
+
+def _back(place: PageContext) -> Html:
+    return element('a', 'Back', class_='button', href=f'{place.base}/')

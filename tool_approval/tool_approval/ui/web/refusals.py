@@ -16,7 +16,7 @@ from tool_approval.inbox import (
 )
 
 
-class Refusal(Exception):
+class HttpRefusal(Exception):
     """Ends the handling of an HTTP request. Nothing was changed by it."""
 
     def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
@@ -41,23 +41,23 @@ _HTTP: Mapping[int, tuple[str, str]] = {
 }
 
 
-def refusal_of(error: InboxError | HTTPException) -> Refusal:
+def refusal_of(error: InboxError | HTTPException) -> HttpRefusal:
     """What to answer to an error of the inbox, or of the router."""
     match error:
         case HTTPException():
             code, message = _HTTP.get(error.status_code, ('refused', 'this cannot be answered'))
-            return Refusal(error.status_code, code, message, headers=error.headers)
+            return HttpRefusal(error.status_code, code, message, headers=error.headers)
         case UnknownRequest():
-            return Refusal(404, 'unknown_request', str(error))
+            return HttpRefusal(404, 'unknown_request', str(error))
         case AlreadySettled():
-            return Refusal(409, 'already_settled', str(error))
+            return HttpRefusal(409, 'already_settled', str(error))
         case OtherContent():
-            return Refusal(409, 'other_content', str(error))
+            return HttpRefusal(409, 'other_content', str(error))
         case NotAnApprover():
-            return Refusal(403, 'not_an_approver', str(error))
+            return HttpRefusal(403, 'not_an_approver', str(error))
         case InvalidAnswer():
-            return Refusal(422, 'invalid_answer', str(error))
+            return HttpRefusal(422, 'invalid_answer', str(error))
         case _:
             # Its text names the store, which is nothing for a browser.
             message = 'the inbox cannot be reached now, so nothing was approved; try again in a moment'
-            return Refusal(503, 'unavailable', message, headers={'Retry-After': '2'})
+            return HttpRefusal(503, 'unavailable', message, headers={'Retry-After': '2'})

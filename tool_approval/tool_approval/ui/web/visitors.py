@@ -5,16 +5,97 @@ from __future__ import annotations
 import hmac
 import inspect
 import re
+import secrets
+import time
 from collections.abc import Awaitable, Callable, Collection
 from hashlib import sha256
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
 
 from tool_approval.inbox import Approver
 
-from .local_login import NEW_LINK, LocalLogin
-from .refusals import Refusal
+from .refusals import HttpRefusal
+
+COOKIE = 'tool_approval'
+
+TICKET_S = 3600.0
+"""Chosen: a link that was not opened within an hour, in seconds, was forgotten."""
+
+SESSION_S = 12 * 3600.0
+"""Chosen: a working day, in seconds."""
+
+
+NEW_LINK = (
+    'A link works once, within an hour, and a login ends after twelve. For a new link, end the program that printed it '
+    'with Ctrl-C, such as `tool-approval serve`, and start it again; open requests go on waiting'
+)
+"""What to do without a session, as a sentence without its full stop."""
+
+
+class LocalLogin:
+    """Lets in whoever has a ticket, once; an `Authenticate` for `inbox_app`. Keeps everything in memory."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nobody is let in yet.
+
+        Args:
+            clock: Seconds that never go back.
+        """
+        self._clock = clock
+        self._tickets: dict[bytes, tuple[Approver, float]] = {}
+        self._sessions: dict[bytes, tuple[Approver, float]] = {}
+
+    def ticket(self, approver: Approver) -> str:
+        """A secret that lets in one browser as this person, once, within an hour. It goes into the query `token`."""
+        return self._new(self._tickets, approver, TICKET_S)
+
+    def redeem(self, ticket: str) -> str | None:
+        """The secret of a new session for a ticket, which is worth nothing from now on; `None` if it was before."""
+        approver = self._find(self._tickets, ticket)
+        self._tickets.pop(_hash(ticket), None)
+        return None if approver is None else self._new(self._sessions, approver, SESSION_S)
+
+    def __call__(self, request: Request) -> Approver | None:
+        """Who has the session that a request's cookie names."""
+        return self._find(self._sessions, request.cookies.get(COOKIE, ''))
+
+    def end(self, request: Request) -> None:
+        """End the session, for whoever else has its cookie too."""
+        self._sessions.pop(_hash(request.cookies.get(COOKIE, '')), None)
+
+    def set_cookie(self, request: Request, response: Response, session: str | None) -> None:
+        """Hand over a session, or take it back; its cookie is sent to nothing but this page.
+
+        Attack: cookies do not tell ports apart, so another server on this machine, such as one that the agent has
+        started, would be sent this one's; that is why `tool-approval serve` serves below a path that nobody can guess
+        (test_serve.py: test_the_cookie_is_not_sent_to_other_servers_of_this_machine).
+        """
+        is_https = request.url.scheme == 'https'
+        path = f'{request.scope.get("root_path", "")}/'
+        if session is None:
+            response.delete_cookie(COOKIE, path=path, secure=is_https, httponly=True, samesite='strict')
+        else:
+            response.set_cookie(COOKIE, session, path=path, secure=is_https, httponly=True, samesite='strict')
+
+    def _new(self, kept: dict[bytes, tuple[Approver, float]], approver: Approver, lasts_s: float) -> str:
+        now = self._clock()
+        for key in [key for key, (_, ends_at) in kept.items() if ends_at <= now]:
+            del kept[key]
+        secret = secrets.token_urlsafe(32)
+        kept[_hash(secret)] = (approver, now + lasts_s)
+        return secret
+
+    def _find(self, kept: dict[bytes, tuple[Approver, float]], secret: str) -> Approver | None:
+        approver, ends_at = kept.get(_hash(secret), (None, 0.0))
+        return approver if self._clock() < ends_at else None
+
+
+def _hash(secret: str) -> bytes:
+    # Looked up by its hash, a secret cannot be found out letter by letter from how long that takes.
+    return sha256(secret.encode(errors='replace')).digest()
+
 
 Authenticate = Callable[[Request], 'Approver | Awaitable[Approver | None] | None']
 """Names who sends a request, from what the application's own login has put there; `None`: nobody is logged in.
@@ -58,7 +139,7 @@ class Hosts:
         host = sent[0].lower() if len(sent) == 1 else ''
         found = _HOST.fullmatch(host)
         if found is None or not self._allowed & {host, found['name']}:
-            raise Refusal(421, 'wrong_host', 'this page is not reached under that name')
+            raise HttpRefusal(421, 'wrong_host', 'this page is not reached under that name')
 
 
 class Visitors:
@@ -79,13 +160,13 @@ class Visitors:
         """Who asks.
 
         Raises:
-            Refusal: Nobody is logged in.
+            HttpRefusal: Nobody is logged in.
         """
         found = self._authenticate(request)
         approver = await found if inspect.isawaitable(found) else found
         # Only an `Approver` lets in: `True` or a name is a mistake in the login.
         if not isinstance(approver, Approver):
-            raise Refusal(401, 'not_logged_in', f'you are not logged in{self._advice}')
+            raise HttpRefusal(401, 'not_logged_in', f'you are not logged in{self._advice}')
         return approver
 
     def token(self, visitor: Approver) -> str:
@@ -96,12 +177,12 @@ class Visitors:
         """Who sends a change, made sure that they mean it.
 
         Raises:
-            Refusal: Nobody is logged in, or the request comes from another site, or does not carry their token.
+            HttpRefusal: Nobody is logged in, or the request comes from another site, or does not carry their token.
         """
         _check_origin(request)
         visitor = await self.visitor(request)
         if token is None or not hmac.compare_digest(token.encode(), self.token(visitor).encode()):
-            raise Refusal(403, 'wrong_csrf_token', 'the form is not of this session; load the page again')
+            raise HttpRefusal(403, 'wrong_csrf_token', 'the form is not of this session; load the page again')
         return visitor
 
 
@@ -118,7 +199,7 @@ def _check_origin(request: Request) -> None:
     host = request.headers['host'].lower()
     is_ours = all(_place(origin) == host or (origin == 'null' and sites) for origin in origins)
     if not is_ours or any(site != 'same-origin' for site in sites):
-        raise Refusal(403, 'wrong_origin', 'the request comes from another site')
+        raise HttpRefusal(403, 'wrong_origin', 'the request comes from another site')
 
 
 def _place(origin: str) -> str | None:

@@ -1,4 +1,4 @@
-from tool_approval.inbox.leases import BEAT_S, LEASE_S, Leases
+from tool_approval.inbox.keeper import BEAT_S, LEASE_S, Leases
 
 
 class Clock:

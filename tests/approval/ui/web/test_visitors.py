@@ -1,6 +1,6 @@
 from tool_approval.ui.web import Limits, LocalLogin
-from tool_approval.ui.web.limits import RateLimit
-from tool_approval.ui.web.local_login import SESSION_S, TICKET_S
+from tool_approval.ui.web.guard import RateLimit
+from tool_approval.ui.web.visitors import SESSION_S, TICKET_S
 
 from .parts import ADA, BOB
 
@@ -51,9 +51,9 @@ def test_nobody_is_let_in_without_a_session():
 
 
 def test_a_limit_forgets_whoever_was_not_heard_of_for_longest(monkeypatch):
-    from tool_approval.ui.web import limits
+    from tool_approval.ui.web import guard
 
-    monkeypatch.setattr(limits, '_MOST_CLIENTS', 2)
+    monkeypatch.setattr(guard, '_MOST_CLIENTS', 2)
     rate = RateLimit(Limits(burst=1), Clock())
 
     assert [rate.takes(client) for client in ('a', 'b', 'b', 'c', 'b', 'a')] == [True, True, False, True, False, True]
