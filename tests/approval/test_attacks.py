@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tool_approval.audit import JsonlAuditSink, verify
-from tool_approval.core.asking import ask
-from tool_approval.core.turns import PROCESS_TURNS
+from tool_approval.core.asking import PROCESS_LOCK, ask
 from tool_approval.storage import FileApprovalStore, file_store
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
@@ -924,7 +923,7 @@ def test_what_is_typed_for_an_abandoned_question_does_not_answer_the_next():
 
     async def main():
         first = asyncio.create_task(
-            ask(Keyboard(), [request_for('a')], mode='interactive', timeout_s=None, turns=PROCESS_TURNS)
+            ask(Keyboard(), [request_for('a')], mode='interactive', timeout_s=None, lock=PROCESS_LOCK)
         )
         await asyncio.to_thread(is_open.wait, 60)
         first.cancel()

@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from .core.lazy import lazy_exports
+from .core import lazy_exports
 
 if TYPE_CHECKING:
     from .core.canonical import canonical_json, digest, fingerprint
     from .core.config import PolicyConfig, ToolRule
     from .core.controller import ApprovalController
     from .core.decision import ApprovalDecision, ApprovalMode
-    from .core.decorators import requires_approval
     from .core.errors import (
         ApprovalBlocked,
         ApprovalConfigError,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from .core.protocols import ApprovalAware, ApprovalStore, ApprovalUI, AuditSink, Presenter, RememberedApproval
     from .core.redact import Redactor
     from .core.request import ApprovalContext, ApprovalRequest, LineageEntry, RememberOption, simple_approval_request
+    from .core.tool_checks import requires_approval
     from .core.verdict import ApprovalResult, make_request
 
 __version__ = '0.1.0'
@@ -81,7 +81,7 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
             'core.config': ('PolicyConfig', 'ToolRule'),
             'core.controller': ('ApprovalController',),
             'core.decision': ('ApprovalDecision', 'ApprovalMode'),
-            'core.decorators': ('requires_approval',),
+            'core.tool_checks': ('requires_approval',),
             'core.errors': (
                 'ApprovalBlocked',
                 'ApprovalConfigError',

@@ -1,4 +1,4 @@
-"""Turns, and what the history is when one does not come to its end."""
+"""PromptLock, and what the history is when one does not come to its end."""
 
 import asyncio
 

@@ -4,8 +4,7 @@ import threading
 import time
 
 import pytest
-from tool_approval.core.asking import ask
-from tool_approval.core.turns import Turns
+from tool_approval.core.asking import PromptLock, ask
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.parts import logged, request_for
@@ -15,8 +14,8 @@ YES = ApprovalDecision(approved=True)
 REQUESTS = [request_for('a', group_id='g'), request_for('b', group_id='g')]
 
 
-async def ask_about(ui, *requests, timeout_s=None, turns=None):
-    return await ask(ui, requests, mode='interactive', timeout_s=timeout_s, turns=turns or Turns())
+async def ask_about(ui, *requests, timeout_s=None, lock=None):
+    return await ask(ui, requests, mode='interactive', timeout_s=timeout_s, lock=lock or PromptLock())
 
 
 def asked(ui, *requests, **options):
@@ -50,7 +49,7 @@ class Plain:
         self.withdrawn.append(request)
 
 
-class AnnouncedTurns(Turns):
+class AnnouncedLock(PromptLock):
     """Tells when somebody is about to wait for the turn."""
 
     def __init__(self):
@@ -177,9 +176,9 @@ def test_a_question_that_still_waits_for_its_turn_is_not_withdrawn():
     ui = Plain(lambda request, mode: YES, one_at_a_time=True)
 
     async def main():
-        turns = Turns()
-        await turns.take()
-        [decision] = await ask_about(ui, request_for(), timeout_s=0.01, turns=turns)
+        lock = PromptLock()
+        await lock.acquire()
+        [decision] = await ask_about(ui, request_for(), timeout_s=0.01, lock=lock)
         return decision
 
     assert asyncio.run(main()).decided_by == 'timeout'
@@ -252,12 +251,12 @@ class Counting:
 # A terminal is one, however many loops there are
 @pytest.mark.parametrize('shape', ['plain', 'coroutine', 'returns_an_awaitable'])
 def test_two_loops_in_two_threads_never_have_two_questions_open(shape):
-    ui, turns = Counting(shape), Turns()
+    ui, lock = Counting(shape), PromptLock()
     begin = threading.Barrier(2)
     decisions = []
 
     async def main():
-        decisions.extend(await asyncio.gather(*(ask_about(ui, request_for(), turns=turns) for _ in range(10))))
+        decisions.extend(await asyncio.gather(*(ask_about(ui, request_for(), lock=lock) for _ in range(10))))
 
     def work():
         begin.wait(timeout=60)
@@ -288,11 +287,11 @@ def test_an_abandoned_prompt_keeps_its_turn_until_its_call_returns():
         return YES
 
     async def main():
-        turns = AnnouncedTurns()
-        [abandoned] = await ask_about(Plain(first, one_at_a_time=True), request_for(), timeout_s=0.01, turns=turns)
-        turns.asked_for.acquire(timeout=60)
-        waiting = asyncio.create_task(ask_about(Plain(second, one_at_a_time=True), request_for(), turns=turns))
-        await asyncio.to_thread(turns.asked_for.acquire, timeout=60)
+        lock = AnnouncedLock()
+        [abandoned] = await ask_about(Plain(first, one_at_a_time=True), request_for(), timeout_s=0.01, lock=lock)
+        lock.asked_for.acquire(timeout=60)
+        waiting = asyncio.create_task(ask_about(Plain(second, one_at_a_time=True), request_for(), lock=lock))
+        await asyncio.to_thread(lock.asked_for.acquire, timeout=60)
         assert order == []
         release.set()
         return abandoned, await waiting
@@ -313,11 +312,11 @@ def test_a_cancelled_waiter_does_not_swallow_the_turn():
         return YES
 
     async def main():
-        turns = Turns()
-        holds = asyncio.create_task(ask_about(Plain(first, one_at_a_time=True), request_for(), turns=turns))
+        lock = PromptLock()
+        holds = asyncio.create_task(ask_about(Plain(first, one_at_a_time=True), request_for(), lock=lock))
         await asyncio.sleep(0)
         ui = Plain(lambda request, mode: YES, one_at_a_time=True)
-        cancelled, waiting = (asyncio.create_task(ask_about(ui, request_for(), turns=turns)) for _ in range(2))
+        cancelled, waiting = (asyncio.create_task(ask_about(ui, request_for(), lock=lock)) for _ in range(2))
         await asyncio.sleep(0)
         cancelled.cancel()
         release.set()
@@ -337,23 +336,23 @@ def test_a_ui_that_fails_gives_the_turn_back(shape):
         raise ValueError
 
     async def main():
-        turns = Turns()
+        lock = PromptLock()
         failing = Plain({'plain': plain, 'coroutine': coroutine}[shape], one_at_a_time=True)
-        [denied] = await ask_about(failing, request_for(), turns=turns)
+        [denied] = await ask_about(failing, request_for(), lock=lock)
         works = Plain(lambda request, mode: YES, one_at_a_time=True)
-        return denied.approved, await asyncio.wait_for(ask_about(works, request_for(), turns=turns), 60)
+        return denied.approved, await asyncio.wait_for(ask_about(works, request_for(), lock=lock), 60)
 
     assert asyncio.run(main()) == (False, [YES])
 
 
 def test_the_turn_is_given_back_where_no_thread_can_be_had(monkeypatch):
     async def main():
-        turns = Turns()
+        lock = PromptLock()
         ui = Plain(lambda request, mode: YES, one_at_a_time=True)
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, 'start', _refuse)
-            [denied] = await ask_about(ui, request_for(), turns=turns)
-        return denied.note, await asyncio.wait_for(ask_about(ui, request_for(), turns=turns), 60)
+            [denied] = await ask_about(ui, request_for(), lock=lock)
+        return denied.note, await asyncio.wait_for(ask_about(ui, request_for(), lock=lock), 60)
 
     note, next_one = asyncio.run(main())
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from pydantic import ValidationError
 from tool_approval.core.config import read_config
-from tool_approval.core.places import dotted
+from tool_approval.core.errors import dotted
 
 from tests.tables import table
 from tool_approval import ApprovalConfigError, ApprovalPolicy, MissingExtraError, PolicyConfig, ToolRule

@@ -226,6 +226,8 @@ def test_e49_a_bare_function_stays_usable_without_any_approval():
 
 def test_without_pydantic_ai_nothing_of_it_is_imported(monkeypatch):
     monkeypatch.delitem(sys.modules, 'pydantic_ai', raising=False)
-    monkeypatch.setattr('tool_approval.core.decorators.import_module', lambda name: pytest.fail(f'{name} was imported'))
+    monkeypatch.setattr(
+        'tool_approval.core.tool_checks.import_module', lambda name: pytest.fail(f'{name} was imported')
+    )
 
     assert requested(requires_approval()(lambda **args: None)) is not None

@@ -19,7 +19,7 @@ from .events import Calls
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Turns of the event loop. Chosen: each nested run takes five; a run that nobody cancels is not held up."""
+"""PromptLock of the event loop. Chosen: each nested run takes five; a run that nobody cancels is not held up."""
 
 T = TypeVar('T')
 

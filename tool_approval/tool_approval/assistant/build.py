@@ -27,9 +27,9 @@ from tool_approval.audit import JsonlAuditSink, load_key
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import AuditError
 from tool_approval.core.memory import ApprovalMemory
-from tool_approval.core.own_logic import has_own_logic
 from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.core.protocols import ApprovalUI, Presenter
+from tool_approval.core.tool_checks import has_check
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 from tool_approval.os_sandbox import OSSandboxBackend, UnconfinedBackend, choose_backend
 from tool_approval.os_sandbox.mounts import FROZEN
@@ -200,7 +200,7 @@ def _undeclared(toolset: AbstractToolset[Any]) -> Iterator[str]:
     match toolset:
         case FunctionToolset():
             for name, tool in toolset.tools.items():
-                if not tool.requires_approval and not has_own_logic(tool.function):
+                if not tool.requires_approval and not has_check(tool.function):
                     yield name
         case CombinedToolset():
             for each in toolset.toolsets:

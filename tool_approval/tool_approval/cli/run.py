@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _hold_name_and_talk(options: argparse.Namespace, model: str | None, output: Output) -> int:
     """The conversation, and meanwhile the name it is kept under."""
     from tool_approval.assistant.saving import SavedConversations
-    from tool_approval.storage.location import default_path
+    from tool_approval.storage.private_file import default_path
 
     saved, name = SavedConversations(default_path().parent / 'conversations'), options.save or options.resume
     # Held before it is looked up: of two runs at once, one conversation would replace the other.
@@ -92,7 +92,7 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output, saved:
     from tool_approval.assistant.prompts import ask_for_prompts
     from tool_approval.assistant.saving import has_answer
     from tool_approval.assistant.screen import Screen
-    from tool_approval.storage.location import default_path
+    from tool_approval.storage.private_file import default_path
     from tool_approval.ui.terminal import TerminalUI
 
     directory = Path.cwd()

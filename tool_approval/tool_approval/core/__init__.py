@@ -1,1 +1,30 @@
 """Decide whether a tool call may run. Import what is public from `tool_approval`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_exports(
+    package: str, homes: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and the `__dir__` of a package.
+
+    Args:
+        package: Its `__name__`.
+        homes: The names it exports, by the module below it that has them.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names}
+
+    def find(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f'module {package!r} has no attribute {name!r}')
+        whole = import_module(package)
+        value = getattr(import_module(f'.{home_of[name]}', package), name)
+        setattr(whole, name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(import_module(package)), *home_of})
+
+    return find, names

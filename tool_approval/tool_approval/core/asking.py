@@ -1,4 +1,4 @@
-"""Puts a question to a UI, and makes a decision of whatever comes of it."""
+"""Put a question to a UI, one at a time where there is one keyboard, and make a decision of whatever comes of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import cast
+from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
@@ -16,9 +21,95 @@ from .decision import ApprovalDecision, ApprovalMode
 from .protocols import ApprovalUI
 from .request import ApprovalRequest
 from .threads import call, check_loop
-from .turns import PROCESS_TURNS, Turns, open_question, turns_for, turns_within
 
 _log = logging.getLogger('tool_approval')
+
+
+class PromptLock:
+    """A lock across threads and event loops, acquired in the order it was asked for."""
+
+    def __init__(self) -> None:
+        """Start with the turn free."""
+        self.is_over = False
+        """Whether the question that this lock belongs to has ended: see `lock_within`."""
+        self._lock = threading.Lock()
+        self._is_taken = False
+        self._waiting: deque[Future[None]] = deque()
+
+    async def acquire(self) -> None:
+        """Wait for the turn. Whoever has it must `release` it; a waiter that is cancelled does not have it."""
+        turn = self._ask()
+        try:
+            await asyncio.wrap_future(turn)
+        except BaseException:
+            # Cancelled, or its loop is gone. If that was just as the turn was given, it must go on to the next.
+            if not turn.cancel():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give the turn to who has waited longest. May be called from any thread."""
+        with self._lock:
+            while self._waiting:
+                turn = self._waiting.popleft()
+                if turn.set_running_or_notify_cancel():
+                    break
+            else:
+                self._is_taken = False
+                return
+        turn.set_result(None)
+
+    def _ask(self) -> Future[None]:
+        turn: Future[None] = Future()
+        with self._lock:
+            if self._is_taken:
+                self._waiting.append(turn)
+                return turn
+            self._is_taken = True
+        turn.set_running_or_notify_cancel()
+        turn.set_result(None)
+        return turn
+
+
+# State of the process: all terminal prompts share one terminal, whichever controller, run or thread they belong to,
+# and an answer typed for one must not be read by another.
+PROCESS_LOCK = PromptLock()
+"""The lock of all UIs with `one_at_a_time`."""
+
+# State of the process: controllers and event loops share a UI object. By id, as a UI need not be hashable; whoever
+# holds or awaits the lock keeps both the entry and its UI alive, so an id is never taken over by another UI.
+_lock_by_ui: WeakValueDictionary[int, PromptLock] = WeakValueDictionary()
+_by_ui_lock = threading.Lock()
+
+
+def lock_for(ui: object) -> PromptLock:
+    """The lock of one UI object."""
+    with _by_ui_lock:
+        return _lock_by_ui.setdefault(id(ui), PromptLock())
+
+
+# A UI may ask again before it answers, as an agent that reviews calls does: its inner question must not wait for the
+# turn that the outer one holds.
+_open_questions: ContextVar[Mapping[PromptLock, PromptLock] | None] = ContextVar(
+    'tool_approval_open_questions', default=None
+)
+
+
+def lock_within(lock: PromptLock) -> PromptLock:
+    """The lock a new question waits for: `lock`, or the one inside the open question that asks it."""
+    inner = (_open_questions.get() or {}).get(lock)
+    return lock if inner is None or inner.is_over else lock_within(inner)
+
+
+@contextmanager
+def open_question(lock: PromptLock) -> Generator[PromptLock]:
+    """The lock inside a question that holds `lock`; it is over when that question has released its own."""
+    inner = PromptLock()
+    token = _open_questions.set({**(_open_questions.get() or {}), lock: inner})
+    try:
+        yield inner
+    finally:
+        _open_questions.reset(token)
 
 
 async def ask(
@@ -28,7 +119,7 @@ async def ask(
     mode: ApprovalMode,
     timeout_s: float | None,
     is_answered: Callable[[], bool] = lambda: False,
-    turns: Turns = PROCESS_TURNS,
+    lock: PromptLock = PROCESS_LOCK,
 ) -> list[ApprovalDecision]:
     """Ask about one request, or about all of a group at once.
 
@@ -38,18 +129,18 @@ async def ask(
         mode: Told to the UI.
         timeout_s: How long to wait for the answer, and for the turn to ask, in seconds; `None` waits on.
         is_answered: Whether the answer to another question has answered this one while it waited for its turn.
-        turns: Where a UI with `one_at_a_time` waits.
+        lock: Where a UI with `one_at_a_time` waits.
 
     Returns:
-        A decision for each request, in order; none if `is_answered`. Whatever goes wrong is a denial with the reason as its note; only
-        cancellation passes.
+        A decision for each request, in order; none if `is_answered`. Whatever goes wrong is a denial with the reason as
+        its note; only cancellation passes.
     """
     if ui is None:
         return _denials(requests, 'ui', 'There is nobody to ask for approval, so the call was denied.')
     limit = asyncio.timeout(timeout_s)
     try:
         async with limit:
-            return await _answer(ui, requests, mode, is_answered, turns)
+            return await _answer(ui, requests, mode, is_answered, lock)
     except EOFError:
         return _denials(requests, 'ui', 'The approval prompt met the end of its input, so the call was denied.')
     except _NoDecision as error:
@@ -81,28 +172,28 @@ async def _answer(
     requests: Sequence[ApprovalRequest],
     mode: ApprovalMode,
     is_answered: Callable[[], bool],
-    turns: Turns,
+    lock: PromptLock,
 ) -> list[ApprovalDecision]:
     choose, subject = _question(ui, requests)
     if not asks_one_at_a_time(ui):
         return _read(await _call(ui, choose, subject, requests, mode), requests)
-    turns = turns_within(turns if getattr(ui, 'one_at_a_time', False) is True else turns_for(ui))
-    check_loop(asyncio.get_running_loop())  # turns come from other threads
-    await turns.take()
+    lock = lock_within(lock if getattr(ui, 'one_at_a_time', False) is True else lock_for(ui))
+    check_loop(asyncio.get_running_loop())  # the lock is released from other threads
+    await lock.acquire()
     # The turn ends with the thread and the wait, whichever is later: an abandoned prompt still reads what is typed, and
     # what the thread returned may have to be awaited.
     holders = 1
-    lock = threading.Lock()
-    with open_question(turns) as inner:
+    counting = threading.Lock()
+    with open_question(lock) as inner:
 
         def release() -> None:
             nonlocal holders
-            with lock:
+            with counting:
                 holders -= 1
                 is_last = holders == 0
             if is_last:
                 inner.is_over = True
-                turns.leave()
+                lock.release()
 
         try:
             if is_answered():

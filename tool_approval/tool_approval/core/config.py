@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, cast, get
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .errors import ApprovalConfigError, MissingExtraError
-from .places import LONGEST_SHOWN, Path, dotted, printable
+from .errors import LONGEST_SHOWN, ApprovalConfigError, MissingExtraError, Path, dotted, printable
 from .tool_rules import Approval
 
 LineOf: TypeAlias = Callable[[Path], int | None]

@@ -9,8 +9,7 @@ from typing import Any, cast
 import yaml
 from yaml.reader import ReaderError
 
-from .errors import ApprovalConfigError
-from .places import Path, dotted, printable
+from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
 """Chosen: thousands of rules fit, and PyYAML reads it within a second or two."""

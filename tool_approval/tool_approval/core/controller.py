@@ -17,12 +17,12 @@ from .arguments import ARGUMENTS, CallArguments
 from .asking import ask, asks_one_at_a_time
 from .canonical import canonical_json, copied, digest
 from .decision import ApprovalDecision, ApprovalMode, read_mode
-from .entries import Outcome, decision_entry, outcome_entry
 from .errors import AuditError, NotCanonicalError, StoreError
 from .memory import ApprovalMemory
 from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter
+from .redact import Outcome, decision_entry, outcome_entry
 from .request import ApprovalContext, ApprovalRequest
 from .threads import RunCancelled, call, together
 from .verdict import ApprovalResult

@@ -9,8 +9,8 @@ from typing import Any
 from .arguments import CallArguments, materialised, read_arguments, restored
 from .controller import ApprovalController
 from .errors import ApprovalBlocked, ApprovalDenied, NotCanonicalError
-from .own_logic import approving, judging
 from .request import ApprovalContext, ApprovalRequest
+from .tool_checks import approving, judging
 from .verdict import ApprovalResult, make_request
 
 

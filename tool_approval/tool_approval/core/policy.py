@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from .config import PolicyConfig, ToolRule, parse_config, read_config
-from .own_logic import ask_own_logic
 from .request import ApprovalContext, ApprovalRequest
+from .tool_checks import ask_check
 from .tool_rules import ToolRules
 from .verdict import ApprovalResult
 
@@ -110,7 +110,7 @@ class ApprovalPolicy:
         if blocked is not None:
             return blocked
         for tool in logic:
-            verdict = await ask_own_logic(tool, context, framework_context=framework_context, config=self._rules)
+            verdict = await ask_check(tool, context, framework_context=framework_context, config=self._rules)
             if verdict is not None and verdict.is_blocked:
                 return verdict
             own = verdict if own is None else _completed(own, verdict)

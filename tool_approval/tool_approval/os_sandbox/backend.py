@@ -22,7 +22,7 @@ class Availability:
 
 
 class OSSandboxBackend(Protocol):
-    """Turns a command into one that is confined. It keeps no state between calls and may be used by several threads.
+    """PromptLock a command into one that is confined. It keeps no state between calls and may be used by several threads.
 
     A backend never runs a command by itself, except in `probe`.
     """

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tool_approval.core.errors import ApprovalBlocked
-from tool_approval.core.own_logic import take_approval
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
+from tool_approval.core.tool_checks import take_approval
 from tool_approval.os_sandbox import OSProfile, OSSandboxBackend, OSSandboxError, UnconfinedBackend
 from tool_approval.tools.file_sandbox import Access, FileSandbox
 from tool_approval.tools.shell import ShellConfig, ShellResult, ShellTool

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from tool_approval.core.errors import MissingExtraError
-from tool_approval.core.places import Path
+from tool_approval.core.errors import MissingExtraError, Path
 
 Format = Literal['yaml', 'toml']
 """How a document is written; JSON is YAML."""

@@ -18,7 +18,7 @@ from pydantic import (
 
 from tool_approval.core.config import Default, PolicyConfig, ToolRule
 from tool_approval.core.decision import read_mode
-from tool_approval.core.places import printable
+from tool_approval.core.errors import printable
 from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.os_sandbox import OSSandboxFallback
 from tool_approval.tools.file_sandbox import PathConfig, SandboxConfig

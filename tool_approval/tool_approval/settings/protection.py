@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tool_approval.storage.location import default_path
+from tool_approval.storage.private_file import default_path
 from tool_approval.tools.file_sandbox.control import git_led_to, places
 from tool_approval.tools.file_sandbox.names import is_control
 

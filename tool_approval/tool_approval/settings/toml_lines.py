@@ -11,8 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from tool_approval.core.errors import ApprovalConfigError
-from tool_approval.core.places import Path, printable
+from tool_approval.core.errors import ApprovalConfigError, Path, printable
 
 if TYPE_CHECKING:
     from tool_approval.core.config import LineOf

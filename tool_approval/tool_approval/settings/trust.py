@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tool_approval.core.errors import ApprovalError
-from tool_approval.storage.location import default_path
 from tool_approval.storage.private_file import (
+    default_path,
     locked,
     make_private_folder,
     open_private,

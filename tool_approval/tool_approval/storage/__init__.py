@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from tool_approval.core.lazy import lazy_exports
+from tool_approval.core import lazy_exports
 
 if TYPE_CHECKING:
     from .file_store import FileApprovalStore
-    from .location import default_path
+    from .private_file import default_path
 
 __all__ = ('FileApprovalStore', 'default_path')
 
@@ -15,6 +15,6 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
         __name__,
         {
             'file_store': ('FileApprovalStore',),
-            'location': ('default_path',),
+            'private_file': ('default_path',),
         },
     )

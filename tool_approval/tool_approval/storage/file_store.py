@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tool_approval.core.errors import StoreError
 from tool_approval.core.protocols import RememberedApproval
 
-from .location import default_path
-from .private_file import check_private, locked, make_private_folder, open_private, replace_private
+from .private_file import check_private, default_path, locked, make_private_folder, open_private, replace_private
 
 T = TypeVar('T')
 

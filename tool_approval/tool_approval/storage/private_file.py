@@ -1,4 +1,4 @@
-"""Files that only their owner may touch: opened without following links, locked, replaced as a whole."""
+"""Files that only their owner may touch: where the user's are, opened without following links, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -135,3 +135,11 @@ def replace_private(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def default_path() -> Path:
+    """`tool-approval/approvals.json` in `XDG_STATE_HOME`, or in `~/.local/state`."""
+    given = os.environ.get('XDG_STATE_HOME', '')
+    # The XDG base directory specification: a relative path is invalid and to be ignored.
+    state = Path(given) if os.path.isabs(given) else Path.home() / '.local' / 'state'
+    return state / 'tool-approval' / 'approvals.json'

@@ -191,7 +191,7 @@ def _delete(ran: list[str]) -> Any:
 
 
 def test_a_tool_whose_schema_has_no_json_form_is_known_by_no_definition():
-    from tool_approval.integrations.pydantic_ai.frame import tool_facts
+    from tool_approval.integrations.pydantic_ai.requests import tool_facts
 
     definition = ToolDefinition(name='odd', parameters_json_schema={'default': float('nan')})
     tool = SimpleNamespace(tool_def=definition, toolset=SimpleNamespace(id=None))

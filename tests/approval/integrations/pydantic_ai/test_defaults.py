@@ -10,7 +10,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
-from tool_approval.integrations.pydantic_ai.logic import logic_of
+from tool_approval.integrations.pydantic_ai.guard import logic_of
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.loop.scripted import call, returns, scripted

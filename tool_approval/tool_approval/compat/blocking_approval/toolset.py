@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from tool_approval.core.arguments import materialised
 from tool_approval.core.config import Default, ToolRule
 from tool_approval.core.errors import MissingExtraError, NotCanonicalError
-from tool_approval.core.own_logic import approving, ask_own_logic, judging
 from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.core.request import ApprovalContext, describe
+from tool_approval.core.tool_checks import approving, ask_check, judging
 from tool_approval.core.verdict import ApprovalResult
 
 try:
@@ -26,8 +26,7 @@ try:
 except ImportError as error:
     raise MissingExtraError('pydantic_ai', extra='pydantic-ai') from error
 
-from tool_approval.integrations.pydantic_ai.guard import already_judged
-from tool_approval.integrations.pydantic_ai.logic import logic_of
+from tool_approval.integrations.pydantic_ai.guard import already_judged, logic_of
 
 from .memory import ApprovalMemory
 from .types import (
@@ -204,7 +203,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         function = next(logic_of(None, tool), None)
         if function is None:
             return None
-        said = await ask_own_logic(function, ApprovalContext(tool_name=name, args=args))
+        said = await ask_check(function, ApprovalContext(tool_name=name, args=args))
         if said == ApprovalResult.needs_approval():  # a bare mark says no more
             return ApprovalResult.needs_approval(_plain_description(name))
         return said

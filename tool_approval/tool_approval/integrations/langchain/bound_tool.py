@@ -17,9 +17,9 @@ from pydantic import PrivateAttr
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.entries import Outcome
 from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied
-from tool_approval.core.own_logic import approving
+from tool_approval.core.redact import Outcome
+from tool_approval.core.tool_checks import approving
 
 from .arguments import ToolArguments, read_arguments
 from .calls import CHANGED, Allowed, Refused

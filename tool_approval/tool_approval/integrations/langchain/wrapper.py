@@ -10,7 +10,7 @@ from pydantic import PrivateAttr
 
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.own_logic import judging
+from tool_approval.core.tool_checks import judging
 
 from .arguments import read_arguments
 from .blocking import wait_for

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai import RunContext
-from pydantic_ai.exceptions import ApprovalRequired
-from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
+from pydantic_ai.exceptions import ApprovalRequired, UserError
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 
 from tool_approval.core.arguments import materialised
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.own_logic import approving, ask_own_logic, has_own_logic, judging
 from tool_approval.core.request import ApprovalContext
+from tool_approval.core.tool_checks import approving, ask_check, has_check, judging
 from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments
 from .binding import CHANGED, declared_by, find_binding, was_asked
-from .frame import Frame, tool_facts
-from .logic import logic_of
-from .requests import conventional
+from .requests import Frame, conventional, tool_facts
 from .results import refuse
 
 
@@ -51,7 +49,7 @@ async def _call_tool(
     is_judged = _judged.get() == _key(ctx)
     _judged.set(None)  # it lets one call run
     function = next(logic_of(None, tool), None)
-    if is_judged or not has_own_logic(function):
+    if is_judged or not has_check(function):
         return await _host_call_tool(self, name, tool_args, ctx, tool)
     with judging():
         try:
@@ -89,7 +87,7 @@ async def _judge(function: object, name: str, tool_args: dict[str, Any], ctx: Ru
     arguments = call_arguments(ctx, ctx.tool_call_id, tool_args)
     metadata = {**frame.metadata(), **tool_facts(ctx, name)}
     context = ApprovalContext(tool_name=name, args=arguments.shown, metadata=metadata)
-    verdict = await ask_own_logic(function, context, framework_context=ctx) or ApprovalResult.pre_approved()
+    verdict = await ask_check(function, context, framework_context=ctx) or ApprovalResult.pre_approved()
     if verdict.is_needs_approval and not ctx.tool_call_approved:
         request = make_request(
             context,
@@ -105,3 +103,38 @@ async def _judge(function: object, name: str, tool_args: dict[str, Any], ctx: Ru
 # No hook of the host reaches the ordinary tools of every agent, and the decorator has to leave the function as it is:
 # without this, an agent that knows nothing of tool_approval runs a decorated function unasked.
 FunctionToolset.call_tool = _call_tool
+
+
+_MAX_DEPTH = 100
+"""How many toolsets may wrap each other. Chosen: far more than anyone nests, and reached at once by a cycle."""
+
+
+def logic_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> Iterator[object]:
+    """The toolsets from `toolset` inwards, then the function.
+
+    Args:
+        toolset: The outermost toolset to ask; `None` leaves the toolsets out.
+        tool: The tool, as that toolset offers it.
+
+    Raises:
+        UserError: The toolsets wrap each other without end.
+    """
+    current: object = toolset
+    for _ in range(_MAX_DEPTH):
+        inside: object = None
+        if isinstance(current, AbstractToolset):
+            yield current
+            inside = getattr(cast(object, current), 'wrapped', None)
+            # A combined toolset records with the tool which of its parts the tool comes from.
+            current = getattr(tool, 'source_toolset', None) if inside is None else inside
+        if inside is None:
+            source: object = getattr(tool, 'source_tool', None)
+            # A test double has every attribute: only the host's own type is followed.
+            if not isinstance(source, ToolsetTool):
+                break
+            tool = cast('ToolsetTool[Any]', source)
+    else:
+        raise UserError(f'The toolsets around a tool wrap each other without end: {type(toolset).__name__}.')
+    function = getattr(getattr(getattr(tool, 'call_func', None), '__self__', None), 'function', None)
+    if function is not None:
+        yield function

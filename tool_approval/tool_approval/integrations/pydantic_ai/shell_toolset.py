@@ -9,10 +9,10 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
-from tool_approval.core.own_logic import approving, judged
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
+from tool_approval.core.tool_checks import approving, judged
 from tool_approval.tools.shell import ShellTool
 
 from .binding import CHANGED, declared_by, find_binding, was_asked

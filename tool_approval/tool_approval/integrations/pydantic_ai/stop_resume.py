@@ -15,9 +15,9 @@ from tool_approval.core.controller import ApprovalController
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import ApprovalUI
 
-from .batch import Batch
-from .external import External
-from .frame import Frame, session_of_deps
+from .handler import Batch
+from .requests import Frame, session_of_deps
+from .results import External
 
 DepsT = TypeVar('DepsT')
 OutputT = TypeVar('OutputT')

@@ -12,18 +12,16 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from tool_approval.core.arguments import CallArguments, materialised
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.entries import Outcome
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.own_logic import approving, judging
+from tool_approval.core.redact import Outcome
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
+from tool_approval.core.tool_checks import approving, judging
 from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments, called_name
 from .binding import CHANGED, approved_digest, find_binding, is_approved, was_asked, watched
-from .frame import Frame, Session, tool_facts
-from .guard import already_judged
-from .logic import logic_of
-from .requests import conventional
+from .guard import already_judged, logic_of
+from .requests import Frame, Session, conventional, tool_facts
 from .results import Refusal, outcome_of, refuse, with_notice
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tool_approval.core.lazy import lazy_exports
+from tool_approval.core import lazy_exports
 
 if TYPE_CHECKING:
     from .config import PathApproval, PathConfig, SandboxConfig

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tool_approval.core.places import printable
+from tool_approval.core.errors import printable
 from tool_approval.core.presentation import truncate_for_display
 
 from .commit import CHANGED, carry, put, replace, take_away

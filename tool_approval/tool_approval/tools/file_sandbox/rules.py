@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tool_approval.core.places import printable
+from tool_approval.core.errors import printable
 
 from .content import MISSING, state_of, tree
 from .names import has_suffix, is_control

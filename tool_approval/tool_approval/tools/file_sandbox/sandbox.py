@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from tool_approval.core.places import printable
+from tool_approval.core.errors import printable
 
 from .control import control_links, places
 from .names import check_text, components, fold, starts_with

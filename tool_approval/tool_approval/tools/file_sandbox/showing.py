@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from tool_approval.core.places import printable
+from tool_approval.core.errors import printable
 from tool_approval.core.presentation import ApprovalPresentation, truncate_for_display
 
 from .content import tree

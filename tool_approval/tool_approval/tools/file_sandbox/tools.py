@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tool_approval.core.canonical import canonical_json
-from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.own_logic import judged
-from tool_approval.core.places import printable
+from tool_approval.core.errors import NotCanonicalError, printable
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
+from tool_approval.core.tool_checks import judged
 
 from .commit import CHANGED
 from .operations import perform

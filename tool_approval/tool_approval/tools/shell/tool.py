@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tool_approval.core.errors import ApprovalBlocked
-from tool_approval.core.places import printable
+from tool_approval.core.errors import ApprovalBlocked, printable
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
 

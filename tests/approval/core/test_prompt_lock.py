@@ -3,23 +3,23 @@ import gc
 import threading
 
 import pytest
-from tool_approval.core.turns import Turns
+from tool_approval.core.asking import PromptLock
 
 
 def test_turns_are_given_in_the_order_they_were_asked_for():
-    turns = Turns()
+    lock = PromptLock()
     order = []
 
     async def wait(name):
-        await turns.take()
+        await lock.acquire()
         order.append(name)
-        turns.leave()
+        lock.release()
 
     async def main():
-        await turns.take()
+        await lock.acquire()
         waiting = [asyncio.create_task(wait(name)) for name in 'abc']
         await asyncio.sleep(0)
-        turns.leave()
+        lock.release()
         await asyncio.gather(*waiting)
 
     asyncio.run(main())
@@ -28,17 +28,17 @@ def test_turns_are_given_in_the_order_they_were_asked_for():
 
 
 def test_a_waiter_that_was_cancelled_is_passed_over():
-    turns = Turns()
+    lock = PromptLock()
 
     async def main():
-        await turns.take()
-        cancelled, waiting = (asyncio.create_task(turns.take()) for _ in range(2))
+        await lock.acquire()
+        cancelled, waiting = (asyncio.create_task(lock.acquire()) for _ in range(2))
         await asyncio.sleep(0)
         cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
             await cancelled
 
-        turns.leave()
+        lock.release()
 
         await asyncio.wait_for(waiting, 10)
 
@@ -46,14 +46,14 @@ def test_a_waiter_that_was_cancelled_is_passed_over():
 
 
 def test_a_turn_given_to_a_waiter_just_cancelled_goes_on_to_the_next():
-    turns = Turns()
+    lock = PromptLock()
 
     async def main():
-        await turns.take()
-        cancelled, waiting = (asyncio.create_task(turns.take()) for _ in range(2))
+        await lock.acquire()
+        cancelled, waiting = (asyncio.create_task(lock.acquire()) for _ in range(2))
         await asyncio.sleep(0)
 
-        turns.leave()  # it is given to the first, which does not know it yet
+        lock.release()  # it is given to the first, which does not know it yet
         cancelled.cancel()
 
         with pytest.raises(asyncio.CancelledError):
@@ -64,10 +64,10 @@ def test_a_turn_given_to_a_waiter_just_cancelled_goes_on_to_the_next():
 
 
 def test_a_waiter_whose_loop_is_gone_does_not_keep_the_turn():
-    turns = Turns()
-    asyncio.run(turns.take())
+    lock = PromptLock()
+    asyncio.run(lock.acquire())
     loop = asyncio.new_event_loop()
-    waiting = turns.take()
+    waiting = lock.acquire()
     loop.call_soon(waiting.send, None)
     loop.call_soon(loop.stop)
     loop.run_forever()
@@ -76,22 +76,22 @@ def test_a_waiter_whose_loop_is_gone_does_not_keep_the_turn():
     waiting.close()
     del waiting
     gc.collect()
-    turns.leave()
+    lock.release()
 
-    asyncio.run(asyncio.wait_for(turns.take(), 10))
+    asyncio.run(asyncio.wait_for(lock.acquire(), 10))
 
 
 def test_turns_pass_between_the_loops_of_different_threads():
-    turns = Turns()
+    lock = PromptLock()
     taken = []
     begin = threading.Barrier(8)
 
     async def main(number):
         for _ in range(20):
-            await turns.take()
+            await lock.acquire()
             taken.append(number)
             assert taken[-1] == number, 'somebody else had the turn too'
-            turns.leave()
+            lock.release()
 
     def work(number):
         begin.wait(timeout=60)
@@ -107,13 +107,13 @@ def test_turns_pass_between_the_loops_of_different_threads():
 
 
 def test_a_turn_may_be_left_from_a_thread_without_a_loop():
-    turns = Turns()
+    lock = PromptLock()
 
     async def main():
-        await turns.take()
-        waiting = asyncio.create_task(turns.take())
+        await lock.acquire()
+        waiting = asyncio.create_task(lock.acquire())
         await asyncio.sleep(0)
-        threading.Thread(target=turns.leave).start()
+        threading.Thread(target=lock.release).start()
         await asyncio.wait_for(waiting, 10)
 
     asyncio.run(main())

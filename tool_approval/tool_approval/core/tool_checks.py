@@ -1,16 +1,18 @@
-"""What a tool says itself: every shape of a tool's own logic, read as one verdict."""
+"""Read every shape of check that a tool may have as one verdict; `@requires_approval` makes one of them."""
 
 from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, cast
+from importlib import import_module
+from typing import Any, TypeVar, cast
 
-from .request import ApprovalContext, ApprovalRequest
+from .request import ApprovalContext, ApprovalRequest, describe, simple_approval_request
 from .verdict import ApprovalResult
 
 _log = logging.getLogger('tool_approval')
@@ -57,12 +59,12 @@ def take_approval(args: Mapping[str, Any]) -> bool:
     return approved is not None and approved == args
 
 
-def has_own_logic(tool: object) -> bool:
-    """Whether `ask_own_logic` finds anything to ask."""
+def has_check(tool: object) -> bool:
+    """Whether `ask_check` finds anything to ask."""
     return any(getattr(tool, name, None) for name in ('check_approval', 'needs_approval', '_requires_approval'))
 
 
-async def ask_own_logic(
+async def ask_check(
     tool: object,
     context: ApprovalContext,
     *,
@@ -76,9 +78,9 @@ async def ask_own_logic(
     - `check_approval(ctx)`, sync or async: `None` lets the call run, an `ApprovalRequest` asks, `PermissionError`
       blocks.
     - `needs_approval(name, args[, ctx[, config]])`, sync or async: an `ApprovalResult`, a bool,
-      `{'description': ...}`, which asks, or `None`, which leaves it to others. It is passed as many arguments as it takes, `ctx` and `config` also where
-      parameters of these names stand elsewhere. Where it asks without a description, and there is a
-      `get_approval_description` with the same parameters, this makes one.
+      `{'description': ...}`, which asks, or `None`, which leaves it to others. It is passed as many arguments as it
+      takes, `ctx` and `config` also where parameters of these names are elsewhere. Where it asks without a description,
+      and there is a `get_approval_description` with the same parameters, this makes one.
     - any of the two as a plain true value, or a true `_requires_approval`: it asks.
 
     Args:
@@ -186,3 +188,56 @@ def _call(logic: Callable[..., object], possible: tuple[str, dict[str, Any], obj
         each.name: by_name[each.name] for each in parameters if each.kind is each.KEYWORD_ONLY and each.name in by_name
     }
     return logic(*passed, **named)
+
+
+FunctionT = TypeVar('FunctionT', bound=Callable[..., Any])
+
+
+def requires_approval(
+    *,
+    description: str | Callable[[dict[str, Any]], str] | None = None,
+    exclude_keys: Collection[str] = (),
+    payload: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
+) -> Callable[[FunctionT], FunctionT]:
+    """Mark a tool function as one whose calls need approval. The function stays as it is, and callable.
+
+    Args:
+        description: One line for a person, or what makes it from the arguments. Made from the payload, without what is
+            excluded, if `None`.
+        exclude_keys: Arguments that are neither remembered, nor shown in the automatic description, nor written down.
+        payload: Makes what counts as the same call, and is written down, in place of all arguments without the
+            excluded.
+
+    Returns:
+        A decorator that attaches `check_approval(ctx)` to the function and returns it.
+
+    Raises:
+        TypeError: By the decorator, of a `staticmethod` or `classmethod` object: put it below these.
+    """
+    # Once: it must not matter whether the collection can be read again, or is changed later.
+    excluded = {exclude_keys} if isinstance(exclude_keys, str) else frozenset(exclude_keys)
+
+    def check_approval(ctx: ApprovalContext) -> ApprovalRequest:
+        told = description(dict(ctx.args)) if callable(description) else description
+        if payload is None:
+            return simple_approval_request(ctx.tool_name, ctx.args, description=told, exclude_keys=excluded)
+        own_payload = payload(dict(ctx.args))
+        visible = {key: value for key, value in own_payload.items() if key not in excluded}
+        return ApprovalRequest(
+            tool_name=ctx.tool_name,
+            args=ctx.args,
+            description=told or describe(ctx.tool_name, visible),
+            payload=own_payload,
+        )
+
+    def decorate(function: FunctionT) -> FunctionT:
+        if isinstance(function, staticmethod | classmethod):
+            # What is attached to these never reaches the function that is called: it would run unasked.
+            raise TypeError('put `@requires_approval` below `@staticmethod` and `@classmethod`')
+        if 'pydantic_ai' in sys.modules:
+            # It runs the function unasked, unless the adapter guards its tools; the core does not import it otherwise.
+            import_module('tool_approval.integrations.pydantic_ai')
+        function.check_approval = check_approval  # type: ignore[attr-defined] # pyright: ignore[reportFunctionMemberAccess]
+        return function
+
+    return decorate

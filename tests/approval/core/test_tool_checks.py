@@ -6,7 +6,7 @@ import logging
 from types import SimpleNamespace
 
 import pytest
-from tool_approval.core.own_logic import ask_own_logic
+from tool_approval.core.tool_checks import ask_check
 
 from tests.tables import table
 from tool_approval import (
@@ -24,7 +24,7 @@ DEPS = SimpleNamespace(deps=SimpleNamespace(user='ada'))
 
 
 def said_by(tool, context=CONTEXT):
-    return asyncio.run(ask_own_logic(tool, context, framework_context=DEPS, config=CONFIG))
+    return asyncio.run(ask_check(tool, context, framework_context=DEPS, config=CONFIG))
 
 
 def sync_and_async(**logic):
@@ -193,7 +193,7 @@ def test_d8_needs_approval_is_passed_as_much_as_it_takes(make_logic, passed):
 def test_without_a_configuration_an_empty_one_is_passed():
     said = []
 
-    asyncio.run(ask_own_logic(SimpleNamespace(needs_approval=lambda *args: said.append(args) or False), CONTEXT))
+    asyncio.run(ask_check(SimpleNamespace(needs_approval=lambda *args: said.append(args) or False), CONTEXT))
 
     assert said == [('write', ARGS, None, {})]
 
@@ -359,7 +359,7 @@ def test_what_ends_the_program_or_the_task_passes(error, form):
     tool = sync_and_async(check_approval=raising(error()))[form]
 
     async def main():
-        coroutine = ask_own_logic(tool, CONTEXT)
+        coroutine = ask_check(tool, CONTEXT)
         with pytest.raises(error):
             await coroutine
 
@@ -374,7 +374,7 @@ def test_cancelling_a_slow_check_passes():
             is_asked.set()
             await asyncio.Event().wait()
 
-        task = asyncio.create_task(ask_own_logic(SimpleNamespace(check_approval=check_approval), CONTEXT))
+        task = asyncio.create_task(ask_check(SimpleNamespace(check_approval=check_approval), CONTEXT))
         await is_asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
