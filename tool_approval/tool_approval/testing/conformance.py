@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -99,21 +99,8 @@ def _numbered(requests: list[ApprovalRequest]) -> list[ApprovalRequest]:
 
 
 def _concurrently(action: Callable[[int], None]) -> None:
-    failures: list[BaseException] = []
-
-    def act(number: int) -> None:
-        try:
-            action(number)
-        except BaseException as error:  # noqa: BLE001 - raised below, in the test's own thread
-            failures.append(error)
-
-    threads = [threading.Thread(target=act, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(action, range(16)))  # raises what a thread raised
 
 
 def _approval(approval_id: str) -> RememberedApproval:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
@@ -125,24 +127,20 @@ def _check_watching(store: InboxStore, other: InboxStore, timeout_s: float) -> N
 
 
 def _check_races(store: InboxStore, other: InboxStore, tries: int) -> None:
-    for number in range(tries):
-        row = _row(f'raced-{number}')
-        store.add(row)
-        start = threading.Barrier(2)
-        won: list[str] = []
+    start = threading.Barrier(2)
 
-        def race(each: InboxStore, name: str, request_id: str = row.id, start: threading.Barrier = start) -> None:
-            start.wait()
-            if each.settle(request_id, 'approved', at=_AT, answer=f'"{name}"'):
-                won.append(name)  # noqa: B023 - the threads end before the next round
+    def race(each: InboxStore, request_id: str, answer: str) -> str | None:
+        start.wait()
+        return answer if each.settle(request_id, 'approved', at=_AT, answer=answer) else None
 
-        threads = [threading.Thread(target=race, args=pair) for pair in ((store, 'a'), (other, 'b'))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(won) == 1, f'{len(won)} answers were taken to one request'
-        assert [each.answer for each in store.get([row.id])] == [f'"{won[0]}"'], 'the answer is not the one that won'
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(tries):
+            row = _row(f'raced-{number}')
+            store.add(row)
+            answers = pool.map(race, (store, other), [row.id] * 2, ('"a"', '"b"'))
+            won = [answer for answer in answers if answer is not None]
+            assert len(won) == 1, f'{len(won)} answers were taken to one request'
+            assert [each.answer for each in store.get([row.id])] == won, 'the answer is not the one that won'
 
 
 def _check_pruning(store: InboxStore, other: InboxStore) -> None:
@@ -181,12 +179,4 @@ def _row(request_id: str, *, owner: str = 'owner', content: str = '{}', posted_a
 
 
 def _settled(row: Row, state: Settled, at: datetime, answer: str | None) -> Row:
-    return Row(
-        id=row.id,
-        owner=row.owner,
-        content=row.content,
-        posted_at=row.posted_at,
-        state=state,
-        settled_at=at,
-        answer=answer,
-    )
+    return replace(row, state=state, settled_at=at, answer=answer)
