@@ -54,13 +54,14 @@ class ApprovalController:
         return self._callback
 
     def request_approval_sync(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Decide a request by mode, then memory, then callback, and remember what is to be.
+        """Decide a request by mode, then memory, then callback, and remember the decision if it says so.
 
         Raises:
             NotImplementedError: The mode is `interactive`, and there is no callback.
             TypeError: The callback is async, or returned no decision.
         """
-        if self.mode == 'interactive' and (remembered := self._remembered(request)) is not None:
+        remembered = self._memory.lookup(request.tool_name, request.tool_args)
+        if self.mode == 'interactive' and remembered is not None:
             return remembered
         answer = self.approval_callback(request)
         if inspect.iscoroutine(answer):
@@ -76,7 +77,7 @@ class ApprovalController:
 
     def is_session_approved(self, request: ApprovalRequest) -> bool:
         """Whether just this call was approved for the session."""
-        return self._remembered(request) is not None
+        return self._memory.lookup(request.tool_name, request.tool_args) is not None
 
     def add_session_approval(self, request: ApprovalRequest) -> None:
         """Approve just this call for the session."""
@@ -86,6 +87,3 @@ class ApprovalController:
     def clear_session_approvals(self) -> None:
         """Forget what was approved for the session."""
         self._memory.clear()
-
-    def _remembered(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        return self._memory.lookup(request.tool_name, request.tool_args)

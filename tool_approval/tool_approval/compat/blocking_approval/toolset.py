@@ -1,4 +1,4 @@
-"""The wrapper that asks before a tool of another toolset runs, and raises if it may not."""
+"""Ask before a tool of another toolset runs, and raise if it may not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from tool_approval.core.arguments import materialised
-from tool_approval.core.config import Default, ToolRule
+from tool_approval.core.config import Default
 from tool_approval.core.errors import MissingExtraError, NotCanonicalError
 from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.core.request import ApprovalContext, describe
@@ -102,7 +102,9 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             )
         self.config: ApprovalConfig = {} if config is None else config
         self._approval_callback = approval_callback
-        self._tool_configs = ToolConfigs(tool_configs, pre_approved)
+        entries = {name: {'approval': 'none'} for name in pre_approved or ()} | dict(tool_configs or {})
+        self._once_per_session = {name for name, entry in entries.items() if _older_value(entry) == 'once_per_session'}
+        self._policy = ApprovalPolicy({name: _in_todays_words(entry) for name, entry in entries.items()})
         self._default = default
 
     @property
@@ -118,13 +120,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         return getattr(self.wrapped, name)
 
     # The base class compares what is wrapped; wrappers that ask different people are not alike.
-    def __eq__(self, other: object) -> bool:
-        """Whether it is the very same wrapper."""
-        return self is other
-
-    def __hash__(self) -> int:
-        """As of any object."""
-        return id(self)
+    __eq__ = object.__eq__  # pyright: ignore[reportAssignmentType]
+    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
         """The same approvals around the inner toolset of this run."""
@@ -169,66 +166,61 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
     async def _judge(
         self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
     ) -> ApprovalResult:
-        rule = self._tool_configs.rule_for(name)
-        if rule.approval == 'blocked':
+        configured = self._policy.rule_for(name).approval
+        if configured == 'blocked':
             return ApprovalResult.blocked('the tool is blocked by `tool_configs`')
         own, marked = await self._check(name, args, ctx), await self._marked(name, args, tool)
-        for verdict in (own, marked):
-            if verdict is not None and verdict.is_blocked:
+        verdicts = [verdict for verdict in (own, marked) if verdict is not None]
+        for verdict in verdicts:
+            if verdict.is_blocked:
                 return verdict
-        if rule.approval == 'none':
-            return ApprovalResult.pre_approved()
-        if rule.approval == 'required':
-            asking = [verdict for verdict in (own, marked) if verdict is not None and verdict.is_needs_approval]
-            return asking[0] if asking else ApprovalResult.needs_approval()
-        if own is not None:
+        if configured == 'required':
+            asking = (verdict for verdict in verdicts if verdict.is_needs_approval)
+            return next(asking, ApprovalResult.needs_approval())
+        if configured is None and own is not None:
             return own
-        if needs_approval_from_config(name, self.config).is_pre_approved:
-            return ApprovalResult.pre_approved()
-        if marked is None and self._default == 'none':
+        is_default = marked is None and self._default == 'none'
+        if configured == 'none' or is_default or needs_approval_from_config(name, self.config).is_pre_approved:
             return ApprovalResult.pre_approved()
         return marked or ApprovalResult.needs_approval()
 
     async def _check(self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT]) -> ApprovalResult | None:
-        """What the inner toolset says."""
+        """The verdict of the inner toolset."""
         check: object = getattr(self.wrapped, 'needs_approval', None)
         if not callable(check):
             return None
-        said = call_check(check, name, args, ctx, self.config)
-        return read_verdict(await said if inspect.isawaitable(said) else said)
+        verdict = _call_check(check, name, args, ctx, self.config)
+        return _read_verdict(await verdict if inspect.isawaitable(verdict) else verdict)
 
     async def _marked(self, name: str, args: dict[str, Any], tool: ToolsetTool[AgentDepsT]) -> ApprovalResult | None:
-        """What the tool's function says."""
-        # The function that a tool of a `FunctionToolset` calls; within combined toolsets too.
+        """The verdict of the function that a tool of a `FunctionToolset` calls; within combined toolsets too."""
         function = next(logic_of(None, tool), None)
         if function is None:
             return None
-        said = await ask_check(function, ApprovalContext(tool_name=name, args=args))
-        if said == ApprovalResult.needs_approval():  # a bare mark says no more
+        verdict = await ask_check(function, ApprovalContext(tool_name=name, args=args))
+        if verdict == ApprovalResult.needs_approval():  # a bare mark says no more
             return ApprovalResult.needs_approval(_plain_description(name))
-        return said
+        return verdict
 
     async def _ask(self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], verdict: ApprovalResult) -> None:
         memory = self._memory
-        if memory is not None:
-            remembered = memory.lookup(name, args)
-            if remembered is not None and remembered.approved:
-                return
+        remembered = None if memory is None else memory.lookup(name, args)
+        if remembered is not None and remembered.approved:
+            return
         description = self._describe(name, args, ctx, verdict)
-        request = ApprovalRequest(tool_name=name, tool_args=args, description=description)
-        answer = self._approval_callback(request)
+        answer = self._approval_callback(ApprovalRequest(tool_name=name, tool_args=args, description=description))
         decision = ensure_decision(await answer if inspect.isawaitable(answer) else answer)
         if not decision.approved:
             raise ApprovalDenied(name, decision)
         if memory is not None:
-            if self._tool_configs.is_once_per_session(name):
+            if name in self._once_per_session:
                 decision = decision.model_copy(update={'remember': 'session'})
             memory.store(name, args, decision)
 
     def _describe(self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], verdict: ApprovalResult) -> str:
-        rule = self._tool_configs.rule_for(name)
-        if told := rule.description or verdict.description:
-            return told
+        rule = self._policy.rule_for(name)
+        if description := rule.description or verdict.description:
+            return description
         describe_call: object = getattr(self.wrapped, 'get_approval_description', None)
         if callable(describe_call):
             return cast('str', describe_call(name, args, ctx))
@@ -260,20 +252,15 @@ def _by_name(tool_args: object) -> dict[str, Any]:
     raise TypeError(f'arguments that are {type(tool_args).__name__} cannot be shown to an approver')
 
 
-def call_check(check: Callable[..., object], name: str, args: Any, ctx: object, config: object) -> object:
-    """What `check` returns, called with as many of the four arguments as it takes: all, the first three, or two.
-
-    Raises:
-        TypeError: It takes none of these.
-        Exception: Whatever it raises.
-    """
+def _call_check(check: Callable[..., object], name: str, args: Any, ctx: object, config: object) -> object:
+    """What `check` returns, called with as many of the four arguments as it takes: all, the first three, or two."""
     signature = inspect.signature(check)
-    attempts: tuple[tuple[tuple[object, ...], dict[str, object]], ...] = (
+    attempts: list[tuple[tuple[object, ...], dict[str, object]]] = [
         ((name, args, ctx, config), {}),
         ((name, args, ctx), {'config': config}),
         ((name, args, ctx), {}),
         ((name, args), {}),
-    )
+    ]
     for positional, named in attempts:
         try:
             signature.bind(*positional, **named)
@@ -283,39 +270,20 @@ def call_check(check: Callable[..., object], name: str, args: Any, ctx: object, 
     raise TypeError(f'`needs_approval{signature}` must take `name, tool_args, ctx` and, if it likes, `config`')
 
 
-def read_verdict(said: object) -> ApprovalResult:
-    """The verdict in what `needs_approval` said.
-
-    Args:
-        said: An `ApprovalResult` of ours; an object with its predicates, such as the published package's; a bool; or
-            a mapping with a `description`.
-
-    Raises:
-        TypeError: It is none of these.
-    """
+def _read_verdict(said: object) -> ApprovalResult:
+    """The verdict that `needs_approval` returned, as one of the types that `SupportsNeedsApproval` names."""
     match said:
         case ApprovalResult():
             return said
-        case True:
+        case True | object(is_blocked=False, is_needs_approval=True, is_pre_approved=False):
             return ApprovalResult.needs_approval()
-        case False:
+        case False | object(is_blocked=False, is_needs_approval=False, is_pre_approved=True):
             return ApprovalResult.pre_approved()
         case {'description': str() as description}:
             return ApprovalResult.needs_approval(description=description)
-        case _:
-            return _read_foreign(said)
-
-
-def _read_foreign(said: object) -> ApprovalResult:
-    predicates = tuple(getattr(said, name, None) for name in ('is_blocked', 'is_needs_approval', 'is_pre_approved'))
-    match predicates:
-        case True, False, False:
+        case object(is_blocked=True, is_needs_approval=False, is_pre_approved=False):
             reason: object = getattr(said, 'block_reason', None)
             return ApprovalResult.blocked(reason if isinstance(reason, str) else '')
-        case False, True, False:
-            return ApprovalResult.needs_approval()
-        case False, False, True:
-            return ApprovalResult.pre_approved()
         case _:
             raise TypeError(
                 "`needs_approval` must return an `ApprovalResult`, a bool, or `{'description': ...}`, "
@@ -323,41 +291,14 @@ def _read_foreign(said: object) -> ApprovalResult:
             )
 
 
-_OLDER_VALUES = {'deny': 'blocked', 'once_per_session': 'required'}
+_TODAYS_WORDS = {'deny': 'blocked', 'once_per_session': 'required'}
 
 
-class ToolConfigs:
-    """`{tool name: {'approval': ..., 'description': ...}}`, checked."""
-
-    def __init__(self, tool_configs: Mapping[str, Any] | None, pre_approved: Iterable[str] | None) -> None:
-        """Read both.
-
-        Args:
-            tool_configs: `approval` is `required`, `none`, `blocked` or `deny`, `once_per_session`, or missing.
-            pre_approved: Names of tools that are not asked about, unless they have an entry in `tool_configs`.
-
-        Raises:
-            ApprovalConfigError: An unknown key or value.
-        """
-        entries = {name: {'approval': 'none'} for name in pre_approved or ()} | dict(tool_configs or {})
-        self._once_per_session = {name for name, entry in entries.items() if _approval_of(entry) == 'once_per_session'}
-        self._policy = ApprovalPolicy({name: _in_todays_words(entry) for name, entry in entries.items()})
-
-    def rule_for(self, tool_name: str) -> ToolRule:
-        """What is configured for a tool; an empty rule if nothing is."""
-        return self._policy.rule_for(tool_name)
-
-    def is_once_per_session(self, tool_name: str) -> bool:
-        """Whether each approval of the tool is remembered, whatever the callback says of that."""
-        return tool_name in self._once_per_session
-
-
-def _approval_of(entry: object) -> object:
-    return cast('Mapping[str, object]', entry).get('approval') if isinstance(entry, Mapping) else None
+def _older_value(entry: object) -> str | None:
+    approval = cast('Mapping[str, object]', entry).get('approval') if isinstance(entry, Mapping) else None
+    return approval if isinstance(approval, str) and approval in _TODAYS_WORDS else None
 
 
 def _in_todays_words(entry: Any) -> Any:
-    approval = _approval_of(entry)
-    if not isinstance(approval, str) or approval not in _OLDER_VALUES:
-        return entry
-    return {**entry, 'approval': _OLDER_VALUES[approval]}
+    older = _older_value(entry)
+    return entry if older is None else {**entry, 'approval': _TODAYS_WORDS[older]}

@@ -71,10 +71,7 @@ ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | Awa
 
 
 class ApprovalResult(verdict.ApprovalResult):
-    """Blocked, pre-approved or in need of approval: what `needs_approval` says. Make one with the three class methods.
-
-    It is a verdict of `tool_approval` as well, so a toolset that returns it works with either.
-    """
+    """What `needs_approval` returns: a verdict of `tool_approval`, with the constructor of the older package."""
 
     def __init__(
         self,
@@ -84,12 +81,12 @@ class ApprovalResult(verdict.ApprovalResult):
         reason: str | None = None,
         **details: Any,
     ) -> None:
-        """Check that the two fit.
+        """Check that status and reason fit.
 
         Args:
             status: `blocked`, `pre_approved` or `needs_approval`.
-            block_reason: Why it is blocked; for `blocked`, and only then.
-            reason: The same in the words of `tool_approval`; there it may also say why consent is needed.
+            block_reason: Why the call is blocked; for `blocked`, and only then.
+            reason: The same in the words of `tool_approval`, where it may also say why consent is needed.
             **details: Further fields of `tool_approval.ApprovalResult`.
 
         Raises:
@@ -99,13 +96,12 @@ class ApprovalResult(verdict.ApprovalResult):
             raise ValueError(f'unknown status {status!r}; use one of blocked, pre_approved, needs_approval')
         if status != 'blocked' and block_reason is not None:
             raise ValueError(f'a result that is {status!r} has no `block_reason`')
-        reason = reason if block_reason is None else block_reason
-        if status == 'blocked' and reason is None:
+        if status == 'blocked' and block_reason is None and reason is None:
             raise ValueError('a blocked result needs a `block_reason`')
-        super().__init__(status=status, reason=reason, **details)
+        super().__init__(status=status, reason=reason if block_reason is None else block_reason, **details)
 
     def __hash__(self) -> int:
-        """A result can be a key, as before; what else a verdict may hold cannot be hashed."""
+        # A result can be a key, as before; what else a verdict may hold cannot be hashed.
         return hash((self.status, self.reason))
 
     @property
@@ -118,7 +114,6 @@ class ApprovalDenied(errors.ApprovalDenied):
     """The callback denied the call; the tool has not run."""
 
     def __init__(self, tool_name: str, decision: ApprovalDecision) -> None:
-        """Keep the decision, and give its note as the reason."""
         self.decision = decision
         super().__init__(tool_name, decision.note or _NO_REASON)
 
@@ -127,7 +122,6 @@ class ApprovalBlocked(errors.ApprovalBlocked):
     """The toolset, or the configuration, forbids the call; nobody was asked."""
 
     def __init__(self, tool_name: str, reason: str | None) -> None:
-        """Name the tool and the reason."""
         super().__init__(tool_name, reason or _NO_REASON)
 
 
