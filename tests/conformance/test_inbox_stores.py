@@ -1,7 +1,7 @@
 """The shipped suite passes on both stores that are shipped."""
 
 from tool_approval.inbox.stores import SQLiteStore
-from tool_approval.testing.inbox_stores import check_inbox_store
+from tool_approval.testing import check_inbox_store
 
 
 def test_sqlite(tmp_path):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from tool_approval.inbox import InboxStore, InboxUntrusted
 from tool_approval.inbox.store import Changes
-from tool_approval.testing.inbox_stores import check_inbox_store
+from tool_approval.testing import check_inbox_store
 
 EVER = datetime.max.replace(tzinfo=UTC)
 

@@ -1,7 +1,6 @@
 """Fakes for tests of code that asks for approval, and suites that implementations of the protocols must pass."""
 
-from .conformance import check_audit_sink, check_store, check_ui
-from .inbox_stores import check_inbox_store
+from .conformance import check_audit_sink, check_inbox_store, check_store, check_ui
 from .uis import RecordingUI, ScriptedUI, approve_all, deny_all
 
 __all__ = (
