@@ -1,4 +1,4 @@
-"""UIs that nobody has to sit at."""
+"""UIs that answer by themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class ScriptedUI:
     """So that the order of the answers is that of the questions."""
 
     def __init__(self, answers: Iterable[Answer]) -> None:
-        """Prepare the answers."""
         self._answers = list(answers)
         self._lock = threading.Lock()
         self.requests: list[ApprovalRequest] = []
@@ -33,14 +32,14 @@ class ScriptedUI:
         """Give the next answer.
 
         Raises:
-            AssertionError: There is none left. The controller makes a denial of it; `assert_done` tells.
+            AssertionError: No answer is left. The controller makes a denial of it, and `assert_done` fails.
         """
         with self._lock:
             self.requests.append(request)
             if len(self.requests) > len(self._answers):
                 raise AssertionError(f'asked about {request.description!r}, and no answer is left')
             answer = self._answers[len(self.requests) - 1]
-        return read_answer(answer, request)
+        return _read_answer(answer, request)
 
     def assert_done(self) -> None:
         """Fail unless every answer was used, and no more was asked."""
@@ -61,7 +60,7 @@ class RecordingUI:
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Keep the request, and answer."""
         self.requests.append(request)
-        return read_answer(self._answer, request)
+        return _read_answer(self._answer, request)
 
 
 def approve_all() -> RecordingUI:
@@ -74,7 +73,7 @@ def deny_all(note: str = 'denied by the test') -> RecordingUI:
     return RecordingUI(note)
 
 
-def read_answer(answer: Answer, request: ApprovalRequest) -> ApprovalDecision:
+def _read_answer(answer: Answer, request: ApprovalRequest) -> ApprovalDecision:
     """The decision that an answer of a script means."""
     if callable(answer):
         answer = answer(request)
