@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard, cast
@@ -11,9 +11,8 @@ from typing import Any, TypeAlias, TypeGuard, cast
 from langchain_core.messages import ToolCall, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import ArgsSchema, BaseTool, Tool
-from langchain_core.utils.pydantic import TypeBaseModel
 from langgraph.types import Command
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ApprovalController
@@ -29,15 +28,14 @@ ToolInput: TypeAlias = str | dict[str, Any] | ToolCall
 
 
 class StandIn(BaseTool):
-    """Looks like another tool to the host and to the model. What is called is for subclasses to say.
+    """Looks like another tool to the host and to the model.
 
-    Every way to call a tool leads to `invoke` or `ainvoke`.
+    Every way to call a tool leads to `invoke` or `ainvoke`, which a subclass defines.
     """
 
     _inner: BaseTool = PrivateAttr()
 
     def __init__(self, inner: BaseTool) -> None:
-        """Take over what is known of `inner`."""
         super().__init__(
             name=inner.name,
             description=inner.description,
@@ -52,7 +50,7 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """The function behind the tool: the host looks at it for what to inject, our policy for its own logic."""
+        """The function behind the tool: the host looks at it for what to inject, the policy for its own checks."""
         return getattr(self._inner, 'func', None)
 
     @property
@@ -66,26 +64,9 @@ class StandIn(BaseTool):
         return getattr(self._inner, '_injected_args_keys', frozenset[str]())
 
     @property
-    def args(self) -> dict[str, Any]:
-        """The JSON schema of each parameter, by name."""
-        return self._inner.args
-
-    @property
     def tool_call_schema(self) -> ArgsSchema:
-        """What the model is told of the parameters."""
+        """The parameters as the model sees them."""
         return super().tool_call_schema if isinstance(self.args_schema, dict) else self._inner.tool_call_schema
-
-    def get_input_schema(self, config: RunnableConfig | None = None) -> TypeBaseModel:
-        """All parameters, the injected ones too."""
-        return self._inner.get_input_schema(config)
-
-    @abstractmethod
-    def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Call the tool."""
-
-    @abstractmethod
-    async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Call the tool on the event loop."""
 
     def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Call `invoke`; older code of the host calls tools this way."""
@@ -102,11 +83,11 @@ class StandIn(BaseTool):
         return await self.ainvoke(kwargs)
 
 
-def _schema_of(tool: BaseTool) -> ArgsSchema | None:
+def _schema_of(tool: BaseTool) -> ArgsSchema:
     if isinstance(tool, Tool) and tool.args_schema is None:
-        # A tool of one text: the host tells the model of it by its class, which a stand-in is not of.
+        # A tool of one text: the host describes it to the model by its class, which a stand-in is not of.
         return {'type': 'object', 'properties': tool.args, 'required': list(tool.args)}
-    return tool.args_schema
+    return tool.args_schema or cast('type[BaseModel]', tool.get_input_schema())
 
 
 def arguments_of(input: ToolInput) -> object:
@@ -206,34 +187,28 @@ class BoundTool(StandIn):
         ready = self._ready(input)
         if ready is None:
             return self._refused(input)
-        try:
-            with approving(self._approved):
-                result = self._inner.invoke(ready, config, **kwargs)
-        except BaseException as error:
-            self._record('failed', error)
-            raise
+        with self._running():
+            result = self._inner.invoke(ready, config, **kwargs)
         return self._finished(result)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The same, on the event loop.
-
-        Raises:
-            ApprovalDenied: It is not the call that was allowed, and has no id.
-        """
+        """The same, on the event loop; see `invoke`."""
         ready = self._ready(input)
         if ready is None:
             return self._refused(input)
+        with self._running():
+            result = await self._inner.ainvoke(ready, config, **kwargs)
+        return self._finished(result)
+
+    @contextmanager
+    def _running(self) -> Generator[None]:
+        approved = None if self._allowed.request is None else self._allowed.call.arguments.values
         try:
-            with approving(self._approved):
-                result = await self._inner.ainvoke(ready, config, **kwargs)
+            with approving(approved):
+                yield
         except BaseException as error:
             self._record('failed', error)
             raise
-        return self._finished(result)
-
-    @property
-    def _approved(self) -> Mapping[str, Any] | None:
-        return None if self._allowed.request is None else self._allowed.call.arguments.values
 
     def _ready(self, input: ToolInput) -> ToolInput | None:
         """What the tool is called with: what was looked at, not what somebody may still change."""

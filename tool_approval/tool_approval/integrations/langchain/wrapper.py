@@ -92,14 +92,7 @@ class ApprovalToolWrapper(StandIn):
         return tool.invoke(with_arguments(input, settled.call.arguments), config, **kwargs)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The same, on the event loop; see `invoke`.
-
-        Raises:
-            ApprovalBlocked: Policy refuses the call. Nothing has run.
-            ApprovalDenied: It was denied, or the arguments do not fit the tool. Nothing has run.
-            AuditError: The refusal could not be written down. Nothing has run.
-            StoreError: Remembered approvals cannot be trusted. Nothing has run.
-        """
+        """The same, on the event loop; see `invoke`."""
         with judging():
             settled = await self._settle(input, config)
             if isinstance(settled, Refused):
