@@ -30,9 +30,9 @@ from tool_approval.core.arguments import as_json
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.request import ApprovalRequest
+from tool_approval.core.threads import wait_for
 
 from .arguments import read_arguments
-from .blocking import wait_for
 from .bound_tool import BoundTool, refusal
 from .calls import CHANGED, Allowed, PendingCall, Refused, Settled, check_default, confirm, decide, find_place, unfit
 

@@ -10,10 +10,10 @@ from pydantic import PrivateAttr
 
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
+from tool_approval.core.threads import wait_for
 from tool_approval.core.tool_checks import judging
 
 from .arguments import read_arguments
-from .blocking import wait_for
 from .bound_tool import BoundTool, StandIn, ToolInput, answer, arguments_of, call_id_of, with_arguments
 from .calls import Allowed, PendingCall, Refused, Settled, check_default, confirm, decide, find_place, unfit
 

@@ -6,7 +6,7 @@ import signal
 import threading
 
 import pytest
-from tool_approval.integrations.langchain.blocking import wait_for
+from tool_approval.core.threads import wait_for
 
 variable = contextvars.ContextVar('variable', default='unset')
 
