@@ -5,23 +5,19 @@ from typing import TYPE_CHECKING
 from tool_approval.core import lazy_exports
 
 if TYPE_CHECKING:
-    from .backend import Availability, OSSandboxBackend
+    from .backend import Availability, OSSandboxBackend, RefusingBackend, UnconfinedBackend
     from .bubblewrap import BubblewrapBackend
-    from .choose import choose_backend, platform_backends
+    from .choose import OSSandboxFallback, choose_backend, platform_backends
     from .derive import (
         GIT_CONTROL_NAMES,
         PathSettings,
         SandboxSettings,
         ShellSettings,
         derive_os_sandbox_profile,
+        system_profile,
     )
-    from .environment import passed_on
-    from .errors import OSSandboxError, OSSandboxUnavailable
-    from .fallback import OSSandboxFallback
-    from .profile import DEFAULT_ENVIRONMENT, Access, OSProfile, Root
+    from .profile import DEFAULT_ENVIRONMENT, Access, OSProfile, OSSandboxError, OSSandboxUnavailable, Root, passed_on
     from .seatbelt import SeatbeltBackend, seatbelt_rules
-    from .system import system_profile
-    from .unconfined import RefusingBackend, UnconfinedBackend
 
 __all__ = (
     'DEFAULT_ENVIRONMENT',
@@ -53,22 +49,26 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            'backend': ('Availability', 'OSSandboxBackend'),
+            'backend': ('Availability', 'OSSandboxBackend', 'RefusingBackend', 'UnconfinedBackend'),
             'bubblewrap': ('BubblewrapBackend',),
-            'choose': ('choose_backend', 'platform_backends'),
-            'fallback': ('OSSandboxFallback',),
+            'choose': ('OSSandboxFallback', 'choose_backend', 'platform_backends'),
             'derive': (
                 'GIT_CONTROL_NAMES',
                 'PathSettings',
                 'SandboxSettings',
                 'ShellSettings',
                 'derive_os_sandbox_profile',
+                'system_profile',
             ),
-            'environment': ('passed_on',),
-            'errors': ('OSSandboxError', 'OSSandboxUnavailable'),
-            'profile': ('Access', 'DEFAULT_ENVIRONMENT', 'OSProfile', 'Root'),
+            'profile': (
+                'Access',
+                'DEFAULT_ENVIRONMENT',
+                'OSProfile',
+                'OSSandboxError',
+                'OSSandboxUnavailable',
+                'Root',
+                'passed_on',
+            ),
             'seatbelt': ('SeatbeltBackend', 'seatbelt_rules'),
-            'system': ('system_profile',),
-            'unconfined': ('RefusingBackend', 'UnconfinedBackend'),
         },
     )

@@ -1,4 +1,4 @@
-"""What a backend is: something that starts a command so that the kernel holds it to a profile."""
+"""Define what a backend is, and the two that confine nothing: one runs commands as they are, one refuses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .profile import OSProfile
+from .profile import OSProfile, OSSandboxUnavailable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,3 +54,47 @@ class OSSandboxBackend(Protocol):
         It raises nothing: whatever goes wrong is a reason.
         """
         ...
+
+
+class UnconfinedBackend:
+    """Runs commands as they are. Only ever used where the configuration does not require an OS sandbox."""
+
+    name = 'unconfined'
+
+    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
+        """The command itself: nothing of the profile holds, its environment included."""
+        return list(command)
+
+    def probe(self) -> Availability:
+        """Always there."""
+        return Availability(is_available=True)
+
+
+class RefusingBackend:
+    """Stands where a backend is required and none works: every file and shell tool refuses, the rest goes on."""
+
+    name = 'refusing'
+
+    def __init__(self, reason: str) -> None:
+        """Keep what a person has to do about it."""
+        self.reason = reason
+
+    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
+        """Refuse.
+
+        Raises:
+            OSSandboxUnavailable: Always.
+        """
+        raise OSSandboxUnavailable(self.reason)
+
+    def check(self) -> None:
+        """Refuse; for tools that wrap no command, such as those for files.
+
+        Raises:
+            OSSandboxUnavailable: Always.
+        """
+        raise OSSandboxUnavailable(self.reason)
+
+    def probe(self) -> Availability:
+        """Never there."""
+        return Availability(is_available=False, reason=self.reason)

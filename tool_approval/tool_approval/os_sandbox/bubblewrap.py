@@ -8,12 +8,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from .backend import Availability
-from .environment import passed_on
-from .errors import OSSandboxError
+from .derive import system_profile
 from .mounts import Mount, plan_mounts
-from .profile import OSProfile
+from .profile import OSProfile, OSSandboxError, passed_on
 from .seccomp import filter_program
-from .system import system_profile
 
 _BWRAP = ('/usr/bin/bwrap', '/usr/local/bin/bwrap', '/run/current-system/sw/bin/bwrap')
 _BASH = ('/usr/bin/bash', '/bin/bash', '/usr/local/bin/bash', '/run/current-system/sw/bin/bash')

@@ -1,16 +1,18 @@
-"""Which backend confines commands on this machine."""
+"""Choose the backend that confines commands on this machine."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Literal
 
-from .backend import OSSandboxBackend
+from .backend import OSSandboxBackend, RefusingBackend, UnconfinedBackend
 from .bubblewrap import BubblewrapBackend
-from .errors import OSSandboxUnavailable
-from .fallback import OSSandboxFallback
+from .profile import OSSandboxUnavailable
 from .seatbelt import SeatbeltBackend
-from .unconfined import RefusingBackend, UnconfinedBackend
+
+OSSandboxFallback = Literal['fail_fast', 'refuse_tools']
+"""What happens where a backend is required and none works: nothing starts, or file and shell tools refuse."""
 
 
 def choose_backend(

@@ -19,9 +19,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from .errors import OSSandboxError
-from .profile import Access, OSProfile, covers, lineage
-from .trail import Step, trail
+from .profile import Access, OSProfile, OSSandboxError, Step, covers, lineage, trail
 
 MOST_FROZEN_ENTRIES = 200
 """Chosen: each is a mount. The entries of a fuller folder that is frozen are read-only."""

@@ -1,14 +1,32 @@
-"""What a confined command may touch, said without naming a backend."""
+"""Describe what a confined command may touch, without naming a backend."""
 
 from __future__ import annotations
 
+import os
 import posixpath
-from collections.abc import Collection, Iterable
+import stat
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import PurePosixPath
+from typing import Literal
 
-from .errors import OSSandboxError
+from tool_approval.core.errors import ApprovalError
+
+
+class OSSandboxError(ApprovalError):
+    """A command cannot be confined as its profile says, so it does not run."""
+
+    def __init__(self, problem: str, *, path: str | None = None) -> None:
+        """Say what stands in the way, and at which path of the host."""
+        self.problem = problem
+        self.path = path
+        super().__init__(problem if path is None else f'{path!r}: {problem}')
+
+
+class OSSandboxUnavailable(OSSandboxError):
+    """No backend works on this machine, and the configuration requires one."""
+
 
 DEFAULT_ENVIRONMENT = frozenset(
     {'COLORTERM', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'TERM', 'TZ', 'USER'}
@@ -160,3 +178,85 @@ def _both(one: Root, other: Root) -> Root:
     if one.suffixes is not None and other.suffixes is not None:
         suffixes = one.suffixes & other.suffixes
     return Root(path=one.path, access=min(one.access, other.access), suffixes=suffixes)
+
+
+_DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
+
+
+def passed_on(profile: OSProfile, source: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of `source` that the profile names, sorted, and a `PATH` in any case, without relative parts.
+
+    Args:
+        profile: Names them.
+        source: Where they come from, by default this process's own.
+    """
+    values = os.environ if source is None else source
+    chosen = {name: values[name] for name in sorted(profile.environment) if name in values}
+    # Attack: an empty or relative part finds a program that the agent has just written.
+    path = ':'.join(place for place in chosen.get('PATH', '').split(':') if place.startswith('/'))
+    chosen.pop('PATH', None)
+    return {'PATH': path or _DEFAULT_PATH, **chosen}
+
+
+_MOST_LINKS = 40
+"""As many as the kernel follows (`path_resolution(7)`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One name that is looked up on the way."""
+
+    path: str
+    """The folder it is in, without symbolic links, and the name."""
+    kind: Literal['folder', 'file', 'link', 'missing']
+    """What is there. `file` is anything that is no folder, devices and sockets too."""
+
+
+def trail(path: str) -> tuple[list[Step], str]:
+    """Follow an absolute path, symbolic links too, as far as it exists.
+
+    Returns:
+        Every step from `/` on, in order, and where it ends: the path without links. What is missing is taken as it
+        is written; what would lie below a file ends at the file.
+
+    Raises:
+        OSSandboxError: Links lead in a circle, or a folder cannot be searched.
+    """
+    steps: list[Step] = []
+    links = 0
+    here = '/'
+    ahead = path.split('/')[::-1]
+    while ahead:
+        name = ahead.pop()
+        if name in ('', '.', '..'):
+            here = posixpath.dirname(here) if name == '..' else here
+            continue
+        entry = posixpath.join(here, name)
+        kind = _kind(entry)
+        steps.append(Step(path=entry, kind=kind))
+        if kind == 'link':
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSSandboxError('symbolic links lead in a circle', path=path)
+            target = os.readlink(entry)
+            here = '/' if target.startswith('/') else here
+            ahead += target.split('/')[::-1]
+        elif kind == 'missing':
+            return steps, posixpath.normpath(posixpath.join(entry, *ahead[::-1]))
+        else:
+            here = entry
+            if kind == 'file':
+                break
+    return steps, here
+
+
+def _kind(entry: str) -> Literal['folder', 'file', 'link', 'missing']:
+    try:
+        mode = os.lstat(entry).st_mode
+    except FileNotFoundError:
+        return 'missing'
+    except OSError as error:
+        raise OSSandboxError(f'it cannot be looked at: {error.strerror}', path=entry) from error
+    if stat.S_ISLNK(mode):
+        return 'link'
+    return 'folder' if stat.S_ISDIR(mode) else 'file'

@@ -14,11 +14,8 @@ import subprocess
 from collections.abc import Sequence
 
 from .backend import Availability
-from .environment import passed_on
-from .errors import OSSandboxError
-from .profile import Access, OSProfile, Root
-from .system import system_profile
-from .trail import trail
+from .derive import system_profile
+from .profile import Access, OSProfile, OSSandboxError, Root, passed_on, trail
 
 _SANDBOX_EXEC = '/usr/bin/sandbox-exec'
 """By its absolute path: another program of that name could be found first."""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tool_approval.storage.private_file import default_path
-from tool_approval.tools.file_sandbox.control import git_led_to, places
-from tool_approval.tools.file_sandbox.names import is_control
+from tool_approval.tools.file_sandbox.names import git_led_to, is_control, places
 
 from .files import NAMES
 

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from tool_approval.tools.file_sandbox import FileToolError, commit, content, rename
+from tool_approval.tools.file_sandbox import FileToolError, commit, content
 from tool_approval.tools.file_sandbox.content import MISSING, state_of
 
 
@@ -33,7 +33,7 @@ def test_what_is_expected_is_replaced(folder, tmp_path):
 @pytest.mark.parametrize('has_exchange', [True, False])
 def test_what_has_changed_stays(folder, tmp_path, monkeypatch, has_exchange):
     if not has_exchange:
-        monkeypatch.setattr(rename, '_system_call', lambda: (rename._missing, rename._LINUX))
+        monkeypatch.setattr(commit, '_system_call', lambda: (commit._missing, commit._LINUX))
     (tmp_path / 'x').write_text('old')
     seen = state_of(folder, 'x')
     (tmp_path / 'x').write_text('newer')
@@ -52,7 +52,7 @@ def test_what_has_changed_stays(folder, tmp_path, monkeypatch, has_exchange):
 
 
 def test_without_a_swap_everything_still_works(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(rename, '_system_call', lambda: (rename._missing, rename._LINUX))
+    monkeypatch.setattr(commit, '_system_call', lambda: (commit._missing, commit._LINUX))
     (tmp_path / 'x').write_text('old')
     (tmp_path / 'd').mkdir()
 
@@ -246,19 +246,19 @@ def test_the_state_of_a_directory_changes_with_what_it_contains(folder, tmp_path
 
 def test_an_error_of_the_system_passes(folder, tmp_path):
     with pytest.raises(FileNotFoundError):
-        rename.rename_exclusive(folder, 'none', folder, 'x')
+        commit.rename_exclusive(folder, 'none', folder, 'x')
     with pytest.raises(FileNotFoundError):
-        rename.exchange(folder, 'none', folder, 'x')
+        commit.exchange(folder, 'none', folder, 'x')
 
 
 def test_a_system_without_the_call_is_known(monkeypatch):
     class Library:
         pass
 
-    rename._system_call.cache_clear()
-    monkeypatch.setattr(rename.ctypes, 'CDLL', lambda *arguments, **options: Library())
-    monkeypatch.setattr(rename.sys, 'platform', 'darwin')
+    commit._system_call.cache_clear()
+    monkeypatch.setattr(commit.ctypes, 'CDLL', lambda *arguments, **options: Library())
+    monkeypatch.setattr(commit.sys, 'platform', 'darwin')
 
-    assert rename._system_call() == (rename._missing, rename._MACOS)
+    assert commit._system_call() == (commit._missing, commit._MACOS)
 
-    rename._system_call.cache_clear()
+    commit._system_call.cache_clear()

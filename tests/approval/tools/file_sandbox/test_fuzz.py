@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tool_approval.tools.file_sandbox import FileTools, commit, roots, rules, walk
+from tool_approval.tools.file_sandbox import FileTools, commit, paths, rules
 
 from .fuzzing import World, attempt, harm
 
@@ -83,15 +83,15 @@ def _outermost_first(self, names):
     return next((root for root in reversed(self.all) if names[: len(root.names)] == list(root.names)), None)
 
 
-_find = roots.Roots.find
+_find = paths.Roots.find
 
 SABOTAGES = {
-    'links are followed': lambda patch: patch.setattr(walk, 'os', FollowingOs()),
+    'links are followed': lambda patch: patch.setattr(paths, 'os', FollowingOs()),
     'every suffix is allowed': lambda patch: patch.setattr(rules, 'has_suffix', lambda name, suffixes: True),
     'everything may be changed': lambda patch: patch.setattr(rules, '_check_change', lambda target, below: None),
     'nothing is a control file': lambda patch: patch.setattr(rules, 'is_control', lambda names: False),
     'other names of a file do not count': lambda patch: patch.setattr(rules, 'has_more_names', lambda target: False),
-    'the outermost root decides': lambda patch: patch.setattr(roots.Roots, 'find', _outermost_first),
+    'the outermost root decides': lambda patch: patch.setattr(paths.Roots, 'find', _outermost_first),
     'what is displaced is not looked at': lambda patch: patch.setattr(
         commit, '_is', lambda folder, name, expected: True
     ),

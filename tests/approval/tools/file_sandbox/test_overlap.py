@@ -4,7 +4,7 @@ import os
 
 import pytest
 from tool_approval.tools.file_sandbox import FileSandbox
-from tool_approval.tools.file_sandbox.roots import Root
+from tool_approval.tools.file_sandbox.paths import Root
 
 from .world import OVERLAPPING
 

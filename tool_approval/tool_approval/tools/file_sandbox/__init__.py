@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from tool_approval.core import lazy_exports
 
 if TYPE_CHECKING:
+    from .commit import FileToolError
     from .config import PathApproval, PathConfig, SandboxConfig
     from .operations import perform
-    from .problems import FileToolError
     from .rules import Operation
     from .sandbox import Access, Decision, FileSandbox
     from .tools import FileTool, FileTools
@@ -30,9 +30,9 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            'commit': ('FileToolError',),
             'config': ('PathApproval', 'PathConfig', 'SandboxConfig'),
             'operations': ('perform',),
-            'problems': ('FileToolError',),
             'rules': ('Operation',),
             'sandbox': ('Access', 'Decision', 'FileSandbox'),
             'tools': ('FileTool', 'FileTools'),

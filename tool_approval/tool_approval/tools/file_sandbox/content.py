@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from hashlib import sha256
 
-from .walk import FOLDER
+from .paths import FOLDER
 
 MISSING = 'missing'
 """The state of a name that nothing stands at."""

@@ -10,9 +10,8 @@ from typing import Any
 from tool_approval.core.errors import printable
 from tool_approval.core.presentation import truncate_for_display
 
-from .commit import CHANGED, carry, put, replace, take_away
+from .commit import CHANGED, FileToolError, carry, put, replace, take_away
 from .content import MISSING, names_in, read_file, state_of_bytes
-from .problems import FileToolError
 from .rules import Target
 from .sandbox import Access, FileSandbox
 

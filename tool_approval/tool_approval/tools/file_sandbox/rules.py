@@ -12,8 +12,7 @@ from tool_approval.core.errors import printable
 
 from .content import MISSING, state_of, tree
 from .names import has_suffix, is_control
-from .roots import Root
-from .walk import Place
+from .paths import Place, Root
 
 Operation = Literal['read_file', 'write_file', 'edit_file', 'list_files', 'make_directory', 'move', 'copy', 'delete']
 """What a tool does, by its name."""

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from tool_approval.core.errors import printable
 
-from .control import control_links, places
-from .names import check_text, components, fold, starts_with
-from .roots import OUTSIDE, Roots
+from .names import check_text, components, control_links, fold, places, starts_with
+from .paths import OUTSIDE, Place, Roots, WalkError, is_possible, walk
 from .rules import USES, Operation, Target, Use, check, check_suffixes_below, follows_last
-from .walk import Place, WalkError, is_possible, walk
 
 if TYPE_CHECKING:
     from .config import SandboxConfig

@@ -9,9 +9,9 @@ from typing import Any
 from tool_approval.core.errors import printable
 from tool_approval.core.presentation import ApprovalPresentation, truncate_for_display
 
+from .commit import FileToolError
 from .content import tree
 from .operations import edited, read_text
-from .problems import FileToolError
 from .rules import Target
 from .sandbox import Access, FileSandbox
 

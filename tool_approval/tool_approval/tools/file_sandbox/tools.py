@@ -14,9 +14,8 @@ from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
 from tool_approval.core.tool_checks import judged
 
-from .commit import CHANGED
+from .commit import CHANGED, FileToolError
 from .operations import perform
-from .problems import FileToolError
 from .rules import Target, has_more_names
 from .sandbox import Access, FileSandbox, operations
 from .showing import present
