@@ -22,8 +22,8 @@ from tool_approval.settings.plain import DEFAULT_SANDBOX, DEFAULT_SHELL, plain_s
 from tool_approval.settings.protection import protected_paths
 from tool_approval.tools.file_sandbox.rules import Target
 from tool_approval.tools.file_sandbox.sandbox import Access, FileSandbox
-from tool_approval.tools.shell.examples import check_rules
 from tool_approval.tools.shell.judge import Judge as ShellJudge
+from tool_approval.tools.shell.rules import check_rules
 
 from .output import UsageError
 

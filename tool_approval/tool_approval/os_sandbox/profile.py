@@ -213,7 +213,7 @@ class Step:
 
 
 def trail(path: str) -> tuple[list[Step], str]:
-    """Follow an absolute path, symbolic links too, as far as it exists.
+    """Follow an absolute path, symbolic links too, as far as it exists. Replacing a step changes where the path leads.
 
     Returns:
         Every step from `/` on, in order, and where it ends: the path without links. What is missing is taken as it

@@ -1,8 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tool_approval.tools.shell.grammar import Syntax, parse
-from tool_approval.tools.shell.heredocs import is_plain_heredoc
+from tool_approval.tools.shell.grammar import Syntax, is_plain_heredoc, parse
 from tool_approval.tools.shell.reading import Reader
 
 from .parts import OPEN, decision, judge, unasked

@@ -1,5 +1,5 @@
 import pytest
-from tool_approval.tools.shell.output import BoundedOutput
+from tool_approval.tools.shell.running import BoundedOutput
 
 
 def read(max_bytes, *chunks):

@@ -1,5 +1,5 @@
 import pytest
-from tool_approval.tools.shell.sub_commands import alternatives, spellings
+from tool_approval.tools.shell.programs import alternatives, spellings
 
 from tests.tables import table
 

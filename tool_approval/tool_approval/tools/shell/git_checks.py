@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from .hits import Hit
 from .programs import GLOBAL_OPTIONS
-from .words import Word
+from .words import Hit, Word
 
 
 def unsafe_git(words: Sequence[Word]) -> Hit | None:

@@ -12,22 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from .checks import operands
-from .data_arguments import takes_data
+from .cwd import moves, reads_here, runs_anywhere
 from .environment import is_harmless
-from .explanation import Explanation, Outcome, Part
+from .explanation import Explanation, Outcome, Part, remembered_words
 from .grammar import parse
-from .here import reads_here
-from .inside import Inside
-from .moving import moves, runs_anywhere
-from .options import find_hit
-from .other_names import code_within, find_hit_within, other_names, runs_what_it_is_fed
+from .options import find_hit, takes_data
+from .other_names import code_within, find_hit_within, other_names, runner_words, runs_what_it_is_fed
 from .paths import Root, Roots
 from .programs import guarded_name, program_name, trusted_name
 from .reading import Reader
-from .remembering import remembered_words
 from .rules import CompiledRule, Found, RuleBook
-from .runners import runner_words
-from .shells import SHELLS
+from .scripts import SHELLS, Inside
 from .words import Command, Word, fixed
 from .wrappers import unwrap
 

@@ -1,4 +1,4 @@
-"""Options that make an innocent program run others, or write files: they lift a pre-approval."""
+"""Find the arguments that make an innocent program run others, or write files: they lift a pre-approval."""
 
 from __future__ import annotations
 
@@ -8,12 +8,60 @@ from typing import Final
 
 from .checks import CHECKS, INTERPRETERS, unseen_code
 from .git_checks import unknown_command
-from .hits import Hit
+from .option_specs import GIT, USAGES, Usage
 from .option_table import HANDED_ON, INERT, RESPONSE_FILES, SAME_ENTRY, TABLE, Entry, option_name, plain_name
 from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
 from .scripts import script_end
-from .values import certain_values
-from .words import Word, fixed
+from .words import Hit, Word, fixed
+
+
+def certain_values(words: Sequence[Word]) -> set[int]:
+    """The places of words that are not known before they run, and yet certainly no options: `git commit -m "$x"`.
+
+    They are values, or stand behind an `--` that certainly ends the options: `git log -- "$f"`. The words are gone
+    through from the first one, by what is known of the program's options. Behind an option that is not known nothing is
+    certain, since it may take the next word. Attack: `find . -newer -name "$x"`, where `-name` is a file
+    (test_honest_commands.py). Only a word that stays one word is a value. A template, as of `--format`, is none: it may
+    name what git runs.
+
+    Args:
+        words: A command with a fixed program.
+    """
+    known, at = _options_of(words)
+    found: set[int] = set()
+    while known is not None and at < len(words):
+        word, text = words[at], words[at].value
+        is_attached = known.attached.match(text) is not None
+        if not word.is_fixed:
+            if not is_attached or word.growth != 'none':
+                break
+            found.add(at)
+        elif text == '--' and known.has_end:
+            return found | set(range(at + 1, len(words)))
+        elif known.kind(text) == 'takes':
+            at += 1
+            if at < len(words) and words[at].growth != 'none':
+                break
+            found.add(at)
+        elif known.kind(text) == 'unknown':
+            break
+        at += 1
+    return found
+
+
+def _options_of(words: Sequence[Word]) -> tuple[Usage | None, int]:
+    """What is known of the program, or of its sub-command, and where its arguments begin."""
+    name = trusted_name(words[0].value) or ''
+    at = 1
+    while name == 'git' and at < len(words) and words[at].is_fixed:
+        if words[at].value not in GLOBAL_OPTIONS['git'].harmless:
+            sub = words[at].value
+            # Without a sub-command of its own, `git stash` finds out by the first word what is meant.
+            if sub == 'stash' and [word.value for word in words[at + 1 : at + 2]] != ['push']:
+                return None, at
+            return GIT.get(sub), at + 1
+        at += 1
+    return USAGES.get(name), at
 
 
 def is_inert(program: str) -> bool:
@@ -238,3 +286,43 @@ def _is_harmless(entry: Entry, words: Sequence[Word], at: int) -> bool:
         return False
     given = [word.value for word in words[at : at + 2] if word.is_fixed]
     return any(entry.harmless.fullmatch(' '.join(given[:count])) for count in (1, 2))
+
+
+_TAKE_DATA: Final = frozenset(
+    {
+        'find', 'fd', 'fdfind', 'rg', 'sed', 'gsed', 'awk', 'gawk', 'mawk', 'nawk', 'sort', 'uniq', 'tree', 'file',
+        'date', 'printf', 'test', '[', '[[', 'man', 'pytest', 'py.test', 'mypy', 'read', 'cd',
+    }
+)  # fmt: skip
+"""What `find -exec` runs is judged as a command of its own."""
+_OF_GIT: Final = frozenset(
+    {
+        'log', 'diff', 'show', 'status', 'blame', 'grep', 'ls-files', 'ls-tree', 'branch', 'tag', 'commit', 'add',
+        'stash', 'describe', 'shortlog', 'rev-parse', 'rev-list', 'cat-file',
+    }
+)  # fmt: skip
+"""Sub-commands of git whose arguments are names, texts and paths; git lets nobody give them another meaning."""
+_MODULES: Final = frozenset({'pytest', 'mypy'})
+
+
+def takes_data(words: Sequence[Word]) -> bool:
+    """Whether none of the arguments is a command to the program, even if one names a blocked program: `git log --grep=rm`.
+
+    Attack: a rule approves `fd -x`, another blocks `rm`, and `fd -x rm` removes. An option that runs something
+    is looked for in every word, also in those that a rule names (test_honest_commands.py).
+
+    Args:
+        words: A command with a fixed program.
+    """
+    if is_inert(words[0].value):
+        return True
+    name = trusted_name(words[0].value)
+    if name == 'git':
+        known = GLOBAL_OPTIONS['git'].harmless
+        sub = next((word for word in words[1:] if word.value not in known), None)
+        return sub is not None and sub.is_fixed and sub.value in _OF_GIT and find_hit(words) is None
+    if name == 'command':
+        return len(words) > 1 and words[1].value in ('-v', '-V') and find_hit(words) is None
+    if name in ('python', 'python3') and len(words) > 2 and words[1].value == '-m' and words[2].value in _MODULES:
+        return words[2].is_fixed and find_hit(words[2:]) is None
+    return name in _TAKE_DATA and find_hit(words) is None

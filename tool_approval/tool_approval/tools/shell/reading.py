@@ -9,10 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from .grammar import Parsed, Syntax
-from .heredocs import is_plain_heredoc
-from .word_reading import WORDS, WordReader
-from .words import NAME, Command, Redirect, Word
+from .grammar import Parsed, Syntax, is_plain_heredoc
+from .words import NAME, WORDS, Command, Redirect, Word, WordReader
 
 _GAP: Final = re.compile(rb'(?:[ \t\n]|\\\n)*')
 _BLANK: Final = re.compile(rb'(?=.*[ \t])(?:[ \t]|\\\n)+', re.DOTALL)

@@ -13,10 +13,10 @@ from tool_approval.core.request import ApprovalContext, ApprovalRequest, Remembe
 
 from .config import ShellConfig
 from .environment import clean_environment
-from .examples import check_rules
 from .explanation import Explanation
 from .judge import Judge
 from .paths import Root
+from .rules import check_rules
 
 if TYPE_CHECKING:
     from .running import ShellResult

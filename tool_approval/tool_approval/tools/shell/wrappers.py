@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .inside import Inside
 from .programs import program_name
-from .shells import reads_otherwise, run_by_shell
+from .scripts import Inside, reads_otherwise, run_by_shell
 from .words import Word, fixed
 
 _ANYTHING: Final = Word('', '', is_fixed=False)
