@@ -13,7 +13,7 @@ from typing import Any
 
 from tool_approval.tools.shell import ShellConfig
 from tool_approval.tools.shell.grammar import MAX_BYTES
-from tool_approval.tools.shell.judge import Judge
+from tool_approval.tools.shell.judge import ShellJudge
 
 CORPUS = Path(__file__).parents[1] / 'tests' / 'corpus' / 'shell.json'
 """The sample commands, each with its rules."""
@@ -35,9 +35,9 @@ def best_ms(decide: Callable[[], object], repeats: int) -> float:
     return min(times) * 1000
 
 
-def judge(rules: list[dict[str, Any]], default: dict[str, Any]) -> Judge:
+def judge(rules: list[dict[str, Any]], default: dict[str, Any]) -> ShellJudge:
     """The judge of one configuration."""
-    return Judge(ShellConfig.model_validate({'rules': rules, 'default': default}), cwd='/corpus')
+    return ShellJudge(ShellConfig.model_validate({'rules': rules, 'default': default}), cwd='/corpus')
 
 
 def corpus_ms(repeats: int) -> list[float]:

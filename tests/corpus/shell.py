@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from tool_approval.tools.shell.config import ShellConfig
-from tool_approval.tools.shell.judge import Judge
+from tool_approval.tools.shell.judge import ShellJudge
 
 ROWS = json.loads((Path(__file__).parent / 'shell.json').read_text())
 """Each with `rules`, `default`, `command`, and the decisions that are `acceptable` and `forbidden`."""
@@ -18,7 +18,7 @@ def judge(rules, default, sandbox):
     """The judge of one configuration, given as JSON."""
     config = ShellConfig.model_validate({'rules': json.loads(rules), 'default': json.loads(default)})
     roots = {name: str(Path('/corpus', path['root'])) for name, path in json.loads(sandbox).items()}
-    return Judge(config, cwd='/corpus', roots=roots)
+    return ShellJudge(config, cwd='/corpus', roots=roots)
 
 
 def decide(row):

@@ -8,7 +8,7 @@ from tool_approval.cli.judging import CallJudge, CallToJudge, outcome
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.settings import load_settings, open_workspace
 from tool_approval.tools.file_sandbox import FileTools
-from tool_approval.tools.file_sandbox.rules import Target
+from tool_approval.tools.file_sandbox.rules import PathTarget
 
 from tests.tables import table
 from tool_approval import ApprovalContext, ApprovalPolicy, ApprovalRequest
@@ -71,7 +71,7 @@ def test_what_cannot_be_read_is_refused_as_the_tool_refuses_it(loaded, work, mon
     def fail(target):
         raise OSError(errno.EIO, 'Input/output error')
 
-    monkeypatch.setattr(Target, 'state', fail)
+    monkeypatch.setattr(PathTarget, 'state', fail)
     calls = [('delete', 'notes/a.txt'), ('read_file', 'notes/a.txt'), ('make_directory', 'notes/new')]
 
     judged = [judge.judge(CallToJudge(tool=tool, args={'path': path})) for tool, path in calls]

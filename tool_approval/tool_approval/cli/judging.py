@@ -20,9 +20,9 @@ from tool_approval.core.tool_rules import Approval, InForce, ToolRules
 from tool_approval.settings.files import load_settings
 from tool_approval.settings.plain import DEFAULT_SANDBOX, DEFAULT_SHELL, plain_settings
 from tool_approval.settings.protection import protected_paths
-from tool_approval.tools.file_sandbox.rules import Target
-from tool_approval.tools.file_sandbox.sandbox import Access, FileSandbox
-from tool_approval.tools.shell.judge import Judge as ShellJudge
+from tool_approval.tools.file_sandbox.rules import PathTarget
+from tool_approval.tools.file_sandbox.sandbox import FileAccess, FileSandbox
+from tool_approval.tools.shell.judge import ShellJudge
 from tool_approval.tools.shell.rules import check_rules
 
 from .output import UsageError
@@ -311,7 +311,7 @@ def _said_of_files(sandbox: FileSandbox, call: CallToJudge) -> list[Said]:
         return [Said(text=' '.join(paths), kind='path', decision='block', rule=rule, reason=str(error))]
 
 
-def _check_readable(access: Access) -> None:
+def _check_readable(access: FileAccess) -> None:
     """Refuse what the tool refuses before it asks: somebody has to be shown what is replaced or deleted."""
     if access.operation in ('read_file', 'list_files'):
         return
@@ -323,7 +323,7 @@ def _check_readable(access: Access) -> None:
         raise PermissionError(f'{access.targets[0].shown} cannot be read, so nobody can be shown what it is.') from None
 
 
-def _said_of_target(target: Target) -> Said:
+def _said_of_target(target: PathTarget) -> Said:
     reason = ' '.join(target.needs) or f'the root `{target.root.name}` asks nobody about it'
     decision: Decision = 'ask' if target.needs else 'allow'
     return Said(text=target.key, kind='path', decision=decision, rule=target.root.name, reason=reason)

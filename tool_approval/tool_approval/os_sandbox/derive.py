@@ -83,7 +83,7 @@ All of `.git` and not only its `config` and `hooks`: a new `.git/commondir` lead
 """
 
 
-class PathSettings(Protocol):
+class ConfiguredPath(Protocol):
     """One entry of `sandbox.paths`."""
 
     @property
@@ -112,16 +112,16 @@ class PathSettings(Protocol):
         ...
 
 
-class SandboxSettings(Protocol):
+class ConfiguredSandbox(Protocol):
     """The part `sandbox` of the configuration."""
 
     @property
-    def paths(self) -> Mapping[str, PathSettings]:
+    def paths(self) -> Mapping[str, ConfiguredPath]:
         """The roots, by the names the model knows them by."""
         ...
 
 
-class ShellSettings(Protocol):
+class ConfiguredShell(Protocol):
     """The part `shell` of the configuration."""
 
     @property
@@ -131,8 +131,8 @@ class ShellSettings(Protocol):
 
 
 def derive_os_sandbox_profile(
-    sandbox: SandboxSettings,
-    shell: ShellSettings,
+    sandbox: ConfiguredSandbox,
+    shell: ConfiguredShell,
     explicit: OSProfile | None = None,
     *,
     base: OSProfile | None = None,
@@ -189,7 +189,7 @@ def derive_os_sandbox_profile(
     )
 
 
-def _root(name: str, settings: PathSettings, start: Path, *, approved: bool) -> Root:
+def _root(name: str, settings: ConfiguredPath, start: Path, *, approved: bool) -> Root:
     if settings.mode not in ('ro', 'rw'):
         raise ApprovalConfigError(f'{settings.mode!r} is neither ro nor rw', key=f'sandbox.paths.{name}.mode')
     access = Access.WRITE if settings.mode == 'rw' else Access.READ

@@ -13,10 +13,10 @@ from tool_approval.core.errors import ApprovalBlocked
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.core.tool_checks import take_approval
 from tool_approval.os_sandbox import OSProfile, OSSandboxBackend, OSSandboxError, UnconfinedBackend
-from tool_approval.tools.file_sandbox import Access, FileSandbox
+from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
 from tool_approval.tools.shell import ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
-from tool_approval.tools.shell.paths import Root
+from tool_approval.tools.shell.paths import ShellRoot
 
 REFUSED: Final = (
     'Files and commands are refused: the settings require that the operating system confines commands, and it cannot '
@@ -54,7 +54,7 @@ class ConfinedShell(ShellTool):
         confinement: Confinement,
         *,
         cwd: str | os.PathLike[str],
-        roots: Mapping[str, Root] | None = None,
+        roots: Mapping[str, ShellRoot] | None = None,
         is_writable: Callable[[str], bool] = lambda path: False,
     ) -> None:
         """Compile the rules; see `ShellTool`.
@@ -115,7 +115,7 @@ class RefusingFiles(FileSandbox):
     """The same for files."""
 
     @contextmanager
-    def open(self, operation: str, path: str, dest: str | None = None) -> Generator[Access]:
+    def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
         """Refuse.
 
         Raises:

@@ -83,7 +83,7 @@ def _outermost_first(self, names):
     return next((root for root in reversed(self.all) if names[: len(root.names)] == list(root.names)), None)
 
 
-_find = paths.Roots.find
+_find = paths.SandboxRoots.find
 
 SABOTAGES = {
     'links are followed': lambda patch: patch.setattr(paths, 'os', FollowingOs()),
@@ -91,11 +91,11 @@ SABOTAGES = {
     'everything may be changed': lambda patch: patch.setattr(rules, '_check_change', lambda target, below: None),
     'nothing is a control file': lambda patch: patch.setattr(rules, 'is_control', lambda names: False),
     'other names of a file do not count': lambda patch: patch.setattr(rules, 'has_more_names', lambda target: False),
-    'the outermost root decides': lambda patch: patch.setattr(paths.Roots, 'find', _outermost_first),
+    'the outermost root decides': lambda patch: patch.setattr(paths.SandboxRoots, 'find', _outermost_first),
     'what is displaced is not looked at': lambda patch: patch.setattr(
         commit, '_is', lambda folder, name, expected: True
     ),
-    'nobody is asked': lambda patch: patch.setattr('tool_approval.tools.file_sandbox.sandbox.Access.needs', []),
+    'nobody is asked': lambda patch: patch.setattr('tool_approval.tools.file_sandbox.sandbox.FileAccess.needs', []),
     'the call is not compared with what was judged': lambda patch: patch.setattr(FileTools, 'run', _run_unjudged),
 }
 

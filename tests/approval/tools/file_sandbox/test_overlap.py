@@ -4,7 +4,7 @@ import os
 
 import pytest
 from tool_approval.tools.file_sandbox import FileSandbox
-from tool_approval.tools.file_sandbox.paths import Root
+from tool_approval.tools.file_sandbox.paths import SandboxRoot
 
 from .world import OVERLAPPING
 
@@ -66,8 +66,8 @@ def test_another_name_for_the_directory_of_a_root_is_refused(world, monkeypatch)
     identity = (os.lstat(world.ws / 'cache').st_dev, os.lstat(world.ws / 'cache').st_ino)
     index = next(index for index, root in enumerate(sandbox.roots.all) if root.name == 'ref')
     old = sandbox.roots.all[index]
-    sandbox.roots.all[index] = Root(name=old.name, config=old.config, names=old.names, identity=identity)
-    monkeypatch.setattr(Root, 'is_where_it_was', True)
+    sandbox.roots.all[index] = SandboxRoot(name=old.name, config=old.config, names=old.names, identity=identity)
+    monkeypatch.setattr(SandboxRoot, 'is_where_it_was', True)
 
     decision = sandbox.decide('write_file', 'cache/x')
 

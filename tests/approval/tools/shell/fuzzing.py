@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from tool_approval.tools.shell import ShellConfig
-from tool_approval.tools.shell.judge import Judge
+from tool_approval.tools.shell.judge import ShellJudge
 
 from . import attacks, fuzzing_tools
 
@@ -328,4 +328,4 @@ class Oracle:
 
 def judges():
     """The two configurations: nothing but readers unasked, and everything but the trap."""
-    return [Judge(ShellConfig.model_validate(config), cwd='/nowhere') for config in (ASKING, OPEN)]
+    return [ShellJudge(ShellConfig.model_validate(config), cwd='/nowhere') for config in (ASKING, OPEN)]

@@ -1,7 +1,7 @@
 """Judges of small configurations, for the tests of this folder."""
 
 from tool_approval.tools.shell import ShellConfig
-from tool_approval.tools.shell.judge import Judge
+from tool_approval.tools.shell.judge import ShellJudge
 
 
 def unasked(*patterns):
@@ -17,7 +17,7 @@ def blocked(*patterns):
 def judge(*rules, default=None, **options):
     """A judge in `/here`."""
     config = ShellConfig.model_validate({'rules': list(rules), 'default': default or {}})
-    return Judge(config, cwd='/here', **options)
+    return ShellJudge(config, cwd='/here', **options)
 
 
 def decision(command, *rules, default=None, **options):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tool_approval.tools.shell import judge as judge_module
-from tool_approval.tools.shell.judge import Judge
-from tool_approval.tools.shell.reading import Reader
+from tool_approval.tools.shell.judge import ShellJudge
+from tool_approval.tools.shell.reading import CommandReader
 from tool_approval.tools.shell.words import Word
 
 from .attacks import lines
@@ -109,19 +109,25 @@ def _forget_growth(monkeypatch):
 
 SABOTAGES = {
     'an unquoted expansion is one word': _forget_growth,
-    'no option is dangerous': lambda patch: patch.setattr(judge_module, 'find_hit_within', lambda words, named=1: None),
-    'every syntax is understood': lambda patch: patch.setattr(Reader, '_problem', lambda reader, problem: None),
+    'no option is dangerous': lambda patch: patch.setattr(
+        judge_module, 'find_unsafe_within', lambda words, named=1: None
+    ),
+    'every syntax is understood': lambda patch: patch.setattr(CommandReader, '_problem', lambda reader, problem: None),
     'a redirection writes nothing': lambda patch: patch.setattr(
-        Judge, '_redirect', lambda judge, target, is_write, state: None
+        ShellJudge, '_redirect', lambda judge, target, is_write, state: None
     ),
-    'a wrapper runs nothing': lambda patch: patch.setattr(Judge, '_inside', lambda judge, command, inside, state: None),
+    'a wrapper runs nothing': lambda patch: patch.setattr(
+        ShellJudge, '_inside', lambda judge, command, inside, state: None
+    ),
     'a variable changes nothing': lambda patch: patch.setattr(
-        Judge, '_assignment', lambda judge, name, is_exported, state: None
+        ShellJudge, '_assignment', lambda judge, name, is_exported, state: None
     ),
-    'substitutions are text': lambda patch: patch.setattr(Reader, '_statement', _statement_without_substitutions),
+    'substitutions are text': lambda patch: patch.setattr(
+        CommandReader, '_statement', _statement_without_substitutions
+    ),
 }
 
-_statement = Reader._statement
+_statement = CommandReader._statement
 
 
 def _statement_without_substitutions(reader, node):

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 from tool_approval.tools.shell.grammar import Syntax, is_plain_heredoc, parse
-from tool_approval.tools.shell.reading import Reader
+from tool_approval.tools.shell.reading import CommandReader
 
 from .parts import OPEN, decision, judge, unasked
 
@@ -37,7 +37,7 @@ def test_an_operator_that_no_document_has_is_not_understood():
     node = heredoc(parsed.root)
     node.children[:] = [replace(child, kind='<<<') if child.kind == '<<' else child for child in node.children]
 
-    assert Reader(parsed).problems == ['a here-document is not understood']
+    assert CommandReader(parsed).problems == ['a here-document is not understood']
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from .config import PathApproval, PathConfig, SandboxConfig
     from .operations import perform
     from .rules import Operation
-    from .sandbox import Access, Decision, FileSandbox
+    from .sandbox import Decision, FileAccess, FileSandbox
     from .tools import FileTool, FileTools
 
 __all__ = (
-    'Access',
     'Decision',
+    'FileAccess',
     'FileSandbox',
     'FileTool',
     'FileToolError',
@@ -34,7 +34,7 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
             'config': ('PathApproval', 'PathConfig', 'SandboxConfig'),
             'operations': ('perform',),
             'rules': ('Operation',),
-            'sandbox': ('Access', 'Decision', 'FileSandbox'),
+            'sandbox': ('FileAccess', 'Decision', 'FileSandbox'),
             'tools': ('FileTool', 'FileTools'),
         },
     )

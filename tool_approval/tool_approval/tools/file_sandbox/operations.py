@@ -12,18 +12,18 @@ from tool_approval.core.presentation import truncate_for_display
 
 from .commit import CHANGED, FileToolError, carry, put, replace, take_away
 from .content import MISSING, names_in, read_file, state_of_bytes
-from .rules import Target
-from .sandbox import Access, FileSandbox
+from .rules import PathTarget
+from .sandbox import FileAccess, FileSandbox
 
 LISTED = 1000
 """Chosen: more names than a model needs at once."""
 
 Expected = Mapping[str, str]
-"""By `Target.key`, what stood there when somebody consented; whatever stands there now where it is not named."""
+"""By `PathTarget.key`, what stood there when somebody consented; whatever stands there now where it is not named."""
 
 
 def perform(
-    sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected | None = None
+    sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected | None = None
 ) -> str:
     """Do what was judged.
 
@@ -51,7 +51,7 @@ def perform(
         raise FileToolError(target.shown, f'the system refused: {os.strerror(error.errno or 0).lower()}') from None
 
 
-def read_text(target: Target, max_bytes: int) -> tuple[bytes, str | None]:
+def read_text(target: PathTarget, max_bytes: int) -> tuple[bytes, str | None]:
     """The content of a file, and the text it is; `None` if it is no text.
 
     Raises:
@@ -97,13 +97,13 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
     return text.replace(old, new)
 
 
-def _read_file(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+def _read_file(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
     [target] = access.targets
     content, text = read_text(target, sandbox.max_bytes)
     return f'{target.shown}: {truncate_for_display(content)}' if text is None else text
 
 
-def _list_files(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+def _list_files(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
     [target] = access.targets
     if not target.place.is_folder:
         raise FileNotFoundError
@@ -128,12 +128,12 @@ def _line(folder: int, name: str) -> str:
     return f'{shown} (link)' if stat.S_ISLNK(status.st_mode) else f'{shown} (special)'
 
 
-def _write_file(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+def _write_file(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
     [target] = access.targets
     return _write(sandbox, target, arguments['content'].encode(), _expected(target, expected))
 
 
-def _edit_file(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+def _edit_file(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
     [target] = access.targets
     content, text = read_text(target, sandbox.max_bytes)
     seen = expected.get(target.key, state_of_bytes(content))
@@ -148,7 +148,7 @@ def _edit_file(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any
     return _write(sandbox, target, new.encode(), seen)
 
 
-def _make_directory(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+def _make_directory(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
     [target] = access.targets
     if target.place.is_folder:
         return f'{target.shown}/ exists already.'
@@ -157,14 +157,14 @@ def _make_directory(sandbox: FileSandbox, access: Access, arguments: Mapping[str
     return f'Made {target.shown}/.'
 
 
-def _delete(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+def _delete(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
     [target] = access.targets
     seen = _expected(target, expected, is_there=True)
     take_away(target.place.parent, target.place.name, expected=seen, shown=target.shown)
     return f'Deleted {target.shown}.'
 
 
-def _move(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+def _move(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
     source, dest = access.targets
     moved, displaced = _expected(source, expected, is_there=True), _expected(dest, expected)
     _make_parents(dest)
@@ -180,7 +180,7 @@ def _move(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], ex
     return f'Moved {source.shown} to {dest.shown}.'
 
 
-def _copy(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], expected: Expected) -> str:
+def _copy(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
     source, dest = access.targets
     content, _ = read_text(source, sandbox.max_bytes)
     if state_of_bytes(content) != expected.get(source.key, state_of_bytes(content)):
@@ -189,7 +189,7 @@ def _copy(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any], ex
     return f'Copied {source.shown} to {dest.shown} ({len(content)} bytes).'
 
 
-def _write(sandbox: FileSandbox, target: Target, content: bytes, seen: str) -> str:
+def _write(sandbox: FileSandbox, target: PathTarget, content: bytes, seen: str) -> str:
     if len(content) > sandbox.max_bytes:
         raise FileToolError(
             target.shown, f'the text has {len(content)} bytes, and at most {sandbox.max_bytes} are written'
@@ -199,7 +199,7 @@ def _write(sandbox: FileSandbox, target: Target, content: bytes, seen: str) -> s
     return f'{"Wrote" if seen == MISSING else "Replaced"} {target.shown} ({len(content)} bytes).'
 
 
-def _expected(target: Target, expected: Expected, *, is_there: bool = False) -> str:
+def _expected(target: PathTarget, expected: Expected, *, is_there: bool = False) -> str:
     seen = expected.get(target.key)
     state = target.state() if seen is None else seen
     if is_there and state == MISSING:
@@ -207,14 +207,14 @@ def _expected(target: Target, expected: Expected, *, is_there: bool = False) -> 
     return state
 
 
-def _make_parents(target: Target) -> None:
+def _make_parents(target: PathTarget) -> None:
     # Nothing is made outside of a root, and a root itself is outside.
     if len(target.place.folders) - 1 < len(target.root.names):
         raise FileToolError(target.shown, f'the directory {target.root.name} does not exist; a person has to make it')
     target.place.make_parents()
 
 
-_OPERATIONS: dict[str, Callable[[FileSandbox, Access, Mapping[str, Any], Expected], str]] = {
+_OPERATIONS: dict[str, Callable[[FileSandbox, FileAccess, Mapping[str, Any], Expected], str]] = {
     'read_file': _read_file,
     'list_files': _list_files,
     'write_file': _write_file,

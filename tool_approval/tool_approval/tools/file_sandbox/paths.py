@@ -38,7 +38,7 @@ def is_possible() -> bool:
     return os.open in os.supports_dir_fd and hasattr(os, 'O_NOFOLLOW')
 
 
-class Place:
+class WalkedPath:
     """Where a path leads: the open directories on the way, and what stands at its end."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class Place:
             os.close(self.folders.pop())
 
 
-def walk(start: Sequence[str], path: str, *, follows_last: bool) -> Place:
+def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
     """Go to a path.
 
     Args:
@@ -149,7 +149,7 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> Place:
     Raises:
         WalkError: It leads nowhere: through a file, in circles, or where the system forbids to go.
     """
-    place = Place()
+    place = WalkedPath()
     try:
         _go(place, ([] if path.startswith('/') else list(start)) + components(path), follows_last, path)
     except OSError as error:
@@ -172,7 +172,7 @@ class WalkError(Exception):
         super().__init__(os.strerror(error.errno or 0))
 
 
-def _go(place: Place, names: list[str], follows_last: bool, path: str) -> None:
+def _go(place: WalkedPath, names: list[str], follows_last: bool, path: str) -> None:
     todo = names[::-1]
     links = 0
     while todo:
@@ -214,7 +214,7 @@ OUTSIDE = 'It lies outside of every directory that these tools may use.'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Root:
+class SandboxRoot:
     """One configured directory, as it stood when the sandbox was made."""
 
     name: str
@@ -227,7 +227,7 @@ class Root:
     """Device and inode; `None` if it did not exist then."""
 
     @classmethod
-    def of(cls, name: str, config: PathConfig, base: Path) -> Root:
+    def of(cls, name: str, config: PathConfig, base: Path) -> SandboxRoot:
         """Fix the place of a root once, so that no change of directory moves it later.
 
         Links on the way to it are followed, but not within the working directory: what is a link there may have been
@@ -247,7 +247,7 @@ class Root:
         return self.identity is not None and _identity(self.place) == self.identity
 
 
-class Roots:
+class SandboxRoots:
     """All of them."""
 
     def __init__(self, paths: Mapping[str, PathConfig], base: Path) -> None:
@@ -257,7 +257,7 @@ class Roots:
             ApprovalConfigError: Two are the same directory.
         """
         self.base = tuple(components(os.path.realpath(base)))
-        roots = [Root.of(name, config, base) for name, config in paths.items()]
+        roots = [SandboxRoot.of(name, config, base) for name, config in paths.items()]
         # The longest first: the innermost root decides.
         self.all = sorted(roots, key=lambda root: len(root.names), reverse=True)
         seen: dict[tuple[str, ...], str] = {}
@@ -270,11 +270,11 @@ class Roots:
         self._passed = {names for path in (base, *far) for names in _left_on_the_way(path)}
         self._on_the_way = (self.base, components(str(base)), *(root.names for root in roots))
 
-    def find(self, names: Sequence[str]) -> Root | None:
+    def find(self, names: Sequence[str]) -> SandboxRoot | None:
         """The innermost root that a place is at or in."""
         return next((root for root in self.all if starts_with(names, root.names)), None)
 
-    def of(self, place: Place) -> Root:
+    def of(self, place: WalkedPath) -> SandboxRoot:
         """The root whose rules hold.
 
         Raises:
@@ -287,7 +287,7 @@ class Roots:
             self._check_look_alike(root, place)
         return found
 
-    def _check_look_alike(self, root: Root, place: Place) -> None:
+    def _check_look_alike(self, root: SandboxRoot, place: WalkedPath) -> None:
         beginning = place.names[: len(root.names)]
         is_like = list(map(fold, beginning)) == list(map(fold, root.names)) and tuple(beginning) != root.names
         # Attack: on a file system that ignores case, `Ref/` is `ref/` without its rule; so is a second mount of it.
@@ -297,7 +297,7 @@ class Roots:
         ):
             raise PermissionError(f'It is, or looks like, another name for {root.name!r}; use the name itself.')
 
-    def below(self, names: Sequence[str]) -> list[Root]:
+    def below(self, names: Sequence[str]) -> list[SandboxRoot]:
         """The roots that are at a place or below it."""
         return [root for root in self.all if starts_with(root.names, names)]
 

@@ -12,7 +12,7 @@ from tool_approval.core.errors import printable
 
 from .content import MISSING, state_of, tree
 from .names import has_suffix, is_control
-from .paths import Place, Root
+from .paths import SandboxRoot, WalkedPath
 
 Operation = Literal['read_file', 'write_file', 'edit_file', 'list_files', 'make_directory', 'move', 'copy', 'delete']
 """What a tool does, by its name."""
@@ -37,14 +37,14 @@ _OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class PathTarget:
     """One path of an operation: where it led when it was judged, held open."""
 
     use: Use
     """What is done to it."""
-    root: Root
+    root: SandboxRoot
     """Whose rules hold."""
-    place: Place
+    place: WalkedPath
     """Where it leads."""
     needs: list[str] = field(default_factory=list[str])
     """Why somebody has to consent; empty if nobody has to."""
@@ -90,7 +90,7 @@ def follows_last(use: Use) -> bool:
     return use not in _OWN_LINKS
 
 
-def check(target: Target, roots_below: Sequence[Root]) -> None:
+def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
     """Refuse what the rules of the root forbid, and note why consent is needed.
 
     Args:
@@ -121,13 +121,13 @@ def check(target: Target, roots_below: Sequence[Root]) -> None:
         target.needs.append(f'{target.shown} has more than one name (hard links); the others may lie elsewhere.')
 
 
-def has_more_names(target: Target) -> bool:
+def has_more_names(target: PathTarget) -> bool:
     """Whether the content of a file that has further names, hard links, is read or replaced."""
     status = target.place.status
     return target.use in ('read', 'write', 'edit') and status is not None and status.st_nlink > 1
 
 
-def _check_change(target: Target, roots_below: Sequence[Root]) -> None:
+def _check_change(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
     if target.root.config.mode != 'rw':
         raise PermissionError(f'{target.shown} cannot be changed: {target.root.name} is read-only.')
     # Attack: `.git` is a link to a directory of another name (test_control_files.py).
@@ -141,7 +141,7 @@ def _check_change(target: Target, roots_below: Sequence[Root]) -> None:
         raise PermissionError(f'{target.shown} contains {inner}, which has rules of its own, so it stays where it is.')
 
 
-def _check_kind(target: Target) -> None:
+def _check_kind(target: PathTarget) -> None:
     place, use = target.place, target.use
     if use == 'list':
         if not place.is_folder and not place.is_missing:
@@ -163,7 +163,7 @@ def _check_kind(target: Target) -> None:
         raise PermissionError(f'{target.shown} is neither a file nor a directory.')
 
 
-def _check_tree(target: Target) -> None:
+def _check_tree(target: PathTarget) -> None:
     """A directory goes with all it contains, so the rules hold for all of that."""
     try:
         for path, status in tree(target.place.parent, target.place.name):
@@ -181,7 +181,7 @@ def _check_tree(target: Target) -> None:
         raise PermissionError(f'{target.shown} cannot be looked through: {error.strerror}.') from None
 
 
-def check_suffixes_below(source: Target, root: Root) -> None:
+def check_suffixes_below(source: PathTarget, root: SandboxRoot) -> None:
     """Refuse to move a directory to where the names of its files are not allowed.
 
     Raises:
@@ -192,13 +192,13 @@ def check_suffixes_below(source: Target, root: Root) -> None:
             _check_suffix(_inner(source, path), path, root)
 
 
-def _inner(target: Target, path: str) -> str:
+def _inner(target: PathTarget, path: str) -> str:
     # A name is as secret as the list that has it.
     return (
         f'Something in {target.shown}' if target.root.config.read_approval else printable(f'{target.key}/{path}', 300)
     )
 
 
-def _check_suffix(shown: str, path: str, root: Root) -> None:
+def _check_suffix(shown: str, path: str, root: SandboxRoot) -> None:
     if not has_suffix(os.path.basename(path), root.config.suffixes):
         raise PermissionError(f'{shown} has a suffix that is not allowed in {root.name}.')

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from tool_approval.core.errors import printable
 
 from .names import check_text, components, control_links, fold, places, starts_with
-from .paths import OUTSIDE, Place, Roots, WalkError, is_possible, walk
-from .rules import USES, Operation, Target, Use, check, check_suffixes_below, follows_last
+from .paths import OUTSIDE, SandboxRoots, WalkedPath, WalkError, is_possible, walk
+from .rules import USES, Operation, PathTarget, Use, check, check_suffixes_below, follows_last
 
 if TYPE_CHECKING:
     from .config import SandboxConfig
@@ -37,12 +37,12 @@ class Decision:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
+class FileAccess:
     """An operation that the rules do not forbid, with its paths held open."""
 
     operation: Operation
     """Which."""
-    targets: tuple[Target, ...]
+    targets: tuple[PathTarget, ...]
     """The path, and the destination of a move or copy."""
 
     @property
@@ -80,7 +80,7 @@ class FileSandbox:
             raise NotImplementedError('the file sandbox needs directory descriptors, which this system lacks')
         self.config = _checked(config) if isinstance(config, Mapping) else config
         base = Path(os.path.abspath(base or '.'))
-        self.roots = Roots(self.config.paths, base)
+        self.roots = SandboxRoots(self.config.paths, base)
         self.max_bytes = max_bytes
         links = [link for root in self.roots.all for link in control_links(Path(root.place))]
         self.protected = tuple(dict.fromkeys(place for path in (*protected, *links) for place in places(base / path)))
@@ -88,7 +88,7 @@ class FileSandbox:
         self._protected = [list(map(fold, components(str(place)))) for place in self.protected]
 
     @contextmanager
-    def open(self, operation: str, path: str, dest: str | None = None) -> Generator[Access]:
+    def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
         """Judge an operation and hold open what was judged, until the `with` ends.
 
         Args:
@@ -112,7 +112,7 @@ class FileSandbox:
                 targets.append(self._target('put' if is_folder else uses[1], dest, stack))
                 _check_pair(*targets)
             # A key of USES is an operation.
-            yield Access(operation=cast('Operation', operation), targets=tuple(targets))
+            yield FileAccess(operation=cast('Operation', operation), targets=tuple(targets))
 
     def decide(self, operation: str, path: str, dest: str | None = None) -> Decision:
         """What the rules say to an operation, without doing it."""
@@ -154,19 +154,19 @@ class FileSandbox:
         with self.open(chosen, path) as access:
             return bool(access.needs)
 
-    def _target(self, use: Use, path: str, stack: ExitStack) -> Target:
+    def _target(self, use: Use, path: str, stack: ExitStack) -> PathTarget:
         place = stack.enter_context(self._walked(path, follows=follows_last(use)))
         try:
             root = self.roots.of(place)
         except PermissionError as error:
             raise PermissionError(self._refusal(path, str(error))) from None
-        target = Target(use=use, root=root, place=place)
+        target = PathTarget(use=use, root=root, place=place)
         if use not in ('read', 'list'):
             self._check_protected(target)
         check(target, [each for each in self.roots.below(place.names) if each != root])
         return target
 
-    def _walked(self, path: str, *, follows: bool) -> Place:
+    def _walked(self, path: str, *, follows: bool) -> WalkedPath:
         if not isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a model's argument
             raise PermissionError('A path is a text.')
         check_text(path)
@@ -197,7 +197,7 @@ class FileSandbox:
         listed = f' There are: {self.roots.listed()}.' if reason == OUTSIDE else ''
         return f'{printable(path, 200)!r} is refused. {reason}{hint or listed}'
 
-    def _check_protected(self, target: Target) -> None:
+    def _check_protected(self, target: PathTarget) -> None:
         names = list(map(fold, target.place.names))
         for protected in self._protected:
             # Attack: a directory that is moved there brings a protected file along (test_control_files.py).
@@ -213,7 +213,7 @@ def _checked(config: Mapping[str, Any]) -> SandboxConfig:
     return SandboxConfig.model_validate(config)
 
 
-def _check_pair(source: Target, dest: Target) -> None:
+def _check_pair(source: PathTarget, dest: PathTarget) -> None:
     if starts_with(dest.place.names, source.place.names):
         verb = 'moved' if source.use == 'take' else 'copied'
         raise PermissionError(f'{source.shown} cannot be {verb} onto or into itself.')

@@ -12,8 +12,8 @@ from tool_approval.core.presentation import ApprovalPresentation, truncate_for_d
 from .commit import FileToolError
 from .content import tree
 from .operations import edited, read_text
-from .rules import Target
-from .sandbox import Access, FileSandbox
+from .rules import PathTarget
+from .sandbox import FileAccess, FileSandbox
 
 LONGEST_DIFF = 200_000
 """Chosen, in characters of both sides: nobody reads a longer one, and it would take seconds to make."""
@@ -31,7 +31,7 @@ _LANGUAGES = {
 }  # fmt: skip
 
 
-def present(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any]) -> ApprovalPresentation:
+def present(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any]) -> ApprovalPresentation:
     """What the operation would do.
 
     Args:
@@ -57,7 +57,7 @@ def present(sandbox: FileSandbox, access: Access, arguments: Mapping[str, Any]) 
             return _text(target, f'{verbs[access.operation]} {target.shown}')
 
 
-def _change(sandbox: FileSandbox, target: Target, new: str) -> ApprovalPresentation:
+def _change(sandbox: FileSandbox, target: PathTarget, new: str) -> ApprovalPresentation:
     if target.place.is_missing:
         return ApprovalPresentation.of('file_content', new, language=_language(target), path=target.key, is_new=True)
     old = _old_text(sandbox, target)
@@ -66,7 +66,7 @@ def _change(sandbox: FileSandbox, target: Target, new: str) -> ApprovalPresentat
     return _diff(target, old, new)
 
 
-def _edit(sandbox: FileSandbox, target: Target, arguments: Mapping[str, Any]) -> ApprovalPresentation:
+def _edit(sandbox: FileSandbox, target: PathTarget, arguments: Mapping[str, Any]) -> ApprovalPresentation:
     old = None if target.place.is_missing else _old_text(sandbox, target)
     if old is None:
         return _text(target, f'Would change nothing: {_described(target)} is no text that can be edited.')
@@ -76,7 +76,7 @@ def _edit(sandbox: FileSandbox, target: Target, arguments: Mapping[str, Any]) ->
         return _text(target, f'Would change nothing in {target.shown}: {error}.')
 
 
-def _deletion(sandbox: FileSandbox, target: Target) -> ApprovalPresentation:
+def _deletion(sandbox: FileSandbox, target: PathTarget) -> ApprovalPresentation:
     if target.place.is_folder:
         names = [printable(path, 300) for path, _ in tree(target.place.parent, target.place.name)]
         shown = '\n'.join(names[:LISTED] + ([f'... [{len(names) - LISTED} more]'] if len(names) > LISTED else []))
@@ -88,7 +88,7 @@ def _deletion(sandbox: FileSandbox, target: Target) -> ApprovalPresentation:
     return _text(target, f'Deletes {_described(target)}') if old is None else _diff(target, old, '', is_deleted=True)
 
 
-def _transfer(sandbox: FileSandbox, access: Access) -> ApprovalPresentation:
+def _transfer(sandbox: FileSandbox, access: FileAccess) -> ApprovalPresentation:
     source, dest = access.targets
     verb = 'Moves' if access.operation == 'move' else 'Copies'
     heading = f'{verb} {_described(source)} to {dest.shown}'
@@ -101,7 +101,7 @@ def _transfer(sandbox: FileSandbox, access: Access) -> ApprovalPresentation:
 
 
 def _diff(
-    target: Target, old: str, new: str, *, heading: str | None = None, is_deleted: bool = False
+    target: PathTarget, old: str, new: str, *, heading: str | None = None, is_deleted: bool = False
 ) -> ApprovalPresentation:
     lines = old.count('\n') + new.count('\n')
     if len(old) + len(new) > LONGEST_DIFF or lines > MOST_LINES:
@@ -129,7 +129,7 @@ def _lines(text: str) -> list[str]:
     return [f'{line}\n' for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def _old_text(sandbox: FileSandbox, target: Target) -> str | None:
+def _old_text(sandbox: FileSandbox, target: PathTarget) -> str | None:
     try:
         _, text = read_text(target, sandbox.max_bytes)
     except FileToolError:  # too long
@@ -137,7 +137,7 @@ def _old_text(sandbox: FileSandbox, target: Target) -> str | None:
     return text
 
 
-def _described(target: Target) -> str:
+def _described(target: PathTarget) -> str:
     if target.place.is_folder:
         return f'the directory {target.shown}/ with all it contains'
     if target.is_link:
@@ -150,7 +150,7 @@ def _size(text: str) -> str:
     return f'{len(text.encode(errors="replace"))} bytes in {len(_lines(text))} lines'
 
 
-def _text(target: Target, text: str, *, full: str | None = None, is_summary: bool = False) -> ApprovalPresentation:
+def _text(target: PathTarget, text: str, *, full: str | None = None, is_summary: bool = False) -> ApprovalPresentation:
     metadata: dict[str, Any] = {'path': target.key}
     if full is not None:
         metadata['full_content'] = full
@@ -159,5 +159,5 @@ def _text(target: Target, text: str, *, full: str | None = None, is_summary: boo
     return ApprovalPresentation(type='text', content=text, metadata=metadata)
 
 
-def _language(target: Target) -> str | None:
+def _language(target: PathTarget) -> str | None:
     return _LANGUAGES.get(os.path.splitext(target.place.name)[1])

@@ -16,8 +16,8 @@ from tool_approval.core.tool_checks import judged
 
 from .commit import CHANGED, FileToolError
 from .operations import perform
-from .rules import Target, has_more_names
-from .sandbox import Access, FileSandbox, operations
+from .rules import PathTarget, has_more_names
+from .sandbox import FileAccess, FileSandbox, operations
 from .showing import present
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class FileTools:
         return operation
 
     @contextmanager
-    def _open(self, operation: str, arguments: Mapping[str, Any]) -> Generator[Access]:
+    def _open(self, operation: str, arguments: Mapping[str, Any]) -> Generator[FileAccess]:
         path, dest = arguments.get('path'), arguments.get('dest')
         if not isinstance(path, str) or not isinstance(dest, str | None):
             raise PermissionError(f'{operation} takes paths as text.')
@@ -232,7 +232,7 @@ def _wrong_arguments(operation: str, arguments: Mapping[str, Any]) -> str | None
     return None
 
 
-def _files(access: Access) -> dict[str, str]:
+def _files(access: FileAccess) -> dict[str, str]:
     """By `root:path`, what an approval is about."""
     is_read_only = access.operation in ('read_file', 'list_files')
     try:
@@ -243,7 +243,7 @@ def _files(access: Access) -> dict[str, str]:
         raise PermissionError(f'{access.targets[0].shown} cannot be read, so nobody can be shown what it is.') from None
 
 
-def _request(ctx: ApprovalContext, access: Access, files: Mapping[str, str]) -> ApprovalRequest:
+def _request(ctx: ApprovalContext, access: FileAccess, files: Mapping[str, str]) -> ApprovalRequest:
     shown = ' to '.join(target.shown for target in access.targets)
     return ApprovalRequest(
         tool_name=ctx.tool_name,
@@ -256,11 +256,11 @@ def _request(ctx: ApprovalContext, access: Access, files: Mapping[str, str]) -> 
     )
 
 
-def _ending(target: Target) -> str:
+def _ending(target: PathTarget) -> str:
     return '/ and all it contains' if target.use in ('take', 'delete') and target.place.is_folder else ''
 
 
-def _payload(access: Access) -> dict[str, Any]:
+def _payload(access: FileAccess) -> dict[str, Any]:
     first, *rest = access.targets
     payload: dict[str, Any] = {'root': first.root.name, 'path': first.path}
     for dest in rest:
@@ -271,7 +271,7 @@ def _payload(access: Access) -> dict[str, Any]:
     return payload
 
 
-def _special(target: Target) -> str | None:
+def _special(target: PathTarget) -> str | None:
     if target.use in ('take', 'delete') and target.place.is_folder:
         return 'directory'
     if target.is_link:
@@ -279,7 +279,7 @@ def _special(target: Target) -> str | None:
     return 'hard link' if has_more_names(target) else None
 
 
-def _options(tool_name: str, access: Access) -> tuple[RememberOption, ...]:
+def _options(tool_name: str, access: FileAccess) -> tuple[RememberOption, ...]:
     if any(_special(target) for target in access.targets):
         return ()
     folders = [(target.root.name, target.path.rpartition('/')[0]) for target in access.targets]

@@ -11,23 +11,23 @@ from typing import Final
 from .environment import is_harmless
 from .git_checks import unsafe_git
 from .scripts import unsafe_awk, unsafe_sed
-from .words import Hit, Word
+from .words import UnsafeArgument, Word
 
 
-def unsafe_test(words: Sequence[Word]) -> Hit | None:
+def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
     """What a subscript may hide in, and an operator that is not known."""
     arithmetic = ('-eq', '-ne', '-lt', '-le', '-gt', '-ge')
     may_expand = words[0].value == '[[' or _is_one_test(words)
     for at, word in enumerate(words[1:], start=1):
         if not word.is_fixed and not may_expand:
-            return Hit(word.raw, 'it is not known before it runs, and may be an operator')
+            return UnsafeArgument(word.raw, 'it is not known before it runs, and may be an operator')
         if word.is_fixed and word.value in ('-v', '-R') and not _asks_for_variable(words):
-            return Hit(word.raw, 'it evaluates a subscript, which may run a command')
+            return UnsafeArgument(word.raw, 'it evaluates a subscript, which may run a command')
         # To `test` and `[` a side is a number or a mistake; only `[[` evaluates it (test_honest_commands.py asks bash).
         if words[0].value == '[[' and word.is_fixed and word.value in arithmetic:
             sides = [*words[at - 1 : at], *words[at + 1 : at + 2]]
             if not all(side.is_fixed and re.fullmatch(r'[+-]?\d{1,18}', side.value) for side in sides):
-                return Hit(word.raw, 'it evaluates arithmetic, which may run a command')
+                return UnsafeArgument(word.raw, 'it evaluates arithmetic, which may run a command')
     return None
 
 
@@ -64,36 +64,36 @@ def _is_one_test(words: Sequence[Word]) -> bool:
             return False
 
 
-def unsafe_set(words: Sequence[Word]) -> Hit | None:
+def unsafe_set(words: Sequence[Word]) -> UnsafeArgument | None:
     """An option that changes how the shell reads commands."""
     found = next((word for word in words[1:] if word.value not in _SET_SAFE), None)
-    return Hit(found.raw, 'it changes how the shell works') if found is not None else None
+    return UnsafeArgument(found.raw, 'it changes how the shell works') if found is not None else None
 
 
 _SET_SAFE: Final = frozenset({'-e', '-u', '-eu', '-ue', '-o', 'pipefail', '-euo', '-eo', '-f', 'errexit', 'nounset'})
 
 
-def unsafe_printf(words: Sequence[Word]) -> Hit | None:
+def unsafe_printf(words: Sequence[Word]) -> UnsafeArgument | None:
     """`-v`, and `%n` in a template, with which a variable is set."""
     first = words[1] if len(words) > 1 else None
     if first is not None and first.can_be_option and first.value != '--':
-        return Hit(first.raw, '`-v` sets a variable, and evaluates its subscript')
+        return UnsafeArgument(first.raw, '`-v` sets a variable, and evaluates its subscript')
     template = next((word for word in words[1:] if word.value != '--'), None)
     # `%%` prints one. Where the signs come in odd numbers, the last one is left over.
     if template is not None and (not template.is_fixed or _SETTING.search(template.value.replace('%%', ''))):
-        return Hit(template.raw, '`%n` sets a variable')
+        return UnsafeArgument(template.raw, '`%n` sets a variable')
     return None
 
 
 _SETTING: Final = re.compile(r'%[^a-zA-Z%]*[hlLjqtz]*n')
 
 
-def unsafe_read(words: Sequence[Word]) -> Hit | None:
+def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
     """Attack: `read 'a[$(touch x)]'`, and `read PATH`. Names are those that may be assigned to unasked."""
     has_name, takes_next = False, False
     for word in words[1:]:
         if not word.is_fixed:
-            return Hit(word.raw, 'it is not known before it runs, and may be the name of any variable')
+            return UnsafeArgument(word.raw, 'it is not known before it runs, and may be the name of any variable')
         if takes_next:
             takes_next = False
         elif word.value in ('-p', '-d'):
@@ -101,18 +101,18 @@ def unsafe_read(words: Sequence[Word]) -> Hit | None:
         elif re.fullmatch(r'[a-z]\w*', word.value) and is_harmless(word.value, is_exported=False):
             has_name = True
         elif not re.fullmatch(r'-[rs]+', word.value):
-            return Hit(word.raw, 'it sets a variable that may change what runs, or evaluates a subscript')
-    return None if has_name else Hit(words[0].raw, 'it sets a variable that is not named')
+            return UnsafeArgument(word.raw, 'it sets a variable that may change what runs, or evaluates a subscript')
+    return None if has_name else UnsafeArgument(words[0].raw, 'it sets a variable that is not named')
 
 
-def _sed(words: Sequence[Word]) -> Hit | None:
+def _sed(words: Sequence[Word]) -> UnsafeArgument | None:
     found = unsafe_sed(words)
-    return Hit(found[0].raw, found[1]) if found is not None else None
+    return UnsafeArgument(found[0].raw, found[1]) if found is not None else None
 
 
-def _awk(words: Sequence[Word]) -> Hit | None:
+def _awk(words: Sequence[Word]) -> UnsafeArgument | None:
     found = unsafe_awk(words)
-    return Hit(found[0].raw, found[1]) if found is not None else None
+    return UnsafeArgument(found[0].raw, found[1]) if found is not None else None
 
 
 def operands(words: Sequence[Word]) -> list[Word]:
@@ -128,7 +128,7 @@ def operands(words: Sequence[Word]) -> list[Word]:
 
 def _operands(
     most: int, why: str, *, numbered: str = '', first_ends: bool = False
-) -> Callable[[Sequence[Word]], Hit | None]:
+) -> Callable[[Sequence[Word]], UnsafeArgument | None]:
     """A check for programs that write to one operand more.
 
     Args:
@@ -142,7 +142,7 @@ def _operands(
         is_option = len(before) == 2 and before[0] == '-' and before[1] in numbered
         return is_option and re.fullmatch(r'[+-]?(?:0x[0-9a-f]+|[0-9]+)', text) is not None
 
-    def check(words: Sequence[Word]) -> Hit | None:
+    def check(words: Sequence[Word]) -> UnsafeArgument | None:
         end = next((at for at, word in enumerate(words) if word.value == '--'), len(words))
         numbers = [word for before, word in itertools.pairwise(words[:end]) if is_number_of(before.value, word.value)]
         # By identity: two words may be written alike.
@@ -150,31 +150,31 @@ def _operands(
         if first_ends and files:
             files = list(words[next(at for at, word in enumerate(words) if word is files[0]) :])
         if any(not word.is_fixed for word in files):
-            return Hit(files[-1].raw, 'it may become several arguments')
-        return Hit(files[most].raw, why) if len(files) > most else None
+            return UnsafeArgument(files[-1].raw, 'it may become several arguments')
+        return UnsafeArgument(files[most].raw, why) if len(files) > most else None
 
     return check
 
 
-def _make(words: Sequence[Word]) -> Hit | None:
+def _make(words: Sequence[Word]) -> UnsafeArgument | None:
     """`X!=command` and `X:=$(shell command)` run it; so may an assignment to `SHELL`."""
     is_over = False
     for word in words[1:]:
         if not word.is_fixed:
-            return Hit(word.raw, 'it is not known before it runs, and may set a variable of the program')
+            return UnsafeArgument(word.raw, 'it is not known before it runs, and may set a variable of the program')
         if '=' in word.value and (is_over or not word.value.startswith('-')):
-            return Hit(word.raw, 'it sets a variable of the program')
+            return UnsafeArgument(word.raw, 'it sets a variable of the program')
         is_over = is_over or word.value == '--'
     return None
 
 
-def _assigning(words: Sequence[Word]) -> Hit | None:
+def _assigning(words: Sequence[Word]) -> UnsafeArgument | None:
     """Of programs for which `NAME=value` sets something."""
     found = next((word for word in words[1:] if not word.is_fixed or re.match(r'[A-Za-z_]\w*=', word.value)), None)
-    return Hit(found.raw, 'it sets a variable of the program') if found is not None else None
+    return UnsafeArgument(found.raw, 'it sets a variable of the program') if found is not None else None
 
 
-def _dots(words: Sequence[Word]) -> Hit | None:
+def _dots(words: Sequence[Word]) -> UnsafeArgument | None:
     for word in words[1:]:
         if (
             not word.is_fixed
@@ -183,7 +183,7 @@ def _dots(words: Sequence[Word]) -> Hit | None:
                 r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|zipfile|\bedit\b', word.value, re.IGNORECASE
             )
         ):
-            return Hit(word.raw, 'it may be a command to the shell, or write a file')
+            return UnsafeArgument(word.raw, 'it may be a command to the shell, or write a file')
     return None
 
 
@@ -193,28 +193,32 @@ _SHOWING: Final = re.compile(
 """Commands to sqlite's shell that only show something, or say how."""
 
 
-def _only(*texts: str) -> Callable[[Sequence[Word]], Hit | None]:
-    def check(words: Sequence[Word]) -> Hit | None:
+def _only(*texts: str) -> Callable[[Sequence[Word]], UnsafeArgument | None]:
+    def check(words: Sequence[Word]) -> UnsafeArgument | None:
         is_one = ' '.join(word.value for word in words[1:] if word.is_fixed) in texts and len(words) > 1
-        return None if is_one and all(word.is_fixed for word in words) else Hit(words[0].raw, 'it runs what it is fed')
+        return (
+            None
+            if is_one and all(word.is_fixed for word in words)
+            else UnsafeArgument(words[0].raw, 'it runs what it is fed')
+        )
 
     return check
 
 
-def _always(why: str) -> Callable[[Sequence[Word]], Hit | None]:
-    def check(words: Sequence[Word]) -> Hit | None:
-        return Hit(words[0].raw, why)
+def _always(why: str) -> Callable[[Sequence[Word]], UnsafeArgument | None]:
+    def check(words: Sequence[Word]) -> UnsafeArgument | None:
+        return UnsafeArgument(words[0].raw, why)
 
     return check
 
 
-def unseen_code(words: Sequence[Word]) -> Hit | None:
+def unseen_code(words: Sequence[Word]) -> UnsafeArgument | None:
     """Of interpreters: code from standard input, or from nowhere."""
     operands = [word for word in words[1:] if not word.value.startswith('-')]
     if any(map(_is_device, words[1:])) or len(words) == 1:
-        return Hit(words[-1].raw, 'it runs what it is fed')
+        return UnsafeArgument(words[-1].raw, 'it runs what it is fed')
     is_question = len(words) == 2 and words[1].value in ('--version', '-V', '--help', '-v', '-h')
-    return Hit(words[-1].raw, 'it runs what it is fed') if not operands and not is_question else None
+    return UnsafeArgument(words[-1].raw, 'it runs what it is fed') if not operands and not is_question else None
 
 
 def _is_device(word: Word) -> bool:
@@ -258,7 +262,7 @@ INTERPRETERS: Final = frozenset(
 )
 
 
-def _date(words: Sequence[Word]) -> Hit | None:
+def _date(words: Sequence[Word]) -> UnsafeArgument | None:
     is_value = False
     for word in words[1:]:
         text = word.value
@@ -269,40 +273,40 @@ def _date(words: Sequence[Word]) -> Hit | None:
         elif text.startswith('-'):
             is_value = re.fullmatch(r'-[uR]*[dr]', text) is not None
         else:
-            return Hit(word.raw, 'it sets the clock')
+            return UnsafeArgument(word.raw, 'it sets the clock')
     return None
 
 
-def _tar(words: Sequence[Word]) -> Hit | None:
+def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
     """The first word may be a cluster of letters without a dash, and the archive may lie on another machine."""
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
-        return Hit(words[1].raw, 'it is not known before it runs, and may be an option')
+        return UnsafeArgument(words[1].raw, 'it is not known before it runs, and may be an option')
     # Attack: `tar xf- a.tar`. Whatever the first word is, without a dash in front it is letters.
     if not letters.startswith('-') and (bad := re.search(r'[IFxruAcgUPTML]|[^A-Za-z]', letters)):
-        return Hit(letters, f'`{bad[0]}` may unpack, write, change or run something')
+        return UnsafeArgument(letters, f'`{bad[0]}` may unpack, write, change or run something')
     if any(word.value == '--force-local' for word in words):
         return None
     for word in words[1:]:
         # Attack: `tar tf host:x` runs rsh. A name with a `/` before its `:` is a file of this machine.
         name = word.value.partition('=')[2] if word.value.startswith('--') else word.value
         if re.match(r'[^/:]+:', name) or (not word.is_fixed and name and '/' not in name):
-            return Hit(word.raw, 'an archive on another machine is fetched by running another program')
+            return UnsafeArgument(word.raw, 'an archive on another machine is fetched by running another program')
     return None
 
 
-def _ip(words: Sequence[Word]) -> Hit | None:
+def _ip(words: Sequence[Word]) -> UnsafeArgument | None:
     """Whatever is not certain to show something; nearly every word may be cut short."""
     at = 1
     while at < len(words) and words[at].value.startswith('-'):
         takes_value = words[at].value in ('-f', '-family')
         if not takes_value and not re.fullmatch(_IP_FLAG, words[at].value):
-            return Hit(words[at].raw, 'it may take the next word as its value')
+            return UnsafeArgument(words[at].raw, 'it may take the next word as its value')
         at += 2 if takes_value else 1
     thing, does = ([word.value for word in words[at : at + 2]] + ['', ''])[:2]
     is_thing = thing != '' and any(each.startswith(thing) for each in _IP_THINGS.split())
     if is_thing and does not in ('', 'show', 'sh', 'list', 'lst', 'ls', 'get', 'help'):
-        return Hit(words[at + 1].raw, 'it may change the network')
+        return UnsafeArgument(words[at + 1].raw, 'it may change the network')
     return None
 
 
@@ -315,34 +319,34 @@ _IP_THINGS: Final = """
 """
 
 
-def _man(words: Sequence[Word]) -> Hit | None:
+def _man(words: Sequence[Word]) -> UnsafeArgument | None:
     found = next((word for word in operands(words) if '/' in word.value or not word.is_fixed), None)
-    return Hit(found.raw, 'it may be a file that is taken for a page') if found is not None else None
+    return UnsafeArgument(found.raw, 'it may be a file that is taken for a page') if found is not None else None
 
 
-def _cargo(words: Sequence[Word]) -> Hit | None:
+def _cargo(words: Sequence[Word]) -> UnsafeArgument | None:
     """Behind `--`, some hand what follows to the compiler, which has options of its own."""
     texts = [word.value for word in words]
     if '--' not in texts or not {'rustc', 'rustdoc', 'clippy'} & set(texts):
         return None
     for word in words[texts.index('--') + 1 :]:
         if not word.is_fixed or not re.fullmatch(r'-[AWDF][a-z_:-]*|[a-z][a-z_:-]*', word.value):
-            return Hit(word.raw, 'the compiler may write or run something with it')
+            return UnsafeArgument(word.raw, 'the compiler may write or run something with it')
     return None
 
 
-def _msbuild(words: Sequence[Word]) -> Hit | None:
+def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
     """Its options may begin with a slash."""
     found = next((word for word in words[1:] if re.match(r'/[a-zA-Z]+:', word.value)), None)
-    return Hit(found.raw, 'it may set a property, or load a program') if found is not None else None
+    return UnsafeArgument(found.raw, 'it may set a property, or load a program') if found is not None else None
 
 
-def _deno(words: Sequence[Word]) -> Hit | None:
+def _deno(words: Sequence[Word]) -> UnsafeArgument | None:
     found = next((word for word in operands(words) if word.value in ('eval', 'repl')), None)
-    return Hit(found.raw, 'it runs the code that it is given') if found is not None else None
+    return UnsafeArgument(found.raw, 'it runs the code that it is given') if found is not None else None
 
 
-CHECKS: Final[dict[str, Callable[[Sequence[Word]], Hit | None]]] = {
+CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'sed': _sed, 'gsed': _sed, 'awk': _awk, 'gawk': _awk, 'mawk': _awk, 'nawk': _awk, 'original-awk': _awk,
     'uniq': _operands(1, 'the second file is written', numbered='fsw'),
     'xxd': _operands(1, 'the second file is written', numbered='cgls', first_ends=True),

@@ -9,7 +9,7 @@ from typing import Final
 
 from .options import is_inert
 from .programs import GLOBAL_OPTIONS, program_name, trusted_name
-from .words import Command, Word
+from .words import SimpleCommand, Word
 from .wrappers import unwrap
 
 _READ_HERE: Final = frozenset({'ls', 'tree', 'find', 'rg', 'pwd'})
@@ -20,7 +20,7 @@ _GIT: Final = frozenset({'status', 'log', 'diff', 'show', 'branch'})
 """Sub-commands of git that look at the repository."""
 
 
-def reads_here(command: Command, cwd: str) -> bool:
+def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
     """Whether a command reads nothing outside of the working directory, apart from the paths that it names.
 
     Of git, only where the repository begins in the working directory: elsewhere it shows what lies above, too.
@@ -41,8 +41,8 @@ def reads_here(command: Command, cwd: str) -> bool:
     return os.path.isdir(git) and not os.path.islink(git)
 
 
-_MOVES: Final = frozenset({'cd', 'pushd', 'popd'})
-_MOVING: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
+_CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
+_CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
 _DEEPEST: Final = 8
 """Chosen: how many wrappers in one another are looked into."""
 _UNCONFIGURED: Final = frozenset(
@@ -53,10 +53,10 @@ _UNCONFIGURED: Final = frozenset(
 
 def runs_anywhere(program: str) -> bool:
     """Whether a program, by its name and not by a path, does the same in every directory."""
-    return is_inert(program) or trusted_name(program) in _UNCONFIGURED | _MOVES
+    return is_inert(program) or trusted_name(program) in _UNCONFIGURED | _CWD_CHANGES
 
 
-def moves(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:
+def changes_cwd(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:
     """Whether a command changes the directory: `cd x`, `command cd x`, `eval 'cd x'`.
 
     Args:
@@ -66,13 +66,15 @@ def moves(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:
     """
     if not words or not words[0].is_fixed or not words[0].value or depth > _DEEPEST:
         return False
-    if program_name(words[0].value) in _MOVES:
+    if program_name(words[0].value) in _CWD_CHANGES:
         return not _stays(words, cwd)
     inside = unwrap(words)
     if inside is None:
         return False
     scripts = inside.scripts if program_name(words[0].value) == 'eval' else ()
-    return any(moves(inner, cwd, depth + 1) for inner in inside.words) or any(map(_MOVING.search, scripts))
+    return any(changes_cwd(inner, cwd, depth + 1) for inner in inside.words) or any(
+        map(_CWD_CHANGE_IN_CODE.search, scripts)
+    )
 
 
 def _stays(words: Sequence[Word], cwd: str) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from .options import find_hit
+from .options import find_unsafe
 from .other_names import runner_words
 from .programs import HAS_SUB_COMMANDS, TWO_LEVELS
-from .words import Command
+from .words import SimpleCommand
 from .wrappers import unwrap
 
 Outcome = Literal['allow', 'ask', 'block']
@@ -80,7 +80,7 @@ class Explanation:
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 
 
-def remembered_words(commands: Sequence[Command], parts: Sequence[Part]) -> tuple[str, ...] | None:
+def remembered_words(commands: Sequence[SimpleCommand], parts: Sequence[Part]) -> tuple[str, ...] | None:
     """The program and sub-command of a line that is one simple command and nothing else.
 
     No redirection, assignment or substitution, no option from the table, nothing that runs other commands: what is
@@ -95,7 +95,7 @@ def remembered_words(commands: Sequence[Command], parts: Sequence[Part]) -> tupl
     if len(words) < 2 or words[0].value not in HAS_SUB_COMMANDS or unwrap(words) is not None or runner_words(words):
         return None
     names = (words[0].value, words[1].value)
-    if not _SUB_COMMAND.fullmatch(names[1]) or find_hit(words) is not None:
+    if not _SUB_COMMAND.fullmatch(names[1]) or find_unsafe(words) is not None:
         return None
     if names in TWO_LEVELS:
         if len(words) < 3 or not _SUB_COMMAND.fullmatch(words[2].value):

@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from typing import Final
 
 from .programs import GLOBAL_OPTIONS
-from .words import Hit, Word
+from .words import UnsafeArgument, Word
 
 
-def unsafe_git(words: Sequence[Word]) -> Hit | None:
+def unsafe_git(words: Sequence[Word]) -> UnsafeArgument | None:
     """The argument of a git command that makes it change or run something, or reach for a program."""
     known = GLOBAL_OPTIONS['git']
     at = 1
     while at < len(words) and words[at].value.startswith('-'):
         text = words[at].value
         if text not in known.harmless and text not in ('--version', '--help', '-v', '-h', '--html-path'):
-            return Hit(words[at].raw, 'it changes which repository, configuration or program git uses')
+            return UnsafeArgument(words[at].raw, 'it changes which repository, configuration or program git uses')
         at += 1
     sub = words[at].value if at < len(words) else ''
     if sub in _SERVING:
-        return Hit(words[at].raw, f'`git {sub}` runs what it is given, or what it is fed')
+        return UnsafeArgument(words[at].raw, f'`git {sub}` runs what it is given, or what it is fed')
     rest = words[at + 1 :]
     for word in rest:
         if (why := _unsafe_word(sub, word)) is not None:
-            return Hit(word.raw, why)
+            return UnsafeArgument(word.raw, why)
     if sub in ('fetch', 'pull') and (hit := _pruning(rest)) is not None:
         return hit
     risky = _CHANGING.get(sub)
@@ -33,15 +33,15 @@ def unsafe_git(words: Sequence[Word]) -> Hit | None:
     looked_at = rest if rest and rest[0].value.startswith('-') else rest[:1]
     for word in looked_at if risky is not None else ():
         if not word.value.startswith('-') and (not risky or word.value in risky):
-            return Hit(word.raw, f'`git {sub}` runs or changes something with it')
+            return UnsafeArgument(word.raw, f'`git {sub}` runs or changes something with it')
     if sub == 'config':
         return _config(rest)
     if sub == 'symbolic-ref' and len(names := [word for word in rest if not word.value.startswith('-')]) > 1:
-        return Hit(names[1].raw, 'it makes the first name stand for the second')
+        return UnsafeArgument(names[1].raw, 'it makes the first name stand for the second')
     return _making(sub, rest) if sub in _LISTING else None
 
 
-def unknown_command(words: Sequence[Word], *, named: int) -> Hit | None:
+def unknown_command(words: Sequence[Word], *, named: int) -> UnsafeArgument | None:
     """A sub-command that is none of git's own, and that no rule names.
 
     Attack: `git t`, where the configuration says `alias.t = !touch x` (found by fuzzing).
@@ -49,7 +49,7 @@ def unknown_command(words: Sequence[Word], *, named: int) -> Hit | None:
     at = next((at for at, word in enumerate(words) if at and not word.value.startswith('-')), len(words))
     if at < named or at == len(words) or words[at].value in _COMMANDS:
         return None
-    return Hit(words[at].raw, 'it is no command of git itself, and may be an alias')
+    return UnsafeArgument(words[at].raw, 'it is no command of git itself, and may be an alias')
 
 
 _OWN: Final = """
@@ -91,12 +91,12 @@ def _unsafe_word(sub: str, word: Word) -> str | None:
     return None
 
 
-def _pruning(rest: Sequence[Word]) -> Hit | None:
+def _pruning(rest: Sequence[Word]) -> UnsafeArgument | None:
     """Attack: `git fetch -p origin 'refs/heads/*:refs/heads/*'` deletes all branches that are not there."""
     if not any(re.match(r'--pr|-[a-zA-Z]*p', word.value) for word in rest):
         return None
     found = next((word for word in rest if _INTO_BRANCHES.match(word.value)), None)
-    return Hit(found.raw, 'branches that are not there are deleted with it') if found is not None else None
+    return UnsafeArgument(found.raw, 'branches that are not there are deleted with it') if found is not None else None
 
 
 _INTO_BRANCHES: Final = re.compile(r'[^-:@][^:@]*:(?!refs/remotes/|//|$)')
@@ -162,18 +162,18 @@ _CHANGING: Final = {
 """Words behind a sub-command that make it another one; with none named, every operand does."""
 
 
-def _config(rest: Sequence[Word]) -> Hit | None:
+def _config(rest: Sequence[Word]) -> UnsafeArgument | None:
     while rest and rest[0].value in ('--global', '--local', '--system', '--worktree'):
         rest = rest[1:]
     if len(rest) == 1 and rest[0].is_fixed and re.fullmatch(r'[a-z][\w-]*(?:\.[\w-]+)+', rest[0].value):
         return None  # one key alone is read
     if not rest or rest[0].value not in _READS:
-        return Hit(rest[0].raw if rest else 'config', '`git config` may set what git runs')
+        return UnsafeArgument(rest[0].raw if rest else 'config', '`git config` may set what git runs')
     # Attack: `git config --get --no-get alias.p push`, with which the key is set.
     options = [word for word in rest[1:] if word.value.startswith('-')]
     values = [word for word in rest[1:] if not word.value.startswith('-')]
     found = [*(word for word in options if not _SHAPING.fullmatch(word.value)), *values[2:]]
-    return Hit(found[0].raw, '`git config` may set what git runs') if found else None
+    return UnsafeArgument(found[0].raw, '`git config` may set what git runs') if found else None
 
 
 _READS: Final = ('--get', '--get-all', '--get-regexp', '--get-urlmatch', '--list', '-l', 'list', 'get')
@@ -204,7 +204,7 @@ _ACTING: Final = {
 """Options with which a branch, or a tag, is changed."""
 
 
-def _making(sub: str, rest: Sequence[Word]) -> Hit | None:
+def _making(sub: str, rest: Sequence[Word]) -> UnsafeArgument | None:
     """Attack: `git branch -v name`, and `git branch --sort --list name`, where `--list` is a value."""
     names: list[Word] = []
     before = sub
@@ -221,7 +221,7 @@ def _making(sub: str, rest: Sequence[Word]) -> Hit | None:
         if not text.startswith('-') and before not in ('--sort', '--format'):
             names.append(word)
         before = text
-    return Hit(names[0].raw, f'`git {sub}` makes one of this name') if names else None
+    return UnsafeArgument(names[0].raw, f'`git {sub}` makes one of this name') if names else None
 
 
 def _lists(sub: str, text: str) -> bool:
@@ -230,7 +230,7 @@ def _lists(sub: str, text: str) -> bool:
     return re.fullmatch(r'-[arvi]*l[arvi]*' if sub == 'branch' else r'-n\d+', text) is not None
 
 
-def _undone(rest: Sequence[Word]) -> Hit | None:
+def _undone(rest: Sequence[Word]) -> UnsafeArgument | None:
     """Whether a list is taken back: `git branch --list --no-list name`."""
     found = next((word for word in rest if re.match(r'--no-(?:l|p|s(?!o))', word.value)), None)
-    return Hit(found.raw, 'it may take back that names are only listed') if found is not None else None
+    return UnsafeArgument(found.raw, 'it may take back that names are only listed') if found is not None else None

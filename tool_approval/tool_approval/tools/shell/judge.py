@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from .checks import operands
-from .cwd import moves, reads_here, runs_anywhere
+from .cwd import changes_cwd, reads_implicit_cwd, runs_anywhere
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, remembered_words
 from .grammar import parse
-from .options import find_hit, takes_data
-from .other_names import code_within, find_hit_within, other_names, runner_words, runs_what_it_is_fed
-from .paths import Root, Roots
+from .options import find_unsafe, takes_data
+from .other_names import code_within, find_unsafe_within, other_names, runner_words, runs_what_it_is_fed
+from .paths import ShellRoot, ShellRoots
 from .programs import guarded_name, program_name, trusted_name
-from .reading import Reader
+from .reading import CommandReader
 from .rules import CompiledRule, Found, RuleBook
-from .scripts import SHELLS, Inside
-from .words import Command, Word, fixed
+from .scripts import SHELLS, WrappedCommand
+from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 
 if TYPE_CHECKING:
@@ -43,20 +43,20 @@ _NEUTRAL: Final = frozenset(
 """What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
 
 
-_MOVED: Final = 'it runs in another directory, whose files may change what it does'
+_ELSEWHERE: Final = 'it runs in another directory, whose files may change what it does'
 
 
 @dataclass
-class _State:
+class _LineState:
     """What is gathered about one line."""
 
     parts: list[Part]
-    moved: bool = False
+    cwd_changed: bool = False
     depth: int = 0
     description: str | None = None
 
 
-class Judge:
+class ShellJudge:
     """Decides commands by the rules. It holds nothing about a command, and is safe to share between threads."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Judge:
         config: ShellConfig,
         *,
         cwd: str,
-        roots: Mapping[str, Root] | None = None,
+        roots: Mapping[str, ShellRoot] | None = None,
         is_writable: Callable[[str], bool] = lambda path: False,
         clock: Callable[[], float] = time.thread_time,
     ) -> None:
@@ -79,14 +79,14 @@ class Judge:
         """
         self._config = config
         self._book = RuleBook(config)
-        self._roots = Roots(roots or {}, cwd)
+        self._roots = ShellRoots(roots or {}, cwd)
         self._is_writable = is_writable
         self._cwd = cwd
         self._clock = clock
 
     def explain(self, command: str) -> Explanation:
         """Judge a command, part by part."""
-        state = _State(parts=[])
+        state = _LineState(parts=[])
         commands = self._line(command, state)
         if not state.parts:
             state.parts.append(_asks(command, 'syntax', 'there is nothing to run, so no rule is about it'))
@@ -97,28 +97,28 @@ class Judge:
             remember=remembered_words(commands, state.parts),
         )
 
-    def _line(self, text: str, state: _State, runner: Command | None = None) -> list[Command]:
+    def _line(self, text: str, state: _LineState, runner: SimpleCommand | None = None) -> list[SimpleCommand]:
         parsed = parse(text, clock=self._clock)
-        reader = Reader(parsed, runner)
+        reader = CommandReader(parsed, runner)
         if parsed.root is None:
             self._look_for_blocked(text, state)
         for problem in reader.problems:
             state.parts.append(_asks(text, 'syntax', f'not understood: {problem}'))
-        is_moving = [moves(command.words, self._cwd) for command in reader.commands]
+        changes = [changes_cwd(command.words, self._cwd) for command in reader.commands]
         # What stands before a `cd` runs before it, unless a loop comes back to it.
-        state.moved = state.moved or (reader.has_loop and any(is_moving))
-        for command, moves_on in zip(reader.commands, is_moving, strict=True):
+        state.cwd_changed = state.cwd_changed or (reader.has_loop and any(changes))
+        for command, changes_on in zip(reader.commands, changes, strict=True):
             self._command(command, state)
-            state.moved = state.moved or (moves_on and len(reader.commands) > 1)
+            state.cwd_changed = state.cwd_changed or (changes_on and len(reader.commands) > 1)
         return reader.commands
 
-    def _look_for_blocked(self, text: str, state: _State) -> None:
+    def _look_for_blocked(self, text: str, state: _LineState) -> None:
         """A text that is not parsed is asked about, unless it begins with what is blocked."""
         words = [fixed(word) for word in re.findall(r'[^\s;&|()<>]+', text[:_LOOKED_AT])]
         if words and (rule := self._book.find(words, lambda rule: True).decided) and not rule.rule.allowed:
             state.parts.append(_by_rule(text, rule))
 
-    def _command(self, command: Command, state: _State) -> None:
+    def _command(self, command: SimpleCommand, state: _LineState) -> None:
         for redirect in command.redirects:
             self._redirect(redirect.target, is_write=redirect.is_write, state=state)
         words = command.words
@@ -143,7 +143,7 @@ class Judge:
         if inside is not None:
             self._inside(command, inside, state)
 
-    def _redirect(self, target: Word, *, is_write: bool, state: _State) -> None:
+    def _redirect(self, target: Word, *, is_write: bool, state: _LineState) -> None:
         text = target.raw
         if target.value.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
             state.parts.append(_asks(text, 'redirection', 'where it leads is not known, or is another machine'))
@@ -153,19 +153,19 @@ class Judge:
             else:
                 state.parts.append(_asks(text, 'redirection', 'the file is written'))
 
-    def _may_write(self, target: Word, state: _State) -> bool:
+    def _may_write(self, target: Word, state: _LineState) -> bool:
         if target.value in _SINKS and target.is_fixed:
             return True
         path = target.value if target.value.startswith('/') else f'{self._cwd}/{target.value}'
-        return target.is_fixed and not state.moved and self._is_writable(path)
+        return target.is_fixed and not state.cwd_changed and self._is_writable(path)
 
-    def _assignment(self, name: str, *, is_exported: bool, state: _State) -> None:
+    def _assignment(self, name: str, *, is_exported: bool, state: _LineState) -> None:
         if is_harmless(name, is_exported=is_exported):
             state.parts.append(_allows(name, 'assignment', None, 'the variable changes nothing that runs'))
         else:
             state.parts.append(_asks(name, 'assignment', 'the variable may change what runs'))
 
-    def _wrapper(self, command: Command, inside: Inside, state: _State) -> None:
+    def _wrapper(self, command: SimpleCommand, inside: WrappedCommand, state: _LineState) -> None:
         decided = self._by_rules(command, state).decided
         if inside.problem is not None and not self._names_file(command, decided):
             state.parts.append(_asks(command.raw, 'command', inside.problem))
@@ -174,10 +174,10 @@ class Judge:
             part = _by_rule(command.raw, decided)
             own = command.words[: inside.own]
             # Attack: `strace -o ~/.bashrc ls` (test_wrappers.py).
-            hit = find_hit(own, named=min(len(decided.words), len(own)))
+            hit = find_unsafe(own, named=min(len(decided.words), len(own)))
             # Attack: `cd evil && bash scripts/test.sh`.
-            is_moved = state.moved and not runs_anywhere(own[0].value)
-            lifted = _MOVED if is_moved else f'{hit.why} (`{hit.word}`)' if hit is not None else None
+            is_elsewhere = state.cwd_changed and not runs_anywhere(own[0].value)
+            lifted = _ELSEWHERE if is_elsewhere else f'{hit.why} (`{hit.word}`)' if hit is not None else None
             is_lifted = part.decision == 'allow' and lifted is not None
             state.parts.append(_asks(command.raw, 'command', lifted or '') if is_lifted else part)
         elif inside.is_transparent and trusted_name(command.words[0].value) is not None:
@@ -187,7 +187,7 @@ class Judge:
             state.parts.append(_asks(command.raw, 'command', reason))
             self._guard_within(command, state)
 
-    def _names_file(self, command: Command, decided: CompiledRule | None) -> bool:
+    def _names_file(self, command: SimpleCommand, decided: CompiledRule | None) -> bool:
         """Whether a rule lets a shell run just this file: `bash scripts/test.sh`."""
         if decided is None or decided.is_guard or guarded_name(command.words[0].value) not in SHELLS:
             return False
@@ -197,10 +197,10 @@ class Judge:
             and all(word.is_fixed for word in command.words)
         )
 
-    def _inside(self, command: Command, inside: Inside, state: _State) -> None:
+    def _inside(self, command: SimpleCommand, inside: WrappedCommand, state: _LineState) -> None:
         for name in inside.assignments:
             self._assignment(name, is_exported=True, state=state)
-        state.moved = state.moved or inside.moves
+        state.cwd_changed = state.cwd_changed or inside.changes_cwd
         for words in inside.words:
             if words:
                 self._command(command.of(words), state)
@@ -212,15 +212,15 @@ class Judge:
             self._line(script, state, command)
             state.depth -= 1
 
-    def _by_rules(self, command: Command, state: _State) -> Found:
+    def _by_rules(self, command: SimpleCommand, state: _LineState) -> Found:
         """The rule that decides, after what might be meant was written down."""
-        moved = state.moved
+        cwd_changed = state.cwd_changed
         # Attack: with the directory in the place of all paths, `ls /etc` would be free (test_sandbox_paths.py).
-        here = (False, True) if reads_here(command, self._cwd) else (False,)
+        here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
 
         def is_in_roots(rule: CompiledRule) -> bool:
             names, after = rule.rule.sandbox_paths, len(rule.words)
-            return not moved and any(self._roots.hold(command, names, after=after, is_here=each) for each in here)
+            return not cwd_changed and any(self._roots.hold(command, names, after=after, is_here=each) for each in here)
 
         found = self._book.find(command.words, is_in_roots)
         if found.possible is not None:
@@ -231,7 +231,7 @@ class Judge:
             state.description = found.decided.rule.description
         return found
 
-    def _program(self, command: Command, state: _State) -> None:
+    def _program(self, command: SimpleCommand, state: _LineState) -> None:
         found = self._by_rules(command, state)
         decided = found.decided
         for inner in other_names(command.words):
@@ -246,7 +246,7 @@ class Judge:
         if part.decision != 'block':
             self._guard_within(command, state, is_known=True)
 
-    def _default(self, command: Command, skipped: CompiledRule | None) -> Part:
+    def _default(self, command: SimpleCommand, skipped: CompiledRule | None) -> Part:
         default = self._config.default
         if command.words[0].value in _NEUTRAL and default.allowed:
             return _allows(command.raw, 'command', None, 'it changes nothing outside of the shell')
@@ -261,11 +261,11 @@ class Judge:
             outcome, reason = 'allow', 'no rule is about it, and by default nobody is asked'
         return Part(text=command.raw, kind='command', decision=outcome, rule='default', reason=reason)
 
-    def _lifted(self, command: Command, decided: CompiledRule | None, state: _State) -> str | None:
+    def _lifted(self, command: SimpleCommand, decided: CompiledRule | None, state: _LineState) -> str | None:
         """Why somebody is asked although a rule, or the default, would not."""
         words = command.words
         named = len(decided.words) if decided is not None else 1
-        hit = find_hit_within(words, named=named) or (None if takes_data(words) else code_within(words, named=named))
+        hit = find_unsafe_within(words, named=named) or (None if takes_data(words) else code_within(words, named=named))
         if hit is not None:
             return f'{hit.why} (`{hit.word}`)' if hit.word else f'{hit.why} (what `xargs` or the like adds)'
         runner = runner_words(words)
@@ -275,13 +275,13 @@ class Judge:
             for word in operands([words[0], *words[named:]]):
                 if not self._may_write(word, state):
                     return f'the file is written (`{word.raw}`)'
-        if state.moved and not runs_anywhere(words[0].value):
-            return _MOVED
+        if state.cwd_changed and not runs_anywhere(words[0].value):
+            return _ELSEWHERE
         if decided is not None and runner > 0 and not any(not each.startswith('-') for each in decided.words[runner:]):
             return 'it runs what it is given, and the rule names only the one that runs it'
         return None
 
-    def _guard_within(self, command: Command, state: _State, *, is_known: bool = False) -> None:
+    def _guard_within(self, command: SimpleCommand, state: _LineState, *, is_known: bool = False) -> None:
         """Ask where a blocked program is named, unless a program that is known takes it for data."""
         rule = self._book.blocked_within(command.words)
         if rule is not None and not (is_known and takes_data(command.words)):
@@ -290,7 +290,7 @@ class Judge:
             state.parts.append(part)
 
 
-def _program(command: Command) -> str:
+def _program(command: SimpleCommand) -> str:
     return program_name(command.words[0].value) if command.words else ''
 
 

@@ -19,7 +19,7 @@ _WITH_VALUE: Final = re.compile(r'--[\w-]+=')
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Usage:
+class OptionSpec:
     """The options of one program, or of one sub-command, that are known well enough to step over."""
 
     flags: re.Pattern[str] = _NEVER
@@ -50,14 +50,14 @@ class Usage:
         return 'attached' if self.attached.match(text) or _WITH_VALUE.match(text) else 'unknown'
 
 
-def _usage(
+def _spec(
     letters: str = '', valued: str = '', long: str = '', long_valued: str = '', *, texts: int = 0, instead: str = '(?!)',
     refused: str = '(?!)', has_end: bool = True,
-) -> Usage:  # fmt: skip
+) -> OptionSpec:  # fmt: skip
     """The letters of flags and of options with a value, and the names of both."""
     flags, names, values = f'[{letters}]' if letters else '(?!)', '|'.join(long.split()), '|'.join(long_valued.split())
     value = rf'-{flags}*[{valued}]' if valued else '(?!)'
-    return Usage(
+    return OptionSpec(
         flags=re.compile(rf'-{flags}+|--(?:{names or "(?!)"})'),
         valued=re.compile(rf'{value}|--(?:{values or "(?!)"})'),
         attached=re.compile(rf'{value}.|--(?:{values or "(?!)"})=', re.DOTALL),
@@ -68,24 +68,24 @@ def _usage(
     )
 
 
-_GREP: Final = _usage(
+_GREP: Final = _spec(
     'EFGPbchHiIlLnoqrRsvwxyzZaTU0123456789', 'eABCm',
     'colou?r line-number ignore-case count recursive word-regexp only-matching files-with-matches invert-match no-filename '
     'extended-regexp fixed-strings quiet',
     'regexp after-context before-context context max-count include exclude exclude-dir colou?r',
     texts=1, instead=r'-[A-Za-z0-9]*e.*|--regexp(?:=.*)?',
 )  # fmt: skip
-_HEAD: Final = _usage('qvzfF0123456789', 'nc', 'quiet silent verbose zero-terminated', 'lines bytes')
-_SUMS: Final = _usage('btz', '', 'tag binary text zero')
-_AWK: Final = _usage('', 'Fv', 'posix csv re-interval', texts=1)
-_FD: Final = _usage(
+_HEAD: Final = _spec('qvzfF0123456789', 'nc', 'quiet silent verbose zero-terminated', 'lines bytes')
+_SUMS: Final = _spec('btz', '', 'tag binary text zero')
+_AWK: Final = _spec('', 'Fv', 'posix csv re-interval', texts=1)
+_FD: Final = _spec(
     'HIusigaFpl0',
     'eEtdj',
     'hidden no-ignore ignore-case fixed-strings absolute-path',
     'extension exclude type max-depth',
     texts=1,
 )
-_PYTEST: Final = _usage(
+_PYTEST: Final = _spec(
     'qvxslh', 'kmnrpW',
     'quiet verbose exitfirst lf last-failed ff failed-first nf new-first sw stepwise no-header no-summary disable-warnings '
     'co collect-only strict strict-markers strict-config showlocals fixtures markers setup-only setup-show setup-plan '
@@ -95,8 +95,8 @@ _PYTEST: Final = _usage(
     refused='--py.*', has_end=False,
 )  # fmt: skip
 
-USAGES: Final[Mapping[str, Usage]] = {
-    'find': Usage(
+OPTION_SPECS: Final[Mapping[str, OptionSpec]] = {
+    'find': OptionSpec(
         flags=re.compile(
             r'-(?:a|o|not|and|or|print0?|prune|depth|daystart|xdev|mount|quit|empty|true|false|readable|writable|executable'
             r'|ls|[HLP])|[!(),]'
@@ -108,7 +108,7 @@ USAGES: Final[Mapping[str, Usage]] = {
         has_end=False,
         paths_first=True,
     ),
-    'date': Usage(
+    'date': OptionSpec(
         flags=re.compile(r'-[uR]|-I[a-z]*|--(?:utc|universal)|--iso-8601(?:=[a-z]+)?'),
         valued=re.compile('-d|--date|-r'),
         attached=re.compile('--date='),
@@ -118,7 +118,7 @@ USAGES: Final[Mapping[str, Usage]] = {
     **dict.fromkeys(('awk', 'gawk', 'mawk'), _AWK), **dict.fromkeys(('fd', 'fdfind'), _FD),
     **dict.fromkeys(('pytest', 'py.test'), _PYTEST),
     **dict.fromkeys(('md5sum', 'sha1sum', 'sha224sum', 'sha256sum', 'sha384sum', 'sha512sum', 'b2sum', 'cksum'), _SUMS),
-    'rg': _usage(
+    'rg': _spec(
         'abchHiIlnNopPqsSuUvVwxF0.', 'egtTABCmrEjMd',
         'line-number no-line-number ignore-case smart-case case-sensitive fixed-strings word-regexp line-regexp '
         'files-with-matches files-without-match count count-matches only-matching invert-match hidden no-ignore '
@@ -128,43 +128,43 @@ USAGES: Final[Mapping[str, Usage]] = {
         'encoding threads max-columns max-filesize',
         texts=1, instead='-[A-Za-z0-9.]*e.*|--regexp(?:=.*)?',
     ),
-    'sed': _usage(
+    'sed': _spec(
         'nErsuz', 'e', 'quiet silent regexp-extended null-data separate posix debug unbuffered', 'expression',
         texts=1, instead='-[nErsuz]*e.*|--expression(?:=.*)?',
     ),
-    'jq': _usage(
+    'jq': _spec(
         'rncCMsSeaj', '', 'raw-output compact-output null-input color-output monochrome-output slurp sort-keys exit-status '
         'ascii-output join-output tab', texts=1,
     ),
-    'ls': _usage(
+    'ls': _spec(
         'aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1', '', 'all almost-all human-readable recursive reverse directory classify '
         'inode size numeric-uid-gid group-directories-first full-time no-group color',
     ),
-    'du': _usage('abcDhHklLmPsSx0', 'd', 'all total human-readable summarize apparent-size bytes', 'max-depth'),
-    'tree': _usage('adflpsughDFqNQrtcUvnACSiJXx', 'LPI', 'dirsfirst noreport prune du si'),
-    'wc': _usage('clmLw', '', 'lines words chars bytes max-line-length'),
-    'cat': _usage('AbeEnstTuv', '', 'number number-nonblank squeeze-blank show-all show-ends show-tabs'),
-    'sort': _usage(
+    'du': _spec('abcDhHklLmPsSx0', 'd', 'all total human-readable summarize apparent-size bytes', 'max-depth'),
+    'tree': _spec('adflpsughDFqNQrtcUvnACSiJXx', 'LPI', 'dirsfirst noreport prune du si'),
+    'wc': _spec('clmLw', '', 'lines words chars bytes max-line-length'),
+    'cat': _spec('AbeEnstTuv', '', 'number number-nonblank squeeze-blank show-all show-ends show-tabs'),
+    'sort': _spec(
         'bdfgiMhnRrVcCmsuz', 'ktS', 'reverse unique numeric-sort human-numeric-sort general-numeric-sort version-sort '
         'ignore-case stable check zero-terminated', 'key field-separator parallel buffer-size',
     ),
-    'uniq': _usage('cdDuiz', 'fsw', 'count repeated unique ignore-case zero-terminated'),
-    'cut': _usage(
+    'uniq': _spec('cdDuiz', 'fsw', 'count repeated unique ignore-case zero-terminated'),
+    'cut': _spec(
         'snz', 'dfcb', 'complement only-delimited zero-terminated', 'delimiter fields characters bytes output-delimiter'
     ),
-    'diff': _usage(
+    'diff': _spec(
         'abBcdeEHilnNpqrstTuwyZ0123456789', 'UC', 'unified brief recursive side-by-side ignore-all-space ignore-case '
         'ignore-blank-lines new-file text minimal',
     ),
-    'file': _usage('bhikLNrs', 'F', 'brief mime mime-type mime-encoding dereference keep-going'),
-    'curl': _usage(
+    'file': _spec('bhikLNrs', 'F', 'brief mime mime-type mime-encoding dereference keep-going'),
+    'curl': _spec(
         'sSfLkIigG46v#N', 'mA', 'silent show-error fail fail-with-body location insecure head include get compressed '
         'verbose no-progress-meter no-buffer ipv4 ipv6', 'max-time connect-timeout retry retry-delay user-agent max-redirs',
     ),
-    'stat': _usage('Lftz', 'c', 'dereference terse file-system', 'format printf'),
-    'xxd': _usage('abeiEpru', 'lscg'), 'nl': _usage('p', 'bwsvihfnld'),
-    'mypy': _usage('v', '', 'strict verbose pretty ignore-missing-imports no-incremental show-error-codes'),
-    'ruff': _usage('qvsne', '', 'quiet verbose silent no-cache exit-zero check diff'),
+    'stat': _spec('Lftz', 'c', 'dereference terse file-system', 'format printf'),
+    'xxd': _spec('abeiEpru', 'lscg'), 'nl': _spec('p', 'bwsvihfnld'),
+    'mypy': _spec('v', '', 'strict verbose pretty ignore-missing-imports no-incremental show-error-codes'),
+    'ruff': _spec('qvsne', '', 'quiet verbose silent no-cache exit-zero check diff'),
 }  # fmt: skip
 """By program."""
 
@@ -174,25 +174,25 @@ _FLAGS: Final = (
     r'|full-history|ignore-case|line-number|word-diff|ignore-all-space|include-untracked|keep-index|amend|no-edit|allow-empty'
     r'|no-verify|signoff|branch|porcelain|ignored|date=[a-z]+|unified=\d+|diff-filter=[A-Za-z]+)'
 )
-_PLAIN: Final = Usage(flags=re.compile(_FLAGS))
-GIT: Final[Mapping[str, Usage]] = {
-    'log': Usage(
+_PLAIN: Final = OptionSpec(flags=re.compile(_FLAGS))
+GIT: Final[Mapping[str, OptionSpec]] = {
+    'log': OptionSpec(
         flags=re.compile(_FLAGS),
         valued=re.compile(
             '-[nSG]|--(?:author|committer|grep|since|until|after|before|max-count|skip)'
         ),
         attached=re.compile('--(?:author|committer|grep|since|until|after|before|date|max-count|skip)='),
     ),
-    'commit': Usage(
+    'commit': OptionSpec(
         flags=re.compile(_FLAGS + '|-s'),
         valued=re.compile('-a?m|--(?:message|author|date)'),
         attached=re.compile('--(?:message|author|date)='),
     ),
-    'stash': Usage(
+    'stash': OptionSpec(
         flags=re.compile(_FLAGS), valued=re.compile('-m|--message'), attached=re.compile('--message=')
     ),
     **dict.fromkeys(('diff', 'show', 'status', 'branch', 'tag', 'add'), _PLAIN),
-    'grep': Usage(
+    'grep': OptionSpec(
         flags=re.compile(r'-[aEFGHhilLnovwz]+|--(?:cached|untracked|count|line-number|ignore-case|word-regexp)'),
         valued=re.compile('-[eABC]'),
         texts=1,

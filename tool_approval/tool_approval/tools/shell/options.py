@@ -8,14 +8,14 @@ from typing import Final
 
 from .checks import CHECKS, INTERPRETERS, unseen_code
 from .git_checks import unknown_command
-from .option_specs import GIT, USAGES, Usage
+from .option_specs import GIT, OPTION_SPECS, OptionSpec
 from .option_table import HANDED_ON, INERT, RESPONSE_FILES, SAME_ENTRY, TABLE, Entry, option_name, plain_name
 from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
 from .scripts import script_end
-from .words import Hit, Word, fixed
+from .words import UnsafeArgument, Word, fixed
 
 
-def certain_values(words: Sequence[Word]) -> set[int]:
+def opaque_arguments(words: Sequence[Word]) -> set[int]:
     """The places of words that are not known before they run, and yet certainly no options: `git commit -m "$x"`.
 
     They are values, or stand behind an `--` that certainly ends the options: `git log -- "$f"`. The words are gone
@@ -49,7 +49,7 @@ def certain_values(words: Sequence[Word]) -> set[int]:
     return found
 
 
-def _options_of(words: Sequence[Word]) -> tuple[Usage | None, int]:
+def _options_of(words: Sequence[Word]) -> tuple[OptionSpec | None, int]:
     """What is known of the program, or of its sub-command, and where its arguments begin."""
     name = trusted_name(words[0].value) or ''
     at = 1
@@ -61,7 +61,7 @@ def _options_of(words: Sequence[Word]) -> tuple[Usage | None, int]:
                 return None, at
             return GIT.get(sub), at + 1
         at += 1
-    return USAGES.get(name), at
+    return OPTION_SPECS.get(name), at
 
 
 def is_inert(program: str) -> bool:
@@ -69,7 +69,7 @@ def is_inert(program: str) -> bool:
     return trusted_name(program) in INERT
 
 
-def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
+def find_unsafe(words: Sequence[Word], *, named: int = 1) -> UnsafeArgument | None:
     """The first argument that makes the program run or write something, or that is not known and may.
 
     Args:
@@ -93,18 +93,18 @@ def find_hit(words: Sequence[Word], *, named: int = 1) -> Hit | None:
     if name in INTERPRETERS and (hit := unseen_code(words)) is not None:
         return hit
     end = _script_end(name, words, named)
-    values = set[int]() if all(word.is_fixed for word in words) else certain_values(words)
+    values = set[int]() if all(word.is_fixed for word in words) else opaque_arguments(words)
     for at, word in enumerate(words[1:], start=1):
         if at < named or at in values:
             continue
         # Behind the program of awk stand files and variables.
         if not word.is_fixed and word.can_be_option and not (name in _AWKS and at >= script_end(words)):
-            return Hit(word.raw, 'it is not known before it runs, and may be an option')
+            return UnsafeArgument(word.raw, 'it is not known before it runs, and may be an option')
         # Behind an option, `--` may be its value: `sort --random-source -- -o x` writes `x` (test_options.py).
         if word.value == '--' and name not in _NO_END and not words[at - 1].value.startswith('-'):
             break
         if at < end and word.value.startswith(('-', '+')) and (why := _why(name, words, at, own)) is not None:
-            return Hit(word.raw, why)
+            return UnsafeArgument(word.raw, why)
     return None
 
 
@@ -143,12 +143,12 @@ def _without_named(name: str, words: Sequence[Word], named: int) -> Sequence[Wor
     return [words[0], *sub, *words[at + 1 if keeps_all else max(named, at + 1) :]]
 
 
-def _taken_back(words: Sequence[Word], named: int) -> Hit | None:
+def _taken_back(words: Sequence[Word], named: int) -> UnsafeArgument | None:
     """Attack: `git clean -n --no-dry-run -f`, where a rule approves `git clean -n`; `unzip -l --l`, `tsc --noEmit false`."""
     options = [word.value for word in words[1:named] if word.value.startswith('-')]
     behind = words[named].value if named < len(words) else ''
     if words[named - 1].value in options and behind.casefold() in _NO:
-        return Hit(words[named].raw, 'it may take back what the rule names')
+        return UnsafeArgument(words[named].raw, 'it may take back what the rule names')
     for word in words[named:] if options else ():
         text = word.value
         for option in options:
@@ -160,7 +160,7 @@ def _taken_back(words: Sequence[Word], named: int) -> Hit | None:
                 or _denies(option, text)
                 or (text.startswith('--no-') and name.startswith(text[5:] if name else ''))
             ):
-                return Hit(word.raw, 'it may take back what the rule names')
+                return UnsafeArgument(word.raw, 'it may take back what the rule names')
     return None
 
 
@@ -174,37 +174,37 @@ def _denies(option: str, text: str) -> bool:
     return is_same and has_value != '' and value.casefold() in _NO
 
 
-def _response_file(name: str, words: Sequence[Word], named: int) -> Hit | None:
+def _response_file(name: str, words: Sequence[Word], named: int) -> UnsafeArgument | None:
     """Attack: `gcc @file`, with `-o x` in the file. Also behind `--`: most put the file's words in its place first."""
     for word in words[named:] if name in RESPONSE_FILES else ():
         if word.value.startswith('@'):
-            return Hit(word.raw, 'options may be read from the file')
+            return UnsafeArgument(word.raw, 'options may be read from the file')
         if word.can_be_option and not word.is_fixed:
-            return Hit(word.raw, 'it is not known before it runs, and may be `@file` or an option')
+            return UnsafeArgument(word.raw, 'it is not known before it runs, and may be `@file` or an option')
     return None
 
 
-def _further_target(name: str, words: Sequence[Word], named: int) -> Hit | None:
+def _further_target(name: str, words: Sequence[Word], named: int) -> UnsafeArgument | None:
     """Attack: a rule approves `make test`, and `make test deploy` deploys."""
     for word in words[named:] if name in _MAKES and named > 1 else ():
         if not re.fullmatch(r'-.*|[\d.]+', word.value, re.DOTALL):
-            return Hit(word.raw, 'it may be one more target, which the rule does not name')
+            return UnsafeArgument(word.raw, 'it may be one more target, which the rule does not name')
     return None
 
 
 _MAKES: Final = frozenset({'make', 'gmake', 'bmake', 'remake', 'ninja'})
 
 
-def _handed_on(name: str, words: Sequence[Word], named: int) -> Hit | None:
+def _handed_on(name: str, words: Sequence[Word], named: int) -> UnsafeArgument | None:
     """Attack: `tox -- -p x`, `npm test -- --require ./x`. Some hand on everything behind the script's name."""
     texts = [word.value for word in words]
     begin = texts.index('--') + 1 if '--' in texts else named if name in ('yarn', 'pnpm', 'bun') else len(words)
     for at in range(max(begin, named), len(words)) if name in HANDED_ON else ():
         for program in HANDED_ON[name] if texts[at].startswith('-') else ():
             if (why := _why(program, words, at, words)) is not None:
-                return Hit(words[at].raw, f'{program} may be given it: {why}')
+                return UnsafeArgument(words[at].raw, f'{program} may be given it: {why}')
         if name == 'cmake' and '=' in texts[at]:
-            return Hit(words[at].raw, 'it may set a variable of the program')
+            return UnsafeArgument(words[at].raw, 'it may set a variable of the program')
     return None
 
 
@@ -320,9 +320,9 @@ def takes_data(words: Sequence[Word]) -> bool:
     if name == 'git':
         known = GLOBAL_OPTIONS['git'].harmless
         sub = next((word for word in words[1:] if word.value not in known), None)
-        return sub is not None and sub.is_fixed and sub.value in _OF_GIT and find_hit(words) is None
+        return sub is not None and sub.is_fixed and sub.value in _OF_GIT and find_unsafe(words) is None
     if name == 'command':
-        return len(words) > 1 and words[1].value in ('-v', '-V') and find_hit(words) is None
+        return len(words) > 1 and words[1].value in ('-v', '-V') and find_unsafe(words) is None
     if name in ('python', 'python3') and len(words) > 2 and words[1].value == '-m' and words[2].value in _MODULES:
-        return words[2].is_fixed and find_hit(words[2:]) is None
-    return name in _TAKE_DATA and find_hit(words) is None
+        return words[2].is_fixed and find_unsafe(words[2:]) is None
+    return name in _TAKE_DATA and find_unsafe(words) is None

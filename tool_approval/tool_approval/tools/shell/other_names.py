@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from .checks import INTERPRETERS
-from .options import find_hit, known_name
+from .options import find_unsafe, known_name
 from .programs import alternatives, guarded_name
 from .scripts import SHELLS
-from .words import Hit, Word, fixed
+from .words import UnsafeArgument, Word, fixed
 
 _LISTED: Final = """
     npx, bunx, uvx, pipx run, uv run, uv tool run, poetry run, pdm run, pipenv run, hatch run, rye run, bundle exec,
@@ -62,18 +62,18 @@ def runs_what_it_is_fed(program: Word) -> bool:
     return known_name(program.value) in _FED or guarded_name(program.value) in SHELLS
 
 
-def find_hit_within(words: Sequence[Word], *, named: int) -> Hit | None:
+def find_unsafe_within(words: Sequence[Word], *, named: int) -> UnsafeArgument | None:
     """Also of the program that a rule names behind a runner. Attack: `poetry run pytest -p evil`."""
-    hit = find_hit(words, named=named)
+    hit = find_unsafe(words, named=named)
     runner = runner_words(words)
     begins = range(runner, min(named, len(words))) if runner > 0 else ()
     programs = [at for at in begins if not words[at].value.startswith('-') and words[at].value not in _NO_PROGRAMS]
     for each in (*other_names(words), *(words[at:] for at in programs)):
-        hit = hit or find_hit_within(each, named=max(1, named - len(words) + len(each)))
+        hit = hit or find_unsafe_within(each, named=max(1, named - len(words) + len(each)))
     return hit
 
 
-def code_within(words: Sequence[Word], *, named: int) -> Hit | None:
+def code_within(words: Sequence[Word], *, named: int) -> UnsafeArgument | None:
     """Code for an interpreter or a shell behind a program that may run it.
 
     Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, where what is not listed runs unasked.
@@ -83,10 +83,10 @@ def code_within(words: Sequence[Word], *, named: int) -> Hit | None:
     for at in range(named, len(words) - 1):
         name = guarded_name(words[at].value)
         if name in SHELLS and any(_INLINE.fullmatch(word.value) for word in words[at + 1 :]):
-            return Hit(words[at].raw, 'it may run code in a shell')
+            return UnsafeArgument(words[at].raw, 'it may run code in a shell')
         if name in INTERPRETERS and words[at + 1].value.startswith('-'):
             # With a file behind it, so that `apt list python3 -a` is not one that reads its standard input.
-            hit = find_hit([*words[at:], fixed('file')])
+            hit = find_unsafe([*words[at:], fixed('file')])
             if hit is not None:
                 return hit
     return None

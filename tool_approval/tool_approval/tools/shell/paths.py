@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from .option_specs import GIT, USAGES, Kind, Usage
+from .option_specs import GIT, OPTION_SPECS, Kind, OptionSpec
 from .options import is_inert
 from .programs import GLOBAL_OPTIONS, HAS_SUB_COMMANDS, guarded_name, trusted_name
-from .words import Command, Word
+from .words import SimpleCommand, Word
 
 _ANY: Final = r'.*'
 _NO_OPTION: Final = r'[^-@].*'
@@ -92,7 +92,7 @@ _READERS: Final = frozenset(
 _RECURSIVE: Final = re.compile(r'-[A-Za-z]*[rRd].*|--[rd].*', re.DOTALL)
 
 
-def reads_what_it_is_fed(command: Command) -> bool:
+def reads_what_it_is_fed(command: SimpleCommand) -> bool:
     """Whether a program without a path reads what the line gives it, and no directory: `cat a | head`, `wc -l < a`."""
     name = trusted_name(command.words[0].value)
     if name not in _READERS or not command.is_fed_here:
@@ -106,14 +106,14 @@ def takes_code(program: str) -> bool:
     return not is_inert(program) or trusted_name(program) in _OPENING
 
 
-def may_open(command: Command, *, after: int) -> bool:
+def may_open(command: SimpleCommand, *, after: int) -> bool:
     """Whether a program is given code with which it may open any file, whatever paths stand beside it."""
     opening = _OPENING.get(trusted_name(command.words[0].value) or '')
     return opening is not None and any(opening.search(word.value) for word in command.words[after:])
 
 
 @dataclass(kw_only=True)
-class Arguments:
+class PathArguments:
     """What is certain of a command's arguments."""
 
     not_paths: set[int] = field(default_factory=set[int])
@@ -122,7 +122,7 @@ class Arguments:
     """Whether one is a path that the program looks into, and neither the value of an option nor a pattern."""
 
 
-def arguments(words: Sequence[Word], *, after: int) -> Arguments:
+def arguments(words: Sequence[Word], *, after: int) -> PathArguments:
     """Go through a command's words.
 
     Attack: `pytest --ignore out` and `rg out` read the working directory (test_sandbox_paths.py). Each option that is
@@ -132,13 +132,13 @@ def arguments(words: Sequence[Word], *, after: int) -> Arguments:
         words: A command with a fixed program.
         after: How many words a rule names.
     """
-    name, usage, start, texts = _usage_of(words, after)
-    found, patterns = Arguments(), list[int]()
-    has_sub = texts > usage.texts
+    name, spec, start, texts = _spec_of(words, after)
+    found, patterns = PathArguments(), list[int]()
+    has_sub = texts > spec.texts
     loose = unknown = 0
     before: Kind = 'operand'
     option, is_sure = '', True
-    may_look = not any(usage.refused.fullmatch(word.value) for word in words[start:])
+    may_look = not any(spec.refused.fullmatch(word.value) for word in words[start:])
     for at, word in enumerate(words[start:], start=start):
         if at == after:
             loose, unknown = 0, int(before == 'unknown')
@@ -146,7 +146,7 @@ def arguments(words: Sequence[Word], *, after: int) -> Arguments:
             loose += sum(1 for each in words[max(at + 1, after) :] if not each.value.startswith('-'))
             found.has_path = found.has_path or (may_look and loose > texts + unknown)
             break
-        kind: Kind = usage.kind(word.value) if word.is_fixed else 'unknown'
+        kind: Kind = spec.kind(word.value) if word.is_fixed else 'unknown'
         if before == 'takes':
             found.not_paths.update({at} if word.is_fixed and _is_plain(name, option, word.value) else ())
             kind = 'operand'
@@ -159,18 +159,18 @@ def arguments(words: Sequence[Word], *, after: int) -> Arguments:
         elif kind == 'unknown' or before == 'unknown':
             kind = 'unknown'  # Attack: `pytest --ignore -k /etc`. Behind an option, it may be its value.
             unknown += 1
-        elif kind == 'flag' or _is_plain(name, *_apart(usage, word.value)):
+        elif kind == 'flag' or _is_plain(name, *_apart(spec, word.value)):
             found.not_paths.add(at)
         elif kind == 'attached':
             is_sure = (
                 False  # Attack: `grep /etc/passwd --reg=out out`, where the pattern is given by a shortened option
             )
-        if kind != 'operand' and usage.instead.fullmatch(word.value):
+        if kind != 'operand' and spec.instead.fullmatch(word.value):
             texts, patterns = 0, []
-        may_look = may_look and not (usage.paths_first and kind != 'operand' and word.value not in ('-H', '-P'))
+        may_look = may_look and not (spec.paths_first and kind != 'operand' and word.value not in ('-H', '-P'))
         before, option = kind, word.value
     if after != start or has_sub:
-        return Arguments(has_path=found.has_path)
+        return PathArguments(has_path=found.has_path)
     found.not_paths.update(at for at in patterns if is_sure and not unknown and words[at].is_fixed)
     return found
 
@@ -181,30 +181,30 @@ def _is_plain(name: str, option: str, value: str) -> bool:
     return allowed is not None and re.fullmatch(allowed, value, re.DOTALL) is not None
 
 
-def _apart(usage: Usage, text: str) -> tuple[str, str]:
+def _apart(spec: OptionSpec, text: str) -> tuple[str, str]:
     """An option and the value that is attached to it: `-k` and `a` of `-ka`, `--tb` and `no` of `--tb=no`."""
-    found = usage.attached.match(text)
+    found = spec.attached.match(text)
     if found is None or text.startswith('--'):
         option, _, value = text.partition('=')
         return option, value
     return f'-{text[found.end() - 2]}', text[found.end() - 1 :]
 
 
-def _usage_of(words: Sequence[Word], after: int) -> tuple[str, Usage, int, int]:
-    """A program's name and usage, where its arguments begin, and how many of the first ones are no path."""
+def _spec_of(words: Sequence[Word], after: int) -> tuple[str, OptionSpec, int, int]:
+    """A program's name and options, where its arguments begin, and how many of the first ones are no path."""
     name = trusted_name(words[0].value) or ''
     if name in ('python', 'python3') and [word.value for word in words[1:after]] == ['-m', 'pytest']:
-        return 'pytest', USAGES['pytest'], after, 0
+        return 'pytest', OPTION_SPECS['pytest'], after, 0
     if name == 'git':
         known = GLOBAL_OPTIONS['git'].harmless
         sub = next((at for at, word in enumerate(words[1:after], start=1) if word.value not in known), None)
-        if sub is not None and (usage := GIT.get(words[sub].value)) is not None:
-            return name, usage, sub + 1, usage.texts
-    usage = USAGES.get(name, Usage())
-    return name, usage, 1, usage.texts + (name in HAS_SUB_COMMANDS)
+        if sub is not None and (spec := GIT.get(words[sub].value)) is not None:
+            return name, spec, sub + 1, spec.texts
+    spec = OPTION_SPECS.get(name, OptionSpec())
+    return name, spec, 1, spec.texts + (name in HAS_SUB_COMMANDS)
 
 
-Root = Callable[[str], bool] | str | Path
+ShellRoot = Callable[[str], bool] | str | Path
 """A root: its absolute path, or whether an absolute path lies in it."""
 
 _FLAGS: Final = re.compile(r'-[A-Za-z]{1,4}|--[a-z][a-z-]*')
@@ -229,10 +229,10 @@ _OF_CODE: Final = re.compile(r'[\n"\'(){};|<>]')
 _LETTERS: Final = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
 
-class Roots:
+class ShellRoots:
     """The roots by name, and where relative paths begin."""
 
-    def __init__(self, roots: Mapping[str, Root], cwd: str) -> None:
+    def __init__(self, roots: Mapping[str, ShellRoot], cwd: str) -> None:
         """Take them.
 
         Args:
@@ -247,14 +247,14 @@ class Roots:
         """What rules may name."""
         return frozenset(self._is_inside)
 
-    def hold(self, command: Command, names: Iterable[str], *, after: int, is_here: bool = False) -> bool:
+    def hold(self, command: SimpleCommand, names: Iterable[str], *, after: int, is_here: bool = False) -> bool:
         """Whether every path of a command lies in one of the named roots, and there is one, or nothing is read but a pipe.
 
         What may be a path counts as one: operands, what follows an option, what is attached to it.
 
         Args:
             command: The command.
-            names: Roots.
+            names: ShellRoots.
             after: How many words are the rule's own.
             is_here: Whether it reads the working directory where it names no path: then this has to lie in a root, too.
         """

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from .grammar import Parsed, Syntax, is_plain_heredoc
-from .words import NAME, WORDS, Command, Redirect, Word, WordReader
+from .words import NAME, WORDS, Redirect, SimpleCommand, Word, WordReader
 
 _GAP: Final = re.compile(rb'(?:[ \t\n]|\\\n)*')
 _BLANK: Final = re.compile(rb'(?=.*[ \t])(?:[ \t]|\\\n)+', re.DOTALL)
@@ -59,17 +59,17 @@ _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 
-class Reader:
+class CommandReader:
     """Collects the simple commands of a line, in order, with what is not understood of it."""
 
-    def __init__(self, parsed: Parsed, runner: Command | None = None) -> None:
+    def __init__(self, parsed: Parsed, runner: SimpleCommand | None = None) -> None:
         """Read the whole of `parsed`.
 
         Args:
             parsed: The line.
             runner: What runs it: a script reads what its shell is fed.
         """
-        self.commands: list[Command] = []
+        self.commands: list[SimpleCommand] = []
         self.problems: list[str] = []
         self.has_loop = False
         self._parsed = parsed
@@ -165,7 +165,7 @@ class Reader:
     def _name(self, node: Syntax) -> None:
         text = self._parsed.text(node)
         if node.kind == 'variable_name':
-            self.commands.append(Command((), text, assignments=(text,)))
+            self.commands.append(SimpleCommand((), text, assignments=(text,)))
         elif not _PATTERN.fullmatch(text):
             self._problem('a pattern is not understood')
 
@@ -230,7 +230,9 @@ class Reader:
             self._check_program(words[0])
         here = self._is_fed_here(children)
         self.commands.append(
-            Command(tuple(words), self._parsed.text(node), tuple(names), tuple(redirects), is_fed=fed, is_fed_here=here)
+            SimpleCommand(
+                tuple(words), self._parsed.text(node), tuple(names), tuple(redirects), is_fed=fed, is_fed_here=here
+            )
         )
         for tail in tails:
             self._heredoc(tail)
@@ -328,7 +330,7 @@ class Reader:
         is_line = text.startswith('[[') or b'\n' not in b''.join(gaps).replace(b'\\\n', b'')
         if not is_line or not all(map(_BLANK.fullmatch, (gaps[0], gaps[-1]))):
             words[0] = Word(text, '', is_fixed=False)
-        self.commands.append(Command(tuple(words), text, is_fed=self._is_fed))
+        self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._is_fed))
 
     def _leaves(self, node: Syntax, words: list[Word], gaps: list[bytes]) -> None:
         before = None
@@ -354,7 +356,7 @@ class Reader:
         self._problem(f'`{raw.split()[0]}` defines or changes what other commands see')
         if node.kind != 'function_definition':
             keyword = Word(raw.split()[0], raw.split()[0], is_bare=True)
-            self.commands.append(Command((keyword,), raw))
+            self.commands.append(SimpleCommand((keyword,), raw))
         for child in node.children:
             if child.kind == 'variable_assignment':
                 self._assignment(child)

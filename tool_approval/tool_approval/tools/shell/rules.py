@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from tool_approval.core.errors import ApprovalConfigError
 
 from .grammar import parse
-from .paths import Root, Roots
+from .paths import ShellRoot, ShellRoots
 from .programs import GLOBAL_OPTIONS, MANY_TARGETS, SubCommands, alternatives, guarded_name, trusted_name
-from .reading import Reader
+from .reading import CommandReader
 from .words import Word, fixed
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def _is_option(text: str, want: str) -> bool:
     return is_letter and re.fullmatch(r'-[A-Za-z0-9]+', text) is not None and want[1] in text[1:]
 
 
-def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, Root] | None = None) -> None:
+def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot] | None = None) -> None:
     """Check that each rule names roots there are, and decides what its examples say.
 
     Args:
@@ -280,7 +280,7 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, Root] | No
         ApprovalConfigError: A root there is not, or an example that another rule decides; it names the key.
         MissingExtraError: There are examples, and tree-sitter is not installed.
     """
-    book, known = RuleBook(config), Roots(roots or {}, cwd)
+    book, known = RuleBook(config), ShellRoots(roots or {}, cwd)
     for at, rule in enumerate(config.rules):
         key = f'shell.rules.{at}'
         for name in rule.sandbox_paths:
@@ -294,9 +294,9 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, Root] | No
                 raise ApprovalConfigError(f'it decides `{example}`', key=f'{key}.not_match')
 
 
-def _deciding(example: str, book: RuleBook, roots: Roots) -> set[int]:
+def _deciding(example: str, book: RuleBook, roots: ShellRoots) -> set[int]:
     found: set[int] = set()
-    for command in Reader(parse(example)).commands:
+    for command in CommandReader(parse(example)).commands:
         if not command.words or not command.words[0].is_fixed:
             continue
 

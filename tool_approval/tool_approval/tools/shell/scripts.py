@@ -12,7 +12,7 @@ from .words import Word
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inside:
+class WrappedCommand:
     """What a wrapper runs."""
 
     words: tuple[tuple[Word, ...], ...] = ()
@@ -21,7 +21,7 @@ class Inside:
     """Commands as text for a shell."""
     is_transparent: bool = False
     """Whether what is inside decides alone: the wrapper adds nothing to it."""
-    moves: bool = False
+    changes_cwd: bool = False
     """Whether it runs in other directories."""
     is_program: bool = False
     """Whether the wrapper does more than run others, and is judged as any program is."""
@@ -169,7 +169,7 @@ SHELLS: Final = _INLINE_SHELLS | {
 """Shells; of those whose grammar is not bash's, no inline code is understood."""
 
 
-def run_by_shell(name: str, words: Sequence[Word]) -> Inside | None:
+def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
     """What a shell runs, or `None` if the program is none.
 
     Attack: `bash5.2 -c`, `ksh93 -c`, `bash-static -c`. What is behind another name than the usual one is not trusted.
@@ -185,10 +185,10 @@ def run_by_shell(name: str, words: Sequence[Word]) -> Inside | None:
     return inside if shell == name else replace(inside, problem=inside.problem or 'it is a shell of another version')
 
 
-def _shell(name: str, words: Sequence[Word]) -> Inside:
+def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
     at, problem, is_inline = 1, None, False
     if name in _INLINE_SHELLS and [word.value for word in words[1:2]] == ['-n'] and _names_one_file(words[2:]):
-        return Inside(is_program=True)  # it reads the file, and runs nothing of it
+        return WrappedCommand(is_program=True)  # it reads the file, and runs nothing of it
     while at < len(words) and words[at].is_fixed and words[at].value[:1] in ('-', '+'):
         text = words[at].value
         if text == '--':
@@ -205,14 +205,14 @@ def _shell(name: str, words: Sequence[Word]) -> Inside:
             problem = 'a shell is started with options'
         at += 1
     if not is_inline:
-        return Inside(problem='a shell runs a file, or what it is fed')
+        return WrappedCommand(problem='a shell runs a file, or what it is fed')
     if at >= len(words) or not words[at].is_fixed:
-        return Inside(problem='a shell is given code that is not known')
+        return WrappedCommand(problem='a shell is given code that is not known')
     if name not in _INLINE_SHELLS:
         problem = 'the shell has another grammar'
     elif 'bash' not in name:
         problem = reads_otherwise(words[at].value) or problem
-    return Inside(scripts=(words[at].value,), is_transparent=True, problem=problem)
+    return WrappedCommand(scripts=(words[at].value,), is_transparent=True, problem=problem)
 
 
 def reads_otherwise(script: str) -> str | None:

@@ -14,8 +14,8 @@ from tool_approval.core.request import ApprovalContext, ApprovalRequest, Remembe
 from .config import ShellConfig
 from .environment import clean_environment
 from .explanation import Explanation
-from .judge import Judge
-from .paths import Root
+from .judge import ShellJudge
+from .paths import ShellRoot
 from .rules import check_rules
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ShellTool:
         config: ShellConfig | Mapping[str, Any] | None = None,
         *,
         cwd: str | Path = '.',
-        roots: Mapping[str, Root] | None = None,
+        roots: Mapping[str, ShellRoot] | None = None,
         is_writable: Callable[[str], bool] = lambda path: False,
         wrap: Callable[[list[str]], list[str]] | None = None,
         env: Mapping[str, str] | None = None,
@@ -65,7 +65,7 @@ class ShellTool:
         self.config = config if isinstance(config, ShellConfig) else ShellConfig.model_validate(config or {})
         self.cwd = os.path.realpath(cwd)
         check_rules(self.config, cwd=self.cwd, roots=roots)
-        self._judge = Judge(self.config, cwd=self.cwd, roots=roots, is_writable=is_writable)
+        self._judge = ShellJudge(self.config, cwd=self.cwd, roots=roots, is_writable=is_writable)
         self._wrap = wrap
         self._env = clean_environment(os.environ if env is None else env)
         self._max_output_bytes = max_output_bytes

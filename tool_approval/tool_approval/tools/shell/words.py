@@ -11,7 +11,7 @@ from .grammar import Parsed, Syntax
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class UnsafeArgument:
     """An option, or an argument, that is more than data."""
 
     word: str
@@ -65,7 +65,7 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SimpleCommand:
     """One simple command: a program and what it is given."""
 
     words: tuple[Word, ...]
@@ -81,12 +81,12 @@ class Command:
     is_fed_here: bool = False
     """Whether what feeds it is known to be a pipe, a text, or a file among its own redirections."""
 
-    def of(self, words: Sequence[Word]) -> Command:
+    def of(self, words: Sequence[Word]) -> SimpleCommand:
         """The command that this one runs with its arguments."""
         raw = ' '.join(word.raw for word in words)
         # Attack: `timeout 5 head < /etc/passwd`. The redirection stays with the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects
-        return Command(tuple(words), raw, is_fed=self.is_fed, is_fed_here=is_fed_here)
+        return SimpleCommand(tuple(words), raw, is_fed=self.is_fed, is_fed_here=is_fed_here)
 
 
 BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')

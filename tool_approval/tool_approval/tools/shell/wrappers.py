@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .programs import program_name
-from .scripts import Inside, reads_otherwise, run_by_shell
+from .scripts import WrappedCommand, reads_otherwise, run_by_shell
 from .words import Word, fixed
 
 _ANYTHING: Final = Word('', '', is_fixed=False)
@@ -115,7 +115,7 @@ _WRAPPERS: Final = {
 _LOADER: Final = re.compile(r'ld-(?:linux|musl)[\w.-]*|ld\.so|ld-\d[\d.]*\.so')
 
 
-def unwrap(words: Sequence[Word]) -> Inside | None:
+def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
     """What the program runs for others, or `None` if it is no wrapper.
 
     Args:
@@ -133,21 +133,23 @@ def unwrap(words: Sequence[Word]) -> Inside | None:
     return _after_options(options, words) if options is not None else None
 
 
-def _after_options(options: _Options, words: Sequence[Word]) -> Inside:
+def _after_options(options: _Options, words: Sequence[Word]) -> WrappedCommand:
     at, problem = _skip(options, words)
     at += options.operands
     problem = problem or _growing(words[1:at])
     inner = tuple(words[at:])
     if not inner:
         # `sudo -s`, `unshare`: with nothing to run, some start a shell.
-        return Inside(is_program=True, problem=problem or (None if options.is_transparent else 'it may start a shell'))
+        return WrappedCommand(
+            is_program=True, problem=problem or (None if options.is_transparent else 'it may start a shell')
+        )
     if options.appends:
         inner = (*_replaced(words[:at], inner), _ANYTHING)
     if words[0].value in ('sudo', 'doas', 'time'):
         # Attack: `time A=1 rm x`. To the shell's own `time`, it is a variable.
         inner, names = _without_assignments(inner)
-        return Inside(words=(inner,), assignments=names, problem=problem, is_transparent=options.is_transparent)
-    return Inside(words=(inner,), is_transparent=options.is_transparent, problem=problem, own=at)
+        return WrappedCommand(words=(inner,), assignments=names, problem=problem, is_transparent=options.is_transparent)
+    return WrappedCommand(words=(inner,), is_transparent=options.is_transparent, problem=problem, own=at)
 
 
 def _growing(words: Sequence[Word]) -> str | None:
@@ -225,20 +227,20 @@ def _without_assignments(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple
 _ENV: Final = _options('i0v', 'uC', long='ignore-environment null debug', long_valued='unset chdir')
 
 
-def _env(words: Sequence[Word]) -> Inside:
+def _env(words: Sequence[Word]) -> WrappedCommand:
     for word in words[1:]:
         # `-S` splits its value by rules of its own.
         if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
-            return Inside(words=(_split(words),), problem='`env -S` splits a text into a command')
+            return WrappedCommand(words=(_split(words),), problem='`env -S` splits a text into a command')
         if re.match(r'-[i0v]*C|--chdir', word.value):
             at, _ = _skip(_ENV, words)
             inner, names = _without_assignments(words[at:])
-            return Inside(words=(inner,), assignments=names, problem='`env -C` runs it in another directory')
+            return WrappedCommand(words=(inner,), assignments=names, problem='`env -C` runs it in another directory')
     at, problem = _skip(_ENV, words)
     if at < len(words) and words[at].value == '-':
         at += 1
     inner, names = _without_assignments(words[at:])
-    return Inside(
+    return WrappedCommand(
         words=(inner,) if inner else (),
         is_transparent=bool(inner),
         is_program=not inner,
@@ -254,35 +256,37 @@ def _split(words: Sequence[Word]) -> tuple[Word, ...]:
     return inner
 
 
-def _command(words: Sequence[Word]) -> Inside:
+def _command(words: Sequence[Word]) -> WrappedCommand:
     if len(words) > 1 and words[1].value in ('-v', '-V'):
-        return Inside(is_program=True)  # it says what it would run
+        return WrappedCommand(is_program=True)  # it says what it would run
     return _after_options(_WRAPPERS['command'], words)
 
 
-def _eval(words: Sequence[Word]) -> Inside:
+def _eval(words: Sequence[Word]) -> WrappedCommand:
     if not all(word.is_fixed for word in words):
-        return Inside(problem='`eval` is given code that is not known')
+        return WrappedCommand(problem='`eval` is given code that is not known')
     operands = [word.value for word in words[1:]]
     if operands[:1] == ['--']:
         del operands[0]
-    return Inside(scripts=(' '.join(operands),), is_transparent=True)
+    return WrappedCommand(scripts=(' '.join(operands),), is_transparent=True)
 
 
-def _trap(words: Sequence[Word]) -> Inside:
+def _trap(words: Sequence[Word]) -> WrappedCommand:
     scripts = tuple(word.value for word in words[1:] if word.is_fixed and not word.value.startswith('-'))[:1]
-    return Inside(scripts=scripts, problem='`trap` runs it later')
+    return WrappedCommand(scripts=scripts, problem='`trap` runs it later')
 
 
-def _watch(words: Sequence[Word]) -> Inside:
+def _watch(words: Sequence[Word]) -> WrappedCommand:
     at, problem = _skip(_options('bcdegptxr', 'nq', long_valued='interval'), words)
-    return Inside(scripts=(' '.join(word.value for word in words[at:]),), problem=problem or '`watch` runs it again')
+    return WrappedCommand(
+        scripts=(' '.join(word.value for word in words[at:]),), problem=problem or '`watch` runs it again'
+    )
 
 
-def _by_letter(letter: str, problem: str) -> Callable[[Sequence[Word]], Inside]:
+def _by_letter(letter: str, problem: str) -> Callable[[Sequence[Word]], WrappedCommand]:
     """Of a program that gives the value of one option to a shell."""
 
-    def find(words: Sequence[Word]) -> Inside:
+    def find(words: Sequence[Word]) -> WrappedCommand:
         scripts: list[str] = []
         for word, following in zip(words[1:], [*words[2:], None], strict=False):
             if re.fullmatch(rf'--?[a-z]*{letter}', word.value) and following is not None and following.is_fixed:
@@ -291,7 +295,7 @@ def _by_letter(letter: str, problem: str) -> Callable[[Sequence[Word]], Inside]:
                 scripts.append(word.value.partition('=')[2])
             elif word.value == '--command' and following is not None:
                 scripts.append(following.value)
-        return Inside(scripts=tuple(scripts), problem=problem)
+        return WrappedCommand(scripts=tuple(scripts), problem=problem)
 
     return find
 
@@ -299,38 +303,38 @@ def _by_letter(letter: str, problem: str) -> Callable[[Sequence[Word]], Inside]:
 _SSH: Final = _options('46AaCfGgKkMNnqsTtVvXxYy', 'BbcDEeFIiJLlmOopQRSWw')
 
 
-def _remote(words: Sequence[Word]) -> Inside | None:
+def _remote(words: Sequence[Word]) -> WrappedCommand | None:
     at, _ = _skip(_SSH, words)
     if len(words) <= at + 1:
         return None
     # Attack: `ssh host -t rm x`. There are options behind the host as well.
     behind, _ = _skip(_SSH, words[at:])
-    return Inside(
+    return WrappedCommand(
         scripts=(' '.join(word.value for word in words[at + behind :]),), problem='it runs on another machine'
     )
 
 
-def _flock(words: Sequence[Word]) -> Inside:
+def _flock(words: Sequence[Word]) -> WrappedCommand:
     inside = _after_options(_WRAPPERS['flock'], words)
     given = inside.words[0] if inside.words else ()
     if len(given) > 1 and given[0].value in ('-c', '--command') and given[1].is_fixed:
-        return Inside(scripts=(given[1].value,), problem=inside.problem or 'it is given to a shell')
+        return WrappedCommand(scripts=(given[1].value,), problem=inside.problem or 'it is given to a shell')
     return inside
 
 
-def _entr(words: Sequence[Word]) -> Inside:
+def _entr(words: Sequence[Word]) -> WrappedCommand:
     inside = _after_options(_WRAPPERS['entr'], words)
     script = next(iter(inside.words[0]), None) if inside.words else None
     if script is None or not any(re.fullmatch(r'-[a-z]*s[a-z]*', word.value) for word in words[1 : inside.own]):
         return inside
     problem = inside.problem or (None if script.is_fixed else _UNKNOWN_CODE)
-    return Inside(scripts=(script.value,), problem=problem)
+    return WrappedCommand(scripts=(script.value,), problem=problem)
 
 
-def _strings(options: _Options) -> Callable[[Sequence[Word]], Inside]:
+def _strings(options: _Options) -> Callable[[Sequence[Word]], WrappedCommand]:
     """Of a program that gives each of its operands to a shell; options may follow them."""
 
-    def find(words: Sequence[Word]) -> Inside:
+    def find(words: Sequence[Word]) -> WrappedCommand:
         scripts: list[Word] = []
         problem, rest = _growing(words[1:]), words
         while len(rest) > 1:
@@ -340,7 +344,7 @@ def _strings(options: _Options) -> Callable[[Sequence[Word]], Inside]:
         if not all(script.is_fixed for script in scripts):
             problem = problem or _UNKNOWN_CODE
         problem = problem or next(filter(None, (reads_otherwise(script.value) for script in scripts)), None)
-        return Inside(scripts=tuple(script.value for script in scripts), problem=problem)
+        return WrappedCommand(scripts=tuple(script.value for script in scripts), problem=problem)
 
     return find
 
@@ -348,18 +352,18 @@ def _strings(options: _Options) -> Callable[[Sequence[Word]], Inside]:
 _UNKNOWN_CODE: Final = 'a shell is given code that is not known'
 
 
-def _parallel(words: Sequence[Word]) -> Inside:
+def _parallel(words: Sequence[Word]) -> WrappedCommand:
     operands = [word for word in words[1:] if not word.value.startswith('-')]
     script = ' '.join(word.value for word in operands if not word.value.startswith(':::'))
-    return Inside(scripts=(script,), problem='`parallel` makes commands of its input')
+    return WrappedCommand(scripts=(script,), problem='`parallel` makes commands of its input')
 
 
-def _find(words: Sequence[Word]) -> Inside | None:
+def _find(words: Sequence[Word]) -> WrappedCommand | None:
     inner: list[tuple[Word, ...]] = []
-    at, moves = 1, False
+    at, changes_cwd = 1, False
     starts = list(itertools.takewhile(lambda word: not word.value.startswith(('-', '(', '!')), words[1:]))
     while at < len(words):
-        moves = moves or words[at].value in ('-execdir', '-okdir')
+        changes_cwd = changes_cwd or words[at].value in ('-execdir', '-okdir')
         if words[at].value in ('-exec', '-execdir', '-ok', '-okdir'):
             end = at + 1
             while end < len(words) and words[end].value != ';' and not _ends_batch(words, end):
@@ -370,7 +374,9 @@ def _find(words: Sequence[Word]) -> Inside | None:
     if not inner:
         return None
     found = tuple(each for each in inner if each)
-    return Inside(words=found, is_program=True, moves=moves, problem=None if all(inner) else 'nothing to execute')
+    return WrappedCommand(
+        words=found, is_program=True, changes_cwd=changes_cwd, problem=None if all(inner) else 'nothing to execute'
+    )
 
 
 def _found(word: Word, starts: Sequence[Word]) -> Word:
@@ -385,7 +391,7 @@ def _ends_batch(words: Sequence[Word], at: int) -> bool:
     return words[at].value == '+' and words[at - 1].value == '{}'
 
 
-_SPECIAL: Final[dict[str, Callable[[Sequence[Word]], Inside | None]]] = {
+_SPECIAL: Final[dict[str, Callable[[Sequence[Word]], WrappedCommand | None]]] = {
     'command': _command, 'env': _env, 'eval': _eval, 'trap': _trap, 'watch': _watch, 'find': _find, 'ssh': _remote,
     'flock': _flock, 'parallel': _parallel, 'sem': _parallel, 'entr': _entr,
     'hyperfine': _strings(_options('i', 'wmMru', long='ignore-failure show-output',
