@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import tool_approval.answering
 import tool_approval.audit
 import tool_approval.inbox
 import tool_approval.os_sandbox
@@ -60,6 +61,21 @@ PUBLIC = {
         'simple_approval_request',
         'truncate_for_display',
     ),
+    tool_approval.answering: (
+        'LABELS',
+        'AnswerKind',
+        'AnswerOptions',
+        'NotOffered',
+        'UnreadableArguments',
+        'answer_options',
+        'decision_on',
+        'editable',
+        'is_changed',
+        'may_approve_together',
+        'outcome_words',
+        'read_arguments',
+        'with_arguments',
+    ),
     tool_approval.testing: (
         'RecordingUI',
         'ScriptedUI',
@@ -94,6 +110,7 @@ PUBLIC = {
         'Settled',
         'State',
         'UnknownRequest',
+        'refusal_text',
     ),
     tool_approval.audit: ('Finding', 'Head', 'JsonlAuditSink', 'load_key', 'verify', 'verify_text'),
 }

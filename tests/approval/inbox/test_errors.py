@@ -2,6 +2,7 @@ import pickle
 from datetime import UTC, datetime
 
 import pytest
+from tool_approval.answering import NotOffered
 from tool_approval.inbox import (
     AlreadySettled,
     AnswerRefused,
@@ -13,6 +14,7 @@ from tool_approval.inbox import (
     OtherContent,
     RequestTooLarge,
     UnknownRequest,
+    refusal_text,
 )
 
 from tool_approval import ApprovalError
@@ -49,3 +51,29 @@ def test_they_stand_in_the_tree_that_is_drawn():
     assert not any(isinstance(error, AnswerRefused) for error, _ in OTHERS)
     assert all(isinstance(error, InboxError) for error, _ in REFUSED + OTHERS)
     assert issubclass(InboxError, ApprovalError)
+
+
+@pytest.mark.parametrize(
+    ('error', 'told'),
+    [
+        (AlreadySettled('withdrawn'), 'Your answer came too late: the request was withdrawn.'),
+        (
+            AlreadySettled('denied', by='eve\n', at=AT),
+            'Your answer came too late: the request was denied by eve<U+000A> at 03:04:05 UTC.',
+        ),
+        (
+            NotAnApprover('eve', 't', 'they are not listed'),
+            'You may not answer this request: they are not listed. Nothing was changed.',
+        ),
+        (OtherContent(), 'The request shows something else by now. Nothing was changed; look at it again.'),
+        (UnknownRequest(), 'There is no such request in the inbox any more. Nothing was changed.'),
+        (InvalidAnswer('x'), 'The request does not offer this answer. Nothing was changed.'),
+        (NotOffered('x'), 'The request does not offer this answer. Nothing was changed.'),
+        (
+            InboxUnavailable('a file', 'full'),
+            'The inbox cannot be reached, so your answer may not have been taken. Look again in a moment.',
+        ),
+    ],
+)
+def test_whoever_answered_reads_why_it_did_not_count(error, told):
+    assert refusal_text(error) == told

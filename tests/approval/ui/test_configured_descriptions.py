@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
+from tool_approval.answering import with_arguments
 from tool_approval.display import facts
 from tool_approval.inbox import Approver, Content, InboxEntry
 from tool_approval.inbox.entry import write_content
@@ -13,7 +14,6 @@ from tool_approval.tools.shell import ShellTool
 from tool_approval.ui.slack.blocks import message_of
 from tool_approval.ui.terminal.editing import changed
 from tool_approval.ui.terminal.render import outcome_text, render_group, render_request
-from tool_approval.ui.web.offers import with_arguments
 from tool_approval.ui.web.view import view_of
 
 from tool_approval import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from tool_approval.core.canonical import EXACT
 from tool_approval.core.request import ApprovalRequest
@@ -81,12 +81,27 @@ def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> t
     """
     if is_whole is None:
         is_whole = is_shown_whole(request)
-    left_out = set('v' if is_whole else 'sa')
-    if request.hides_arguments or not _can_be_told(request):
-        left_out |= set('sa')
-    if request.metadata.get('can_remember_always') is not True:
-        left_out.add('a')
+    spans = remember_spans(request, is_whole=is_whole)
+    left_out = {key for key, span in (('s', 'session'), ('a', 'always')) if span not in spans}
+    if is_whole:
+        left_out.add('v')
     return tuple(key for key in KEYS if key not in left_out)
+
+
+def remember_spans(
+    request: ApprovalRequest, *, is_whole: bool | None = None
+) -> tuple[Literal['session', 'always'], ...]:
+    """How long an approval may be remembered; empty where something is not shown whole, or cannot be told.
+
+    Args:
+        request: What is asked about.
+        is_whole: Whether nothing is cut, where that is already known.
+    """
+    if is_whole is None:
+        is_whole = is_shown_whole(request)
+    if not is_whole or request.hides_arguments or not _can_be_told(request):
+        return ()
+    return ('session', 'always') if request.metadata.get('can_remember_always') is True else ('session',)
 
 
 def _can_be_told(request: ApprovalRequest) -> bool:

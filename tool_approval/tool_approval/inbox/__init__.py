@@ -13,6 +13,7 @@ from .errors import (
     OtherContent,
     RequestTooLarge,
     UnknownRequest,
+    refusal_text,
 )
 from .inbox import Inbox
 from .inbox_ui import Channel, InboxUI
@@ -42,4 +43,5 @@ __all__ = (
     'Settled',
     'State',
     'UnknownRequest',
+    'refusal_text',
 )

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
+from hmac import compare_digest
 from typing import Any, Literal, cast
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
+from tool_approval.answering import outcome_words
 from tool_approval.core.canonical import EXACT, canonical_json, copied
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalRequest
+from tool_approval.display import escape_line
 
 from .approvers import Approver, ApproverRule
-from .errors import InvalidAnswer, NotAnApprover, RequestTooLarge
+from .errors import AlreadySettled, InvalidAnswer, NotAnApprover, OtherContent, RequestTooLarge
 from .store import Row, State
+
+LONGEST_SHOWN = 80
+"""Chosen, in characters: of a longer name of a person or of a run the beginning is shown."""
 
 MAX_BYTES = 4 * 1024 * 1024
 """Chosen: a thousand pages of text in a request, or in an answer. More cannot be read before deciding."""
@@ -79,6 +85,28 @@ class InboxEntry(BaseModel):
         """The request."""
         return self.content.request
 
+    @property
+    def outcome(self) -> str:
+        """What became of it, as a sentence without the time and the full stop, escaped; empty while it is open."""
+        word, rest = outcome_words(self.state, None if self.answer is None else self.answer.decision)
+        by = '' if self.answer is None else f' by {short_name(self.answer.by.id)}'
+        return f'{word}{rest}{by}'
+
+    def check_open(self, digest: str) -> None:
+        """Refuse an answer to what is no longer open, or was shown differently.
+
+        Args:
+            digest: `digest` of what the person was shown.
+
+        Raises:
+            AlreadySettled: The request is no longer open; the error says who was first, and when.
+            OtherContent: It shows something else than what the digest is of.
+        """
+        if self.state != 'pending':
+            raise already_settled(self)
+        if not compare_digest(digest.encode(errors='replace'), self.digest.encode()):
+            raise OtherContent
+
     def check_approver(self, approver: Approver) -> None:
         """Refuse who may not answer.
 
@@ -111,6 +139,18 @@ class InboxEntry(BaseModel):
         if decision.remember == 'always' and self.request.metadata.get('can_remember_always') is not True:
             raise InvalidAnswer("nothing can be remembered 'always' there")
         return decision.model_copy(update={'note': None if decision.note is None else _whole(decision.note)})
+
+
+def already_settled(entry: InboxEntry) -> AlreadySettled:
+    """The error for an answer to a request that is no longer open."""
+    assert entry.state != 'pending', 'a store says that a request is not pending only if it is not'
+    by = None if entry.answer is None else entry.answer.by.id
+    return AlreadySettled(entry.state, by=by, at=entry.settled_at)
+
+
+def short_name(name: str) -> str:
+    """The name of a person or of a run, escaped and on one line; the beginning of a long one."""
+    return escape_line(name if len(name) <= LONGEST_SHOWN else f'{name[:LONGEST_SHOWN]}...')
 
 
 def write_content(content: Content) -> str:

@@ -17,9 +17,12 @@ ApprovalError
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
+from tool_approval.answering import NotOffered
 from tool_approval.core.errors import ApprovalError
+from tool_approval.display import escape_line
 
 from .store import Settled
 
@@ -121,3 +124,33 @@ class InboxUntrusted(InboxError):
         self.place = place
         self.problem = problem
         super().__init__(f'the inbox in {place} cannot be used: {problem}')
+
+
+def refusal_text(
+    error: AnswerRefused | InboxUnavailable | NotOffered,
+    *,
+    name: Callable[[str], str] = escape_line,
+    text: Callable[[str], str] = escape_line,
+) -> str:
+    """Why an answer did not count, in sentences for the person who gave it.
+
+    Args:
+        error: What was raised: by `Inbox.decide`, or by `decision_on`.
+        name: Makes the id of a person harmless where the text is shown.
+        text: Makes any other text harmless there.
+    """
+    match error:
+        case AlreadySettled():
+            by = '' if error.by is None else f' by {name(error.by)}'
+            when = '' if error.at is None else f' at {error.at:%H:%M:%S} UTC'
+            return f'Your answer came too late: the request was {error.state}{by}{when}.'
+        case NotAnApprover():
+            return f'You may not answer this request: {text(error.problem)}. Nothing was changed.'
+        case OtherContent():
+            return 'The request shows something else by now. Nothing was changed; look at it again.'
+        case UnknownRequest():
+            return 'There is no such request in the inbox any more. Nothing was changed.'
+        case InboxUnavailable():
+            return 'The inbox cannot be reached, so your answer may not have been taken. Look again in a moment.'
+        case _:
+            return 'The request does not offer this answer. Nothing was changed.'

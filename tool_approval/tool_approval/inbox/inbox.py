@@ -18,8 +18,8 @@ from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
 
 from .approvers import Approver, ApproverRule
-from .entry import Answer, Content, InboxEntry, read_entry, write_answer, write_content
-from .errors import AlreadySettled, InboxError, InboxUnavailable, OtherContent, UnknownRequest
+from .entry import Answer, Content, InboxEntry, already_settled, read_entry, write_answer, write_content
+from .errors import InboxError, InboxUnavailable, OtherContent, UnknownRequest
 from .keeper import Keeper, Waiting, follow
 from .store import InboxStore, Row, Settled
 from .worker import RowReader, Worker
@@ -178,10 +178,7 @@ class Inbox:
             InboxUnavailable: The store cannot keep the answer. It was not given.
         """
         entry = await self.get(request_id)
-        if entry.state != 'pending':
-            raise _already(entry)
-        if not compare_digest(digest.encode(errors='replace'), entry.digest.encode()):
-            raise OtherContent
+        entry.check_open(digest)
         entry.check_approver(by)
         at = self._moment()
         decision = entry.check_decision(decision).model_copy(update={'decided_by': by.id, 'decided_at': at})
@@ -189,7 +186,7 @@ class Inbox:
         written = write_answer(answer)
         state: Settled = 'approved' if decision.approved else 'denied'
         if not await self._worker.run(lambda: self.store.settle(request_id, state, at=at, answer=written)):
-            raise _already(await self.get(request_id))
+            raise already_settled(await self.get(request_id))
         return entry.model_copy(update={'state': state, 'settled_at': at, 'answer': answer})
 
     async def withdraw(self, request_id: str) -> None:
@@ -203,7 +200,7 @@ class Inbox:
         await self._row(request_id)
         at = self._moment()
         if not await self._worker.run(lambda: self.store.settle(request_id, 'withdrawn', at=at)):
-            raise _already(await self.get(request_id))
+            raise already_settled(await self.get(request_id))
 
     def abandon(self, request_id: str, state: Settled = 'withdrawn') -> None:
         """As `withdraw`, without waiting for it; as soon as the store can be reached. May be called from any thread."""
@@ -318,12 +315,6 @@ class Inbox:
         """The time of day in whole milliseconds, which every store can keep."""
         now = self._now().astimezone(UTC)
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
-
-
-def _already(entry: InboxEntry) -> AlreadySettled:
-    assert entry.state != 'pending', 'a store says that a request is not pending only if it is not'
-    by = None if entry.answer is None else entry.answer.by.id
-    return AlreadySettled(entry.state, by=by, at=entry.settled_at)
 
 
 def _read(row: Row) -> InboxEntry:

@@ -9,13 +9,11 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError
 from starlette.requests import Request
 
+from tool_approval.answering import NotOffered, decision_on, may_approve_together
 from tool_approval.core.canonical import decode_arguments
-from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.display import is_shown_whole
 from tool_approval.inbox import Approver, Inbox, InboxEntry
 
-from .offers import editable, offer_of, with_arguments
 from .refusals import HttpRefusal
 from .view import DecisionBody
 
@@ -89,50 +87,24 @@ def _check_type(request: Request, wanted: str) -> None:
 
 
 async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: Approver) -> InboxEntry:
-    """Answer a request.
+    """Answer a request; the page and the API go through here.
 
     Raises:
-        HttpRefusal: The page did not offer that.
+        NotOffered: The page did not offer that.
         InboxError: See `Inbox.decide`.
     """
     entry = await inbox.get(request_id)
-    return await inbox.decide(request_id, _decision(entry, body), by=visitor, digest=body.digest)
+    decision = decision_on(entry.request, **body.model_dump(exclude={'digest'}))
+    return await inbox.decide(request_id, decision, by=visitor, digest=body.digest)
 
 
 async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
     """Refuse to approve several requests together unless all of each is shown on the page.
 
     Raises:
-        HttpRefusal: One is not.
+        NotOffered: One is not.
         InboxError: One cannot be read.
     """
     for request_id in request_ids:
-        if not is_shown_whole((await inbox.get(request_id)).request):
-            raise HttpRefusal(422, 'invalid_answer', 'one of them is not shown whole, so approve them one by one')
-
-
-def _decision(entry: InboxEntry, body: DecisionBody) -> ApprovalDecision:
-    request = entry.request
-    offer = offer_of(request) if body.remember != 'none' else None
-    if offer is not None:
-        if not body.approved or body.override_args is not None:
-            raise HttpRefusal(422, 'invalid_answer', 'only an approval of the arguments as they are can be remembered')
-        if body.remember not in offer.spans:
-            raise HttpRefusal(422, 'invalid_answer', f'it cannot be remembered for {body.remember!r}')
-        if body.remember_option not in dict(offer.choices):
-            raise HttpRefusal(422, 'invalid_answer', 'what it is to be remembered for was not offered')
-    override = body.override_args
-    if override is not None:
-        if not body.approved:
-            raise HttpRefusal(422, 'invalid_answer', 'a denial changes no arguments')
-        kept = set(request.args) - set(editable(request))
-        if kept & set(override):
-            raise HttpRefusal(422, 'invalid_answer', 'an argument that is not shown cannot be changed')
-        override = dict(with_arguments(request, override).args)
-    return ApprovalDecision(
-        approved=body.approved,
-        note=body.note or None,
-        override_args=override,
-        remember=body.remember,
-        remember_option=body.remember_option,
-    )
+        if not may_approve_together([(await inbox.get(request_id)).request]):
+            raise NotOffered('one of them is not shown whole, so approve them one by one')

@@ -8,14 +8,14 @@ from datetime import datetime
 from hashlib import sha256
 from itertools import pairwise
 
-from tool_approval.core.decision import Remember
+from tool_approval.answering import LABELS, AnswerKind, AnswerOptions, answer_options
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import OURS, DisplayLine, LineKind, display, escape_line, facts, name_of, warnings_of
 from tool_approval.inbox import Approver, InboxEntry
+from tool_approval.inbox.entry import short_name
 
 from .html import Html, element, joined
-from .offers import offer_of
-from .view import outcome_of, response_of, short, time_of, visible_changes, why_not
+from .view import response_of, time_of, visible_changes, why_not
 
 _SIGNS: Mapping[LineKind, str] = {'added': '+', 'removed': '−', 'cut': '⋮'}
 _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', 'cut': 'left out: '}
@@ -81,9 +81,6 @@ def _spanned(line: DisplayLine) -> Sequence[str]:
         parts += [line.text[at : span.start], element('span', line.text[span.start : span.end], class_=span.role)]
         at = span.end
     return [joined(*parts), line.text[at:]]
-
-
-_SPANS: dict[Remember, str] = {'none': '', 'session': 'Approve for this session', 'always': 'Approve always'}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +190,7 @@ def _time(before: str, moment: datetime) -> Html:
 def _facts(request: ApprovalRequest) -> Html | None:
     told = facts(request)
     if request.run_id is not None:
-        told = [*told, ('run', short(request.run_id))]
+        told = [*told, ('run', short_name(request.run_id))]
     if not told:
         return None
     return element('dl', *(part for label, text in told for part in (element('dt', label), element('dd', text))))
@@ -204,18 +201,19 @@ def _foot(entry: InboxEntry, place: PageContext, name: str, *, is_whole: bool) -
         return outcome_block(entry)
     problem = why_not(entry, place.visitor)
     if problem is not None:
-        told = f'{short(place.visitor.id)} may not answer this: {problem}.'
+        told = f'{short_name(place.visitor.id)} may not answer this: {problem}.'
         return element('div', element('p', told, class_='notice'), class_='actions')
     request = f'{place.base}/requests/{entry.id}'
+    options = answer_options(entry.request, is_whole=is_whole)
     edit = None
-    if entry.request.args:
-        edit = element('a', 'Edit arguments', class_='button', href=f'{request}/edit', aria_label=f'Edit {name}')
+    if 'edit' in options.kinds:
+        edit = element('a', LABELS['edit'], class_='button', href=f'{request}/edit', aria_label=f'Edit {name}')
     return element(
         'form',
         *hidden(place, digest=entry.digest),
         note_field(f'note-{entry.id}'),
         element('div', *buttons(name), edit, class_='buttons'),
-        _remembering(entry, is_whole=is_whole),
+        _remembering(options, name),
         method='post',
         action=f'{request}/answer',
         class_='actions answer',
@@ -244,24 +242,22 @@ def note_field(identifier: str) -> Html:
     )
 
 
-def buttons(name: str, *, approve: str = 'Approve', deny: str = 'Deny') -> Sequence[Html]:
-    """The two answers there always are."""
-    return [
-        _button(approve, 'approve', f'{approve} {name}', 'approve'),
-        _button(deny, 'deny', f'{deny} {name}', 'deny'),
-    ]
+def buttons(name: str, *, count: int | None = None) -> Sequence[Html]:
+    """The two answers there always are, to one request or to several."""
+    every = '' if count is None else f' all {count}'
+    return [_button(kind, f' {name}', kind, every) for kind in ('approve', 'deny')]
 
 
-def _button(text: str, value: str, label: str, look: str) -> Html:
-    return element('button', text, type='submit', name='answer', value=value, class_=look, aria_label=label)
+def _button(kind: AnswerKind, label: str, look: str, more: str = '') -> Html:
+    text = f'{LABELS[kind]}{more}'
+    return element('button', text, type='submit', name='answer', value=kind, class_=look, aria_label=f'{text}{label}')
 
 
-def _remembering(entry: InboxEntry, *, is_whole: bool) -> Html | None:
-    offer = offer_of(entry.request, is_whole=is_whole)
-    if not offer.spans:
+def _remembering(options: AnswerOptions, name: str) -> Html | None:
+    if not options.spans:
         return None
-    if len(offer.choices) == 1:
-        [(kind, label)] = offer.choices
+    if len(options.choices) == 1:
+        [(kind, label)] = options.choices
         covered = joined(
             element('p', f'It will cover {label}.'),
             element('input', type='hidden', name='remember_option', value=kind),
@@ -273,11 +269,10 @@ def _remembering(entry: InboxEntry, *, is_whole: bool) -> Html | None:
                 element('input', type='radio', name='remember_option', value=kind, checked=number == 0),
                 f' {label}',
             )
-            for number, (kind, label) in enumerate(offer.choices)
+            for number, (kind, label) in enumerate(options.choices)
         ]
         covered = element('fieldset', element('legend', 'It will cover'), *rows)
-    name = name_of(entry.request.tool_name)
-    spans = [_button(_SPANS[span], span, f'{_SPANS[span]}: {name}', 'remember') for span in offer.spans]
+    spans = [_button(span, f': {name}', 'remember') for span in options.spans]
     return element(
         'details', element('summary', 'Approve and remember'), covered, element('div', *spans, class_='buttons')
     )
@@ -286,7 +281,7 @@ def _remembering(entry: InboxEntry, *, is_whole: bool) -> Html | None:
 def outcome_block(entry: InboxEntry) -> Html:
     """What became of a request, with what was answered."""
     when = None if entry.settled_at is None else _time(', ', entry.settled_at)
-    outcome = element('p', outcome_of(entry), when, class_=f'outcome {entry.state}')
+    outcome = element('p', entry.outcome, when, class_=f'outcome {entry.state}')
     note = None if entry.answer is None else entry.answer.decision.note
     parts: list[Html] = [outcome]
     if note:

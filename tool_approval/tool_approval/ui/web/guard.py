@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tool_approval.answering import NotOffered
 from tool_approval.core.threads import in_thread
 from tool_approval.inbox import InboxError
 
@@ -147,7 +148,7 @@ class Guard:
             return None
         except HttpRefusal as error:
             refusal = error
-        except (HTTPException, InboxError) as error:
+        except (HTTPException, InboxError, NotOffered) as error:
             refusal = refusal_of(error)
         except ClientDisconnect:
             return None

@@ -10,7 +10,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from tool_approval.core.canonical import canonical_json
+from tool_approval.answering import (
+    NotOffered,
+    UnreadableArguments,
+    is_changed,
+    read_arguments,
+    with_arguments,
+)
 from tool_approval.display import escape_line, name_of
 from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError
 
@@ -18,10 +24,9 @@ from .bodies import answer, check_group, decision_of, read_form, single
 from .cards import PageContext, card_of
 from .guard import draw_apart, wants_json
 from .html import Html, element
-from .offers import UnreadableArguments, editable, read_arguments
-from .pages import Filter, base_of, edit_form, list_of, page, preview_of
+from .pages import Filter, base_of, edit_form, list_of, page, preview_of, sentence
 from .refusals import HttpRefusal, refusal_of
-from .view import outcome_of, why_not
+from .view import why_not
 from .visitors import LocalLogin, Visitors
 
 HISTORY_AT_ONCE = 50
@@ -149,24 +154,23 @@ class PageRoutes:
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         entry = await self._editable(request, visitor)
         place = self._place_of(request, visitor)
-        text = single(fields, 'args') or ''
+        text, problem, status = single(fields, 'args') or '', None, 200
         try:
             edited = read_arguments(text)
+            if request.query_params.get('again') == '1':
+                text = json.dumps(edited, indent=2, ensure_ascii=True)
+            elif is_changed(entry.request, edited):
+                asked = with_arguments(entry.request, edited)
+                preview = await draw_apart(self._turn, lambda: preview_of(entry, asked, place))
+                return self._page(request, 'Approve the changed call', preview, place=place)
+            else:
+                problem = 'The arguments are as they were.'
         except UnreadableArguments as error:
-            form = edit_form(entry, place, text=text, problem=f'That cannot be used: {escape_line(str(error))}.')
-            return self._page(request, 'Edit arguments', form, place=place, status=422)
-        if request.query_params.get('again') == '1':
-            form = edit_form(entry, place, text=json.dumps(edited, indent=2, ensure_ascii=True))
-            return self._page(request, 'Edit arguments', form, place=place)
-        if set(edited) & (set(entry.request.args) - set(editable(entry.request))):
-            problem = 'An argument that is not shown cannot be changed.'
-            form = edit_form(entry, place, text=text, problem=problem)
-            return self._page(request, 'Edit arguments', form, place=place, status=422)
-        if canonical_json(edited) == canonical_json(editable(entry.request)):
-            form = edit_form(entry, place, text=text, problem='The arguments are as they were.')
-            return self._page(request, 'Edit arguments', form, place=place)
-        preview = await draw_apart(self._turn, lambda: preview_of(entry, edited, place))
-        return self._page(request, 'Approve the changed call', preview, place=place)
+            problem, status = f'That cannot be used: {escape_line(error.problem)}.', 422
+        except NotOffered as error:
+            problem, status = sentence(error.problem), 422
+        form = edit_form(entry, place, text=text, problem=problem)
+        return self._page(request, 'Edit arguments', form, place=place, status=status)
 
     async def log_out(self, request: Request) -> Response:
         """End the session."""
@@ -189,7 +193,7 @@ class PageRoutes:
     async def _editable(self, request: Request, visitor: Approver) -> InboxEntry:
         entry = await self._inbox.get(request.path_params['id'])
         if entry.state != 'pending':
-            raise HttpRefusal(409, 'already_settled', f'the request is no longer open. {outcome_of(entry)}')
+            raise HttpRefusal(409, 'already_settled', f'the request is no longer open. {entry.outcome}')
         problem = why_not(entry, visitor)
         if problem is not None:
             raise HttpRefusal(403, 'not_an_approver', f'you may not answer this: {problem}')
@@ -249,7 +253,7 @@ def read_number(request: Request, name: str, *, most: int) -> int | None:
 def _told(entry: InboxEntry) -> dict[str, str]:
     """What the page's script is told of an answer."""
     at = {} if entry.settled_at is None else {'settled_at': entry.settled_at.isoformat()}
-    return {'outcome': outcome_of(entry), **at}
+    return {'outcome': entry.outcome, **at}
 
 
 def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -> dict[str, object]:

@@ -9,19 +9,20 @@ from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from tool_approval.display import display, is_shown_whole, name_of, warnings_of
+from tool_approval.answering import editable, may_approve_together
+from tool_approval.core.request import ApprovalRequest
+from tool_approval.display import display, name_of, warnings_of
 from tool_approval.inbox import InboxEntry
+from tool_approval.inbox.entry import short_name
 
 from .cards import PageContext, buttons, card_of, content_of, hidden, note_field, response_key
 from .html import Html, element, joined, markup
-from .offers import editable, with_arguments
-from .view import agent_of, group_of, response_of, short, why_not
+from .view import agent_of, group_of, response_of, why_not
 
 
 @lru_cache(maxsize=1)
@@ -72,10 +73,21 @@ def message_page(
     request: Request, message: str, *, status: int, headers: Mapping[str, str] | None = None
 ) -> HTMLResponse:
     """A page that says one thing."""
-    told = f'{message[:1].upper()}{message[1:]}.'
     back = element('p', element('a', 'Back to the open requests', href=f'{base_of(request)}/'))
     title = {401: 'Not logged in', 404: 'Not found'}.get(status, 'Refused')
-    return page(request, title, element('p', told, class_='notice', role='alert'), back, status=status, headers=headers)
+    return page(
+        request,
+        title,
+        element('p', sentence(message), class_='notice', role='alert'),
+        back,
+        status=status,
+        headers=headers,
+    )
+
+
+def sentence(text: str) -> str:
+    """A sentence, of one without its capital and its full stop."""
+    return f'{text[:1].upper()}{text[1:]}.'
 
 
 def _navigation(request: Request, place: PageContext, *, can_log_out: bool) -> Html:
@@ -89,7 +101,7 @@ def _navigation(request: Request, place: PageContext, *, can_log_out: bool) -> H
         csrf = element('input', type='hidden', name='csrf', value=place.token)
         button = element('button', 'Log out', type='submit')
         leave = element('form', csrf, button, method='post', action=f'{place.base}/logout')
-    who = element('span', element('span', 'You are ', class_='spoken'), short(place.visitor.id), class_='who')
+    who = element('span', element('span', 'You are ', class_='spoken'), short_name(place.visitor.id), class_='who')
     return joined(element('nav', *links, aria_label='Pages'), who, leave)
 
 
@@ -129,7 +141,9 @@ class Filter:
             values = sorted({value for each in entries if (value := _facts(each)[index]) is not None})
             if wanted is not None and wanted not in values:
                 values.append(wanted)
-            options = [element('option', short(each), value=each, selected=each == wanted) for each in values[:200]]
+            options = [
+                element('option', short_name(each), value=each, selected=each == wanted) for each in values[:200]
+            ]
             select = element('select', element('option', 'all', value=''), *options, id=f'by-{name}', name=name)
             fields.append(element('p', element('label', name.capitalize(), for_=f'by-{name}'), select))
         button = element('button', 'Filter', type='submit')
@@ -179,8 +193,8 @@ def _group_form(group: Sequence[InboxEntry], place: PageContext) -> Html:
     key = f'group-{sha256(" ".join(items).encode()).hexdigest()[:16]}'
     count = len(group)
     fields = [element('input', type='hidden', name='item', value=item) for item in items]
-    approve, deny = buttons('of them together', approve=f'Approve all {count}', deny=f'Deny all {count}')
-    are_whole = all(is_shown_whole(entry.request) for entry in group)
+    approve, deny = buttons('of them together', count=count)
+    are_whole = may_approve_together([entry.request for entry in group])
     told = f'These {count} requests above belong together.'
     if not are_whole:
         told += ' Not all are shown whole, so they are approved one by one.'
@@ -243,9 +257,8 @@ def edit_form(entry: InboxEntry, place: PageContext, *, text: str | None = None,
     )
 
 
-def preview_of(entry: InboxEntry, edited: Mapping[str, Any], place: PageContext) -> Html:
+def preview_of(entry: InboxEntry, asked: ApprovalRequest, place: PageContext) -> Html:
     """The changed call, all of it, and what approves it."""
-    asked = with_arguments(entry.request, edited)
     name = name_of(asked.tool_name)
     request = f'{place.base}/requests/{entry.id}'
     approve = element(
@@ -261,7 +274,7 @@ def preview_of(entry: InboxEntry, edited: Mapping[str, Any], place: PageContext)
         element(
             'form',
             # On one line of ASCII, which no browser changes on the way.
-            *hidden(place, digest=entry.digest, args=json.dumps(edited, ensure_ascii=True)),
+            *hidden(place, digest=entry.digest, args=json.dumps(asked.payload, ensure_ascii=True)),
             element('div', approve, again, _back(place), class_='buttons'),
             method='post',
             action=f'{request}/answer',

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
 
+from tool_approval.answering import NotOffered
 from tool_approval.inbox import (
     AlreadySettled,
     InboxError,
@@ -41,8 +42,8 @@ _HTTP: Mapping[int, tuple[str, str]] = {
 }
 
 
-def refusal_of(error: InboxError | HTTPException) -> HttpRefusal:
-    """What to answer to an error of the inbox, or of the router."""
+def refusal_of(error: InboxError | NotOffered | HTTPException) -> HttpRefusal:
+    """What to answer to an error of the inbox, of an answer, or of the router."""
     match error:
         case HTTPException():
             code, message = _HTTP.get(error.status_code, ('refused', 'this cannot be answered'))
@@ -55,7 +56,7 @@ def refusal_of(error: InboxError | HTTPException) -> HttpRefusal:
             return HttpRefusal(409, 'other_content', str(error))
         case NotAnApprover():
             return HttpRefusal(403, 'not_an_approver', str(error))
-        case InvalidAnswer():
+        case InvalidAnswer() | NotOffered():
             return HttpRefusal(422, 'invalid_answer', str(error))
         case _:
             # Its text names the store, which is nothing for a browser.

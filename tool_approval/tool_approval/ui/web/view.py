@@ -7,35 +7,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tool_approval.answering import answer_options, editable
 from tool_approval.core.canonical import EXACT
 from tool_approval.core.decision import Remember
 from tool_approval.core.request import ApprovalRequest, LineageEntry
-from tool_approval.display import LineKind, display, escape_line, facts, warnings_of
+from tool_approval.display import LineKind, display, facts, warnings_of
 from tool_approval.display.digest import left_out_keys
 from tool_approval.inbox import Approver, InboxEntry, NotAnApprover, State
-
-from .offers import editable, offer_of
-
-LONGEST_NAME = 80
-"""Chosen, in characters: of a longer name of a person or of a run the beginning is shown."""
-
-
-def short(name: str) -> str:
-    """A name, escaped and on one line."""
-    return escape_line(name if len(name) <= LONGEST_NAME else f'{name[:LONGEST_NAME]}...')
-
-
-def outcome_of(entry: InboxEntry) -> str:
-    """What became of a request, escaped and without the time; empty while it is open."""
-    if entry.state == 'pending':
-        return ''
-    if entry.answer is None:
-        why = 'nobody answered in time' if entry.state == 'expired' else 'its run does not wait any more'
-        return f'{entry.state.capitalize()}: {why}'
-    decision = entry.answer.decision
-    changed = '' if decision.override_args is None else ' with changed arguments'
-    spans = {'none': '', 'session': ' for this session', 'always': ', always'}
-    return f'{entry.state.capitalize()}{changed}{spans[decision.remember]} by {short(entry.answer.by.id)}'
 
 
 def time_of(moment: datetime) -> str:
@@ -255,7 +233,7 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
     request = entry.request
     # What may be remembered is decided by what is shown first, as in the terminal.
     is_whole = display(request).is_whole
-    offer = offer_of(request, is_whole=is_whole)
+    options = answer_options(request, is_whole=is_whole)
     problem = why_not(entry, visitor) if entry.state == 'pending' else 'it is no longer open'
     return RequestView(
         id=entry.id,
@@ -273,14 +251,14 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
         warnings=tuple(warnings_of(request)),
         lines=_lines(request, whole=whole),
         is_whole=is_whole,
-        remember=offer.spans,
-        choices=tuple(ChoiceView(option=option, label=label) for option, label in offer.choices),
+        remember=options.spans,
+        choices=tuple(ChoiceView(option=option, label=label) for option, label in options.choices),
         can_answer=problem is None,
         why_not=problem,
         posted_at=entry.posted_at,
         expires_at=entry.content.expires_at,
         settled_at=entry.settled_at,
-        outcome=outcome_of(entry),
+        outcome=entry.outcome,
         answer=_answer(entry),
     )
 

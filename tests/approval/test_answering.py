@@ -1,0 +1,152 @@
+"""What may be answered to a request, and what an answer means, whatever shows it."""
+
+import pytest
+from tool_approval.answering import (
+    LABELS,
+    NotOffered,
+    UnreadableArguments,
+    answer_options,
+    decision_on,
+    editable,
+    is_changed,
+    may_approve_together,
+    outcome_words,
+    read_arguments,
+    with_arguments,
+)
+
+from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, RememberOption
+
+NOTES = RememberOption(kind='folder', label='notes/', payload={'path': 'notes'})
+PLAIN = ApprovalRequest(tool_name='write', args={'path': 'notes/a'})
+WIDE = PLAIN.model_copy(update={'remember_options': (NOTES,)})
+LASTING = PLAIN.model_copy(update={'metadata': {'can_remember_always': True}})
+LONG = PLAIN.model_copy(update={'presentation': ApprovalPresentation(type='text', content='line\n' * 10_000)})
+HIDING = ApprovalRequest(tool_name='send', args={'to': 'bob', 'token': 'x'}, payload={'to': 'bob'})
+
+
+@pytest.mark.parametrize(
+    ('request_', 'kinds', 'choices'),
+    [
+        (PLAIN, ('approve', 'session', 'deny', 'note', 'edit'), ['exact']),
+        (WIDE, ('approve', 'session', 'deny', 'note', 'edit'), ['exact', 'folder']),
+        (LASTING, ('approve', 'session', 'always', 'deny', 'note', 'edit'), ['exact']),
+        (LONG, ('approve', 'deny', 'note', 'edit'), []),
+        (ApprovalRequest(tool_name='stop', args={}), ('approve', 'session', 'deny', 'note'), ['exact']),
+    ],
+)
+def test_options_are_those_that_the_request_and_what_is_shown_of_it_allow(request_, kinds, choices):
+    options = answer_options(request_)
+
+    assert options.kinds == kinds
+    assert [kind for kind, _ in options.choices] == choices
+    assert set(kinds) <= set(LABELS)
+
+
+def test_a_ui_that_shows_less_says_so():
+    assert answer_options(PLAIN, is_whole=False).spans == ()
+    assert answer_options(LONG, is_whole=True).spans == ('session',)
+    with pytest.raises(NotOffered, match="remembered for 'session'"):
+        decision_on(PLAIN, approved=True, remember='session', is_whole=False)
+
+
+def test_several_are_approved_together_only_if_all_of_each_is_shown():
+    assert may_approve_together([PLAIN, WIDE])
+    assert not may_approve_together([PLAIN, LONG])
+
+
+@pytest.mark.parametrize(
+    ('request_', 'said', 'decision'),
+    [
+        (PLAIN, {'approved': True, 'note': ''}, {'approved': True}),
+        (PLAIN, {'approved': False, 'note': 'No.'}, {'approved': False, 'note': 'No.'}),
+        (PLAIN, {'approved': True, 'remember': 'session'}, {'approved': True, 'remember': 'session'}),
+        (
+            WIDE,
+            {'approved': True, 'remember': 'session', 'remember_option': 'folder'},
+            {'approved': True, 'remember': 'session', 'remember_option': 'folder'},
+        ),
+        (LONG, {'approved': True}, {'approved': True}),
+        (
+            HIDING,
+            {'approved': True, 'override_args': {'to': 'eve'}},
+            {'approved': True, 'override_args': {'to': 'eve', 'token': 'x'}},
+        ),
+    ],
+)
+def test_a_decision_is_what_was_answered(request_, said, decision):
+    assert decision_on(request_, **said) == ApprovalDecision(**decision)
+
+
+@pytest.mark.parametrize(
+    ('request_', 'said', 'problem'),
+    [
+        (PLAIN, {'approved': False, 'remember': 'session'}, 'only an approval of the arguments as they are'),
+        (
+            PLAIN,
+            {'approved': True, 'override_args': {'path': 'b'}, 'remember': 'session'},
+            'only an approval of the arguments as they are',
+        ),
+        (PLAIN, {'approved': True, 'remember': 'always'}, "cannot be remembered for 'always'"),
+        (LONG, {'approved': True, 'remember': 'session'}, "cannot be remembered for 'session'"),
+        (PLAIN, {'approved': True, 'remember': 'session', 'remember_option': 'folder'}, 'was not offered'),
+        (PLAIN, {'approved': False, 'override_args': {'path': 'b'}}, 'a denial changes no arguments'),
+        (HIDING, {'approved': True, 'override_args': {'to': 'eve', 'token': 'y'}}, 'not shown cannot be changed'),
+    ],
+)
+def test_an_answer_that_is_not_offered_is_refused(request_, said, problem):
+    with pytest.raises(NotOffered, match=problem) as refused:
+        decision_on(request_, **said)
+
+    assert refused.value.problem == str(refused.value)
+
+
+def test_a_changed_call_is_asked_about_anew_with_nothing_of_what_its_tool_said():
+    request = HIDING.model_copy(
+        update={
+            'reason': 'It is external.',
+            'described_by': 'the policy',
+            'presentation': ApprovalPresentation(type='text', content='to bob'),
+            'remember_options': (NOTES,),
+        }
+    )
+
+    asked = with_arguments(request, {'to': 'eve'})
+
+    assert (asked.args, asked.payload) == ({'to': 'eve', 'token': 'x'}, {'to': 'eve'})
+    assert asked.description == "send(to='eve')"
+    assert asked.reason == 'before your change: It is external.'
+    assert (asked.described_by, asked.presentation, asked.remember_options) == (None, None, ())
+    assert with_arguments(PLAIN, {}).reason is None
+
+
+def test_arguments_that_are_not_shown_are_not_edited():
+    assert editable(HIDING) == {'to': 'bob'}
+    assert not is_changed(HIDING, {'to': 'bob'})
+    assert is_changed(HIDING, {'to': 'eve'})
+
+
+def test_edited_arguments_are_read_as_those_of_a_call():
+    assert read_arguments('{"path": "b"}') == {'path': 'b'}
+
+
+@pytest.mark.parametrize('text', ['[]', '{"a": 1, "a": 2}', '{"a": NaN}', '{'])
+def test_a_text_without_arguments_is_refused(text):
+    with pytest.raises(UnreadableArguments):
+        read_arguments(text)
+
+
+@pytest.mark.parametrize(
+    ('state', 'decision', 'words'),
+    [
+        ('pending', None, ('', '')),
+        ('expired', None, ('Expired', ': nobody answered in time')),
+        ('withdrawn', None, ('Withdrawn', ': its run does not wait any more')),
+        ('denied', ApprovalDecision(approved=False), ('Denied', '')),
+        ('approved', ApprovalDecision(approved=True, remember='session'), ('Approved', ' for this session')),
+        ('approved', ApprovalDecision(approved=True, remember='always'), ('Approved', ', always')),
+        ('approved', ApprovalDecision(approved=True, override_args={}), ('Approved', ' with changed arguments')),
+    ],
+)
+def test_each_outcome_has_its_words(state, decision, words):
+    assert outcome_words(state, decision) == words
