@@ -47,13 +47,23 @@ def answered(state, decision, digest='d'):
 
 def test_all_of_a_request_is_kept():
     rule = ApproverRule(users=frozenset({'ada'}), groups=frozenset({'ops', 'dev'}))
-    content = Content(request=WHOLE, approvers=(rule,), requester='eve', bars_requester=True, expires_at=NOON)
+    content = Content(request=WHOLE, approvers=(rule,), requester='eve', forbid_self_approval=True, expires_at=NOON)
 
     entry = read_entry(row_of(content))
 
     assert entry.content == content
     assert entry.request.presentation.metadata['full_content'] == '- a\n+ b' * 5000
     assert (entry.id, entry.state, entry.posted_at, entry.answer) == ('i' * 43, 'pending', NOON, None)
+
+
+def test_the_stored_names_are_those_of_version_1():
+    content = Content(request=WHOLE, requester='eve', forbid_self_approval=True)
+
+    stored = json.loads(write_content(content))
+
+    assert set(stored) == {'version', 'request', 'approvers', 'requester', 'bars_requester', 'expires_at'}
+    assert stored['bars_requester'] is True
+    assert Content.model_validate(stored).forbid_self_approval
 
 
 def test_what_is_kept_is_ascii_that_every_database_takes():
@@ -163,9 +173,9 @@ def test_only_who_is_listed_may_answer():
 
 def test_the_requester_can_be_barred():
     entry_of(requester='ada').check_approver(ADA)
-    entry_of(requester='ada', bars_requester=True).check_approver(BOB)
+    entry_of(requester='ada', forbid_self_approval=True).check_approver(BOB)
     with pytest.raises(NotAnApprover, match='it is their own request'):
-        entry_of(requester='ada', bars_requester=True).check_approver(ADA)
+        entry_of(requester='ada', forbid_self_approval=True).check_approver(ADA)
 
 
 @pytest.mark.parametrize(

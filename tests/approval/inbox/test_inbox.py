@@ -172,7 +172,7 @@ def test_who_is_not_listed_may_not_answer_and_the_request_stays_open(agents, pag
 
 def test_the_requester_may_not_answer_where_that_is_barred(agents, page):
     async def main():
-        entry = await page.get(await agents.post(request_for(), requester='ada', bars_requester=True))
+        entry = await page.get(await agents.post(request_for(), requester='ada', forbid_self_approval=True))
         with pytest.raises(NotAnApprover, match='it is their own request'):
             await answer(page, entry, YES, by=ADA)
         return await answer(page, entry, YES, by=BOB)

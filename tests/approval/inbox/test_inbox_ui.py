@@ -190,7 +190,7 @@ def test_what_nobody_may_answer_is_denied_at_once(inbox, page, rules):
 
 def test_the_requester_is_found_out_for_each_request_and_barred(inbox, page):
     requester = lambda request: request.metadata.get('user')
-    controller = ApprovalController(ui=InboxUI(inbox, requester=requester, bars_requester=True))
+    controller = ApprovalController(ui=InboxUI(inbox, requester=requester, forbid_self_approval=True))
 
     async def main():
         asking = asyncio.create_task(controller.request_approval(request_for(metadata={'user': 'ada'})))
@@ -223,7 +223,7 @@ def test_a_timeout_that_is_none_is_refused(inbox, timeout):
 
 def test_barring_somebody_unknown_is_refused(inbox):
     with pytest.raises(ValueError, match='who is not known cannot be barred'):
-        InboxUI(inbox, bars_requester=True)
+        InboxUI(inbox, forbid_self_approval=True)
 
 
 def test_a_request_that_nobody_can_read_is_denied(inbox, page):

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from hmac import compare_digest
 from typing import Any, Literal, cast
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from tool_approval.answering import outcome_words
 from tool_approval.core.canonical import EXACT, canonical_json, copied
@@ -31,7 +31,7 @@ MAX_BYTES = 4 * 1024 * 1024
 class Content(BaseModel):
     """What is posted: all that a person is shown, and who may answer."""
 
-    model_config = ConfigDict(frozen=True, extra='forbid')
+    model_config = ConfigDict(frozen=True, extra='forbid', populate_by_name=True)
 
     version: Literal[1] = 1
     """Of this shape."""
@@ -41,8 +41,10 @@ class Content(BaseModel):
     """All of them have to list whoever answers; `None` where everybody may."""
     requester: str | None = None
     """The id of the person for whom the agent works, where it is known."""
-    bars_requester: bool = False
-    """Whether that person may not answer."""
+    forbid_self_approval: bool = Field(
+        default=False, validation_alias='bars_requester', serialization_alias='bars_requester'
+    )
+    """Whether that person may not answer. Its stored name is `bars_requester`."""
     expires_at: AwareDatetime | None = None
     """When the wait is to end, by the clock of who waits; to be shown. That clock decides, and nobody else's."""
 
@@ -114,7 +116,7 @@ class InboxEntry(BaseModel):
             NotAnApprover: It says why.
         """
         content = self.content
-        if content.bars_requester and approver.id == content.requester:
+        if content.forbid_self_approval and approver.id == content.requester:
             raise NotAnApprover(approver.id, self.request.tool_name, 'it is their own request')
         if not all(rule.lists(approver) for rule in content.approvers or ()):
             raise NotAnApprover(approver.id, self.request.tool_name, 'they are not listed')
@@ -186,7 +188,7 @@ def write_content(content: Content) -> str:
             'presentation': shown,
         }
     )
-    dumped = content.model_copy(update={'request': request}).model_dump(mode='json')
+    dumped = content.model_copy(update={'request': request}).model_dump(mode='json', by_alias=True)
     return _limited(json.dumps(dumped, separators=(',', ':')))
 
 

@@ -80,7 +80,7 @@ class Inbox:
         *,
         approvers: tuple[ApproverRule, ...] | None = None,
         requester: str | None = None,
-        bars_requester: bool = False,
+        forbid_self_approval: bool = False,
         expires_at: datetime | None = None,
     ) -> str:
         """Put a request into the inbox. From now on it is kept open by this process's heartbeat.
@@ -89,7 +89,7 @@ class Inbox:
             request: What to decide on, with its presentation: all of it is kept for whoever opens the inbox.
             approvers: All of these have to list whoever answers; `None` lets everybody answer.
             requester: The id of the person for whom the agent works.
-            bars_requester: Whether that person may not answer.
+            forbid_self_approval: Whether that person may not answer.
             expires_at: When the wait is to end; only to be shown.
 
         Returns:
@@ -105,7 +105,7 @@ class Inbox:
                 request=request,
                 approvers=approvers,
                 requester=requester,
-                bars_requester=bars_requester,
+                forbid_self_approval=forbid_self_approval,
                 expires_at=expires_at,
             )
         )

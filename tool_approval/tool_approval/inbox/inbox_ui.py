@@ -98,7 +98,7 @@ class InboxUI:
         channels: Sequence[Channel] = (),
         approvers: Mapping[str, ApproverRule] | None = None,
         requester: str | Callable[[ApprovalRequest], str | None] | None = None,
-        bars_requester: bool = False,
+        forbid_self_approval: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Ask by way of an inbox.
@@ -109,7 +109,7 @@ class InboxUI:
             channels: Told of each request and of what became of it.
             approvers: By tool name or glob: who may answer; see `ApproverRules`. `None`: whoever a channel lets in.
             requester: The id of the person for whom the agent works, or what finds it out for a request.
-            bars_requester: Whether that person may not answer. A request without a known requester is denied then.
+            forbid_self_approval: Whether that person may not answer. A request without a known requester is denied then.
             now: The time of day; only to show when a request expires.
 
         Raises:
@@ -117,14 +117,16 @@ class InboxUI:
         """
         if not timeout > 0:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
-        if bars_requester and requester is None:
-            raise ValueError('`bars_requester` needs `requester`: who is not known cannot be barred')
+        if forbid_self_approval and requester is None:
+            raise ValueError(
+                '`forbid_self_approval` needs `requester`: who is not known cannot be barred'
+            )
         self._inbox = inbox
         self._timeout_s = timeout
         self._channels = tuple(channels)
         self._approvers = None if approvers is None else ApproverRules(approvers)
         self._requester = requester
-        self._bars_requester = bars_requester
+        self._forbid_self_approval = forbid_self_approval
         self._now = now
         self._telling: set[asyncio.Future[None]] = set()
 
@@ -133,7 +135,7 @@ class InboxUI:
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._timeout_s
         content = self._content(request)
-        if content.bars_requester and content.requester is None:
+        if content.forbid_self_approval and content.requester is None:
             return _denied('It is not known who asks, and who asks may not approve, so the call was denied.')
         if content.approvers is not None and not any(rule.users or rule.groups for rule in content.approvers):
             return _denied(f'Nobody may approve {request.tool_name!r}, so the call was denied.')
@@ -166,7 +168,7 @@ class InboxUI:
             request=request,
             approvers=None if self._approvers is None else self._approvers.for_tool(request.tool_name),
             requester=requester,
-            bars_requester=self._bars_requester,
+            forbid_self_approval=self._forbid_self_approval,
             expires_at=self._now().astimezone(UTC) + timedelta(seconds=self._timeout_s),
         )
 

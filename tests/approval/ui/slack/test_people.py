@@ -57,7 +57,7 @@ def test_a_person_has_the_id_that_they_have_elsewhere_so_that_who_asks_is_barred
 
     assert approver(channel=Channel(), ids=ids).id == 'ada'
     with pytest.raises(NotAnApprover, match='their own request'):
-        approver(channel=Channel(), ids=ids, requester='ada', bars_requester=True)
+        approver(channel=Channel(), ids=ids, requester='ada', forbid_self_approval=True)
 
 
 def test_who_has_no_id_elsewhere_is_refused_although_listed():
