@@ -5,6 +5,7 @@ import io
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,8 +14,8 @@ from pathlib import Path
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 from pydantic_ai_deferred import Agent
-from tool_approval.assistant.stories import STORIES, load_story, port, port_owner, web_server
-from tool_approval.assistant.stories.port import free_port, server
+from tool_approval.assistant.stories import STORIES, port, port_owner, web_server
+from tool_approval.assistant.stories.port import server
 from tool_approval.assistant.stories.scene import play, scripted
 from tool_approval.testing import ScriptedUI
 
@@ -24,8 +25,13 @@ from .shown import shown_screen
 def played(name, answers):
     screen = shown_screen()
     ui = ScriptedUI(list(answers))
-    asyncio.run(play(load_story(name), make_ui=lambda memory, presenters: ui, screen=screen))
+    asyncio.run(play(STORIES[name], make_ui=lambda memory, presenters: ui, screen=screen))
     return screen.shown, ui
+
+
+def free_port():
+    with socket.create_server(('127.0.0.1', 0)) as probe:
+        return probe.getsockname()[1]
 
 
 def test_port_stops_the_very_process_that_the_command_names():
@@ -133,19 +139,13 @@ def test_batch_with_everything_refused_deletes_nothing():
 
 @pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='it reads what Linux lists')
 def test_the_look_up_finds_who_listens_and_nobody_else(capsys):
-    with server(free_port()) as running, server(free_port()):
-        status = port_owner.main(int(running.args[-1]))
+    with server() as (running, number), server():
+        status = port_owner.main(number)
 
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith(f'pid={running.pid} ')
     assert status == 0
     assert port_owner.main(free_port()) == 1
-
-
-def test_every_story_is_listed_and_loads():
-    assert {load_story(name).title for name in STORIES} != set()
-    with pytest.raises(KeyError):
-        load_story('../port')
 
 
 def test_nothing_is_left_behind_when_a_story_breaks_off(monkeypatch, tmp_path):
@@ -157,7 +157,7 @@ def test_nothing_is_left_behind_when_a_story_breaks_off(monkeypatch, tmp_path):
 
     screen = shown_screen()
 
-    end = asyncio.run(play(load_story('edit'), make_ui=lambda memory, presenters: Leaves(), screen=screen))
+    end = asyncio.run(play(STORIES['edit'], make_ui=lambda memory, presenters: Leaves(), screen=screen))
 
     assert end == 'stopped'
     assert 'Stopped.\n\nIn fact: greeting.py is as it was' in screen.shown
@@ -167,32 +167,26 @@ def test_nothing_is_left_behind_when_a_story_breaks_off(monkeypatch, tmp_path):
 def test_a_server_that_does_not_start_is_an_error(monkeypatch):
     monkeypatch.setattr(port.sys, 'executable', shutil.which('false'))
 
-    with pytest.raises(RuntimeError, match='did not start on port'), server(free_port()):
+    with pytest.raises(RuntimeError, match='did not start'), server():
         pass
 
 
 def test_a_port_that_is_taken_is_replaced():
-    with server(free_port()) as running:
-        taken = int(running.args[-1])
-
-        assert free_port(taken) != taken
+    with server() as (_, taken), server(taken) as (_, other):
+        assert other != taken
 
 
-def test_without_any_port_there_is_an_error(monkeypatch):
-    class NoSocket:
-        def __init__(self, *args):
-            raise OSError
+def test_a_port_that_is_free_is_taken():
+    wish = free_port()
 
-    monkeypatch.setattr(port.socket, 'socket', NoSocket)
-
-    with pytest.raises(OSError, match='no port is free'):
-        free_port(8080)
+    with server(wish) as (_, number):
+        assert number == wish
 
 
 def test_a_server_that_hangs_is_given_up(monkeypatch):
     monkeypatch.setattr(port, 'READY_WITHIN_S', 0)
 
-    with pytest.raises(RuntimeError, match='did not start'), server(free_port()):
+    with pytest.raises(RuntimeError, match='did not start'), server():
         pass
 
 
@@ -217,32 +211,31 @@ def test_a_script_starts_anew_with_each_prompt():
 
 
 def test_the_server_ends_with_whoever_started_it():
-    port_number = free_port()
-    ended = server(port_number)
-
-    with ended as running:
+    with server() as (running, _):
         running.stdin.close()
         status = running.wait(timeout=60)
 
     assert status == 0
 
 
-def test_the_server_serves_until_its_input_ends(monkeypatch):
+def test_the_server_serves_until_its_input_ends(monkeypatch, capsys):
     monkeypatch.setattr(sys, 'stdin', io.StringIO(''))
-    taken = free_port()
 
-    web_server.serve(taken)
+    with socket.create_server(('127.0.0.1', 0)) as other:
+        taken = other.getsockname()[1]
+        web_server.serve(taken)
 
-    assert free_port(taken) == taken
+    served = int(capsys.readouterr().out)
+    assert served != taken
+    socket.create_server(('127.0.0.1', served)).close()
 
 
 @pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='it reads what Linux lists')
 def test_the_look_up_names_the_process_and_its_exit_status_tells():
     look_up = Path(port.__file__).with_name('port_owner.py')
-    with server(free_port()) as running:
-        port_number = running.args[-1]
-
-        found = subprocess.run([sys.executable, str(look_up), port_number], capture_output=True, text=True)
+    with server() as (running, number):
+        command = [sys.executable, str(look_up), str(number)]
+        found = subprocess.run(command, capture_output=True, text=True)
 
     assert found.stdout.startswith(f'pid={running.pid} ')
     assert found.returncode == 0

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     # The framework advertises with a banner on standard error, which would stand between the lines of the talk.
     os.environ['PYDANTIC_AI_NO_BANNER'] = '1'
     from tool_approval.assistant.screen import Screen
-    from tool_approval.assistant.stories import load_story
+    from tool_approval.assistant.stories import STORIES
     from tool_approval.assistant.stories.scene import play
 
     if options.answers is not None and not options.answers.isalpha():
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with one_line_errors(debug=options.debug):
         end = asyncio.run(
             play(
-                load_story(options.story),
+                STORIES[options.story],
                 make_ui=choose_ui(options.answers, screen),
                 screen=screen,
                 model=options.model,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
+import select
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,20 +18,22 @@ from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, ShellToolset
 from tool_approval.tools.shell import ShellTool
 
-from .scene import MakeController, Scene, Step, Story, denied, scripted
+from .scene import MakeController, Scene, Step, denied
 
 WISHED_PORT = 8080
 """Taken if it is free."""
+
+READY_WITHIN_S = 20.0
+"""Chosen: a Python process starts in less on any machine that is not stuck."""
 
 _OWNER = re.compile(r'\bpid=(\d+)|^p(\d+)$', re.MULTILINE)
 """How `ss`, `lsof` and the look-up in the standard library name a process."""
 
 
 @contextmanager
-def open_scene(make_controller: MakeController) -> Generator[Scene]:
+def open_port(make_controller: MakeController) -> Generator[Scene]:
     """Start two web servers: one in the way, and one to be left alone."""
-    port = free_port(WISHED_PORT)
-    with server(port) as target, server(free_port()) as decoy:
+    with server(WISHED_PORT) as (target, port), server() as (decoy, _):
         commands = ShellToolset(ShellTool(cwd='/'))
         controller = make_controller(commands.presenters)
 
@@ -50,10 +50,9 @@ def open_scene(make_controller: MakeController) -> Generator[Scene]:
             return f'Port {port} is free again.'
 
         def facts() -> list[str]:
-            ended = has_ended(target, within_s=1)
             return [
-                f'the server on port {port} {"has ended" if ended else "is still running"}',
-                f'the one beside it {"has ended" if has_ended(decoy, within_s=0) else "is still running"}',
+                f'the server on port {port} {"has ended" if _has_ended(target, 1) else "is still running"}',
+                f'the one beside it {"has ended" if _has_ended(decoy, 0) else "is still running"}',
             ]
 
         yield Scene(
@@ -66,8 +65,7 @@ def open_scene(make_controller: MakeController) -> Generator[Scene]:
                 f'refused, do not try it again: say so and end. To look, use: {look_up(port)}',
                 toolsets=[ApprovalToolset(commands, controller)],
             ),
-            controller=controller,
-            script=scripted(plan),
+            plan=plan,
             facts=facts,
         )
 
@@ -81,65 +79,39 @@ def look_up(port: int) -> str:
     return shlex.join([sys.executable, str(Path(__file__).with_name('port_owner.py')), str(port)])
 
 
-PORT = Story(title='What listens on that port?', open_scene=open_scene)
+@contextmanager
+def server(wish: int = 0) -> Generator[tuple[subprocess.Popen[bytes], int]]:
+    """A web server and its port on the loopback, for as long as the context lasts, and at most as long as this process.
 
-
-_WEB_SERVER = Path(__file__).with_name('web_server.py')
-
-READY_WITHIN_S = 20.0
-"""Chosen: a Python process starts in less on any machine that is not stuck."""
-
-
-@contextlib.contextmanager
-def server(port: int) -> Generator[subprocess.Popen[bytes]]:
-    """A web server on the loopback, for as long as the context lasts, and at most as long as this process.
+    Args:
+        wish: The port, where it is free.
 
     Raises:
         RuntimeError: It did not start.
     """
     process = subprocess.Popen(
-        [sys.executable, str(_WEB_SERVER), str(port)],
+        [sys.executable, str(Path(__file__).with_name('web_server.py')), str(wish)],
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    try:
-        _wait_for(process, port)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdin is not None, 'it was opened above'
-        process.stdin.close()
+    assert process.stdin is not None and process.stdout is not None, 'both are pipes'
+    with process.stdin, process.stdout:
+        try:
+            is_ready = select.select([process.stdout], [], [], READY_WITHIN_S)[0]
+            port = process.stdout.readline() if is_ready else b''
+            if not port:
+                raise RuntimeError('the web server of the story did not start')
+            yield process, int(port)
+        finally:
+            process.kill()
+            process.wait()
 
 
-def free_port(wish: int = 0) -> int:
-    """`wish` if nothing listens there, else a port that the system picks.
-
-    Raises:
-        OSError: There is none.
-    """
-    for port in (wish, 0):
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(('127.0.0.1', port))
-            return int(probe.getsockname()[1])
-    raise OSError('no port is free on 127.0.0.1')
-
-
-def has_ended(process: subprocess.Popen[bytes], within_s: float) -> bool:
-    """Whether the process ends within that time."""
+def _has_ended(process: subprocess.Popen[bytes], within_s: float) -> bool:
     try:
         process.wait(timeout=within_s)
     except subprocess.TimeoutExpired:
         return False
     return True
-
-
-def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
-    until = time.monotonic() + READY_WITHIN_S
-    while process.poll() is None and time.monotonic() < until:
-        with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port), timeout=1):
-            return
-        time.sleep(0.02)
-    raise RuntimeError(f'the web server of the story did not start on port {port}')

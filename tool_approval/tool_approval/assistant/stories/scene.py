@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -17,7 +17,6 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai_deferred import Agent
 
@@ -30,7 +29,13 @@ from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import Presenter
 from tool_approval.integrations.pydantic_ai import approval_handler
 
-MakeController = Callable[[Mapping[str, Presenter]], ApprovalController]
+Step: TypeAlias = str | Sequence[ToolCallPart]
+"""What the model says at the end, or the calls it makes."""
+
+Plan: TypeAlias = Callable[[list[ToolReturnPart]], Step]
+"""The next step, after what the tools returned since the prompt, in order."""
+
+MakeController: TypeAlias = Callable[[Mapping[str, Presenter]], ApprovalController]
 """Makes the controller that a scene's tools ask, given who makes what is shown of their calls."""
 
 
@@ -44,29 +49,14 @@ class Scene:
     """What the person asks for."""
     agent: Agent[Any, str]
     """Its tools ask the controller; it has neither model nor handler."""
-    controller: ApprovalController
-    """Whom the tools ask."""
-    script: Model
+    plan: Plan
     """Plays the model's part: it goes by what the tools return, and respects a refusal."""
     facts: Callable[[], list[str]]
     """What is true of the world afterwards, looked at and not remembered."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Story:
-    """One story."""
-
-    title: str
-    """A line."""
-    open_scene: Callable[[MakeController], AbstractContextManager[Scene]]
-    """Sets the world up, and leaves nothing of it behind."""
-
-
-Step = str | Sequence[ToolCallPart]
-"""What the model says at the end, or the calls it makes."""
-
-Plan = Callable[[list[ToolReturnPart]], Step]
-"""The next step, after what the tools returned since the prompt, in order."""
+Story: TypeAlias = Callable[[MakeController], AbstractContextManager[Scene]]
+"""Sets the world of a story up, and leaves nothing of it behind."""
 
 
 def scripted(plan: Plan) -> FunctionModel:
@@ -96,32 +86,22 @@ def denied(result: ToolReturnPart) -> bool:
 
 def _returns(messages: list[ModelMessage]) -> list[ToolReturnPart]:
     returns: list[ToolReturnPart] = []
-    for message in messages:
-        for part in message.parts:
-            if isinstance(part, UserPromptPart):
-                returns.clear()
-            elif isinstance(part, ToolReturnPart):
-                returns.append(part)
+    for part in (part for message in messages for part in message.parts):
+        if isinstance(part, UserPromptPart):
+            returns.clear()
+        elif isinstance(part, ToolReturnPart):
+            returns.append(part)
     return returns
 
 
-async def play(
-    story: Story,
-    *,
-    make_ui: MakeAsked,
-    screen: Screen,
-    model: str | None = None,
-) -> End:
-    """Set the world up, let the agent go, answer for nobody.
+async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str | None = None) -> End:
+    """Set the world up, let the agent go, and show what is true afterwards, also when the person stopped it.
 
     Args:
         story: The story.
         make_ui: Whom the agent asks.
         screen: Where what happens is shown.
         model: A model in place of the script, such as `openai-chat:gpt-5.2`.
-
-    Returns:
-        Whether it came to its end, or was stopped. What is true of the world is shown either way.
 
     Raises:
         UserError: There is no such model, or its key is missing.
@@ -130,20 +110,22 @@ async def play(
     memory = ApprovalMemory()
     calls = Calls()
     uis: list[ConversationUI] = []
+    controllers: list[ApprovalController] = []
 
     def make_controller(presenters: Mapping[str, Presenter]) -> ApprovalController:
         uis.append(ConversationUI(make_ui(memory, presenters), screen=screen, calls=calls))
-        return ApprovalController(ui=uis[0], memory=memory, presenters=presenters)
+        controllers.append(ApprovalController(ui=uis[0], memory=memory, presenters=presenters))
+        return controllers[0]
 
-    with story.open_scene(make_controller) as scene:
+    with story(make_controller) as scene:
         screen.say(scene.opening)
         screen.say(f'You ask: {scene.prompt}')
         conversation = Conversation(
             scene.agent,
-            handler=approval_handler(scene.controller),
+            handler=approval_handler(controllers[0]),
             screen=screen,
             calls=calls,
-            model=model or scene.script,
+            model=model or scripted(scene.plan),
         )
         uis[0].stop = conversation.stop
         end = await take_turn(conversation, scene.prompt)

@@ -1,4 +1,4 @@
-"""A web server on the loopback that has nothing to serve: `python web_server.py PORT`.
+"""A web server on the loopback that has nothing to serve: `python web_server.py PORT` prints the port it has.
 
 It ends when its standard input does, so that it does not outlive whoever started it, however that one ended.
 """
@@ -8,10 +8,14 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-def serve(port: int) -> None:
-    """Serve until standard input ends."""
-    server = ThreadingHTTPServer(('127.0.0.1', port), BaseHTTPRequestHandler)
+def serve(wish: int) -> None:
+    """Serve until standard input ends, on the port `wish` if it is free."""
+    try:
+        server = ThreadingHTTPServer(('127.0.0.1', wish), BaseHTTPRequestHandler)
+    except OSError:
+        server = ThreadingHTTPServer(('127.0.0.1', 0), BaseHTTPRequestHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(server.server_address[1], flush=True)
     sys.stdin.read()
     server.shutdown()
     server.server_close()
