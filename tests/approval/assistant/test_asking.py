@@ -3,10 +3,11 @@
 import asyncio
 
 import pytest
+from pydantic_ai.messages import FunctionToolCallEvent, ToolCallPart
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.asking import ConversationUI
 from tool_approval.assistant.conversation import STOPPED, Conversation
-from tool_approval.assistant.events import Calls
+from tool_approval.assistant.events import TurnView
 from tool_approval.integrations.pydantic_ai import approval_handler
 from tool_approval.ui.terminal import TerminalUI
 
@@ -46,56 +47,65 @@ class Plain:
 
 
 def made(*, stops=False):
-    screen, calls = shown_screen(), Calls()
-    return ConversationUI(Inner(screen, stops=stops), screen=screen, calls=calls), screen, calls
+    view = TurnView(shown_screen())
+    return ConversationUI(Inner(view.screen, stops=stops), view), view
 
 
 def test_what_is_written_beside_a_question_comes_after_it():
-    ui, screen, calls = made()
+    ui, view = made()
 
     decision = asyncio.run(ui.choose(REQUEST, mode='interactive'))
 
     assert decision.approved
-    assert screen.shown == 'Question?\nbeside\n'
-    assert calls.end('1') == 'Act'
+    assert view.screen.shown == 'Question?\nbeside\n'
+
+
+def test_a_call_that_was_asked_about_is_not_shown_again():
+    ui, view = made()
+    view.show(FunctionToolCallEvent(part=ToolCallPart('act', {}, tool_call_id='1')))
+
+    asyncio.run(ui.choose(REQUEST, mode='interactive'))
+    view.end()
+
+    assert '→' not in view.screen.shown
 
 
 def test_groups_are_asked_about_together():
-    ui, screen, _ = made()
+    ui, view = made()
 
     decisions = asyncio.run(ui.choose_group([REQUEST, ApprovalRequest(tool_name='act')], mode='interactive'))
 
     assert [decision.approved for decision in decisions] == [True, True]
-    assert screen.shown.count('Question?') == 1
+    assert view.screen.shown.count('Question?') == 1
 
 
 def test_a_ui_of_plain_functions_is_asked_too():
-    ui = ConversationUI(Plain(), screen=shown_screen(), calls=Calls())
+    ui = ConversationUI(Plain(), TurnView(shown_screen()))
 
     assert not asyncio.run(ui.choose(REQUEST, mode='interactive')).approved
 
 
 def test_only_a_person_is_asked_about_all_of_a_response_together():
-    assert ConversationUI(TerminalUI(), screen=shown_screen(), calls=Calls()).groups_responses
+    assert ConversationUI(TerminalUI(), TurnView(shown_screen())).groups_responses
     assert not made()[0].groups_responses
 
 
 @pytest.mark.parametrize('count', [1, 2])
 def test_stopping_ends_the_turn_when_the_denial_is_written_down(count):
-    ui, screen, _ = made(stops=True)
+    ui, view = made(stops=True)
     sink = ListSink()
     controller = ApprovalController(ui=ui, audit=sink)
     requests = [ApprovalRequest(tool_name='act', args={'n': n}, group_id='g') for n in range(count)]
 
     async def main():
         turn = asyncio.create_task(controller.request_approvals([*requests, REQUEST]))
-        ui.stop = turn.cancel
+        view.task = turn
         with pytest.raises(asyncio.CancelledError):
             await turn
 
     asyncio.run(main())
 
-    assert screen.shown == 'Question?\nbeside\n'
+    assert view.screen.shown == 'Question?\nbeside\n'
     assert [(entry['approved'], entry['note']) for entry in sink.entries] == [
         (False, 'The person stopped the run.')
     ] * count
@@ -151,7 +161,7 @@ def in_a_loop_of_its_own(agent, ended):
     ],
 )
 def test_stopping_at_a_question_of_a_nested_agent_stops_the_turn(levels, caplog):
-    ui, screen, calls = made(stops=True)
+    ui, view = made(stops=True)
     sink = ListSink()
     acted, ended = [], []
     agent = asks_then_acts(acted)
@@ -160,8 +170,7 @@ def test_stopping_at_a_question_of_a_nested_agent_stops_the_turn(levels, caplog)
         above.tool_plain(name='delegate')(level(agent, ended))
         agent = above
     handler = approval_handler(ApprovalController(ui=ui, audit=sink))
-    conversation = Conversation(agent, handler=handler, screen=screen, calls=calls)
-    ui.stop = conversation.stop
+    conversation = Conversation(agent, handler=handler, view=view)
 
     async def main():
         end = await conversation.take_turn('go')

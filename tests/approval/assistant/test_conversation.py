@@ -7,7 +7,7 @@ from pydantic_ai import DeferredToolResults
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.conversation import FAILED, NO_RESULT, STOPPED, Conversation, closed
-from tool_approval.assistant.events import Calls
+from tool_approval.assistant.events import TurnView
 from tool_approval.assistant.stories.scene import scripted
 
 from .shown import shown_screen
@@ -19,7 +19,7 @@ async def approve(ctx, requests):
 
 def started(agent, plan, **more):
     screen = shown_screen()
-    return Conversation(agent, handler=approve, screen=screen, calls=Calls(), model=scripted(plan), **more), screen
+    return Conversation(agent, handler=approve, view=TurnView(screen), model=scripted(plan), **more), screen
 
 
 def texts(messages):
@@ -64,7 +64,7 @@ def test_a_stopped_turn_leaves_a_history_that_a_next_turn_can_follow():
     async def main():
         turn = asyncio.create_task(conversation.take_turn('Begin.'))
         await is_slow.wait()
-        conversation.stop()
+        conversation.view.stop()
         first = await turn
         history = list(conversation.messages)
         agent_says = await conversation.take_turn('Go on.')
@@ -81,7 +81,7 @@ def test_a_stopped_turn_leaves_a_history_that_a_next_turn_can_follow():
 def test_stopping_where_no_turn_runs_does_nothing():
     conversation, _ = started(Agent(), lambda results: 'done')
 
-    conversation.stop()
+    conversation.view.stop()
 
     assert conversation.messages == []
 
@@ -139,7 +139,7 @@ def test_a_turn_that_is_stopped_before_it_began_keeps_what_was_said():
     async def main():
         turn = asyncio.create_task(conversation.take_turn('Now.'))
         await asyncio.sleep(0)
-        conversation.stop()
+        conversation.view.stop()
         return await turn
 
     assert asyncio.run(main()) == 'stopped'

@@ -12,7 +12,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
-from tool_approval.assistant.events import LONGEST_LINE, MOST_LINES, Calls, EventPrinter
+from tool_approval.assistant.events import LONGEST_LINE, MOST_LINES, TurnView
 
 from tool_approval import ApprovalRequest
 
@@ -21,15 +21,14 @@ from .shown import shown_screen
 
 def printed(*events, columns=60, **options):
     """What is printed of events; a request among them is asked about then."""
-    screen, calls = shown_screen(columns=columns, **options), Calls()
-    printer = EventPrinter(screen, calls)
+    view = TurnView(shown_screen(columns=columns, **options))
     for event in events:
         if isinstance(event, ApprovalRequest):
-            calls.ask(event)
+            view.ask(event)
         else:
-            printer.show(event)
-    printer.end()
-    return screen.shown
+            view.show(event)
+    view.end()
+    return view.screen.shown
 
 
 def says(text):
@@ -174,3 +173,69 @@ def test_a_refusal_is_shown_as_text():
     part = ToolReturnPart('act', 'No root has it.', tool_call_id='1', outcome='failed')
 
     assert printed(calls(), FunctionToolResultEvent(part=part)).endswith('│ No root has it.\n')
+
+
+class Clock:
+    def __init__(self):
+        self.time = 0.0
+
+    def __call__(self):
+        return self.time
+
+
+class Over(Exception):
+    pass
+
+
+def progress(*steps):
+    """What is shown while a clock goes on; a step is the time of a look, and what happens before it."""
+    clock = Clock()
+    view = TurnView(shown_screen(is_terminal=True), clock)
+    view.begin()
+    looks = iter(steps)
+
+    async def sleep(seconds):
+        step = next(looks, None)
+        if step is None:
+            raise Over
+        clock.time, act = step
+        act(view)
+
+    with pytest.raises(Over):
+        view.show_progress(sleep=sleep).__await__().send(None)
+    return view.screen.shown.split('\r\x1b[K')
+
+
+def at(seconds, act=lambda view: None):
+    return seconds, act
+
+
+def test_progress_is_shown_of_what_takes_longer_than_a_second_and_not_of_the_wait_for_a_person():
+    shown = progress(
+        at(0.5),
+        at(3),
+        at(3, lambda view: view.show(calls('build'))),
+        at(30),
+        at(32, lambda view: view.go_on()),
+        at(32, lambda view: view.show(calls('test', call_id='2'))),
+        at(35),
+        at(35, lambda view: view.ask(asked())),
+        at(37, lambda view: view.show(returns('built', 'build'))),
+        at(37, lambda view: view.show(returns('tested', 'test', '2'))),
+        at(40),
+    )
+
+    assert [line for each in shown for line in each.splitlines() if line.startswith('  ...')] == [
+        '  ... waiting for the model 3 s',
+        '  ... build 27 s',
+        '  ... build, test 3 s',
+        '  ... build, test 3 s',
+        '  ... test 5 s',
+        '  ... waiting for the model 3 s',
+    ]
+
+
+def test_a_name_in_the_progress_cannot_draw():
+    shown = progress(at(0, lambda view: view.show(calls('build\x1b[2J'))), at(1))
+
+    assert shown == ['  ... build<U+001B>[2J 1 s']

@@ -3,7 +3,6 @@
 import os
 
 import pytest
-from tool_approval.assistant.events import Calls, show_progress
 from tool_approval.assistant.screen import NARROWEST, UNLIMITED, Screen
 
 from .shown import Memory, shown_screen
@@ -83,48 +82,3 @@ def test_the_width_is_that_of_the_terminal_now(monkeypatch, size, columns):
 
 def test_lines_in_a_file_are_not_broken():
     assert shown_screen().columns == UNLIMITED
-
-
-class Clock:
-    def __init__(self):
-        self.time = 0.0
-
-    def __call__(self):
-        return self.time
-
-
-def test_progress_is_told_of_what_takes_longer_than_a_second_and_not_of_the_wait_for_a_person():
-    clock = Clock()
-    calls = Calls(clock)
-    calls.clear()
-
-    told = [calls.progress()]
-    clock.time = 3
-    told.append(calls.progress())
-    calls.begin('1', 'build')
-    told.append(calls.progress())
-    clock.time = 30
-    calls.go_on()
-    clock.time = 32
-    calls.begin('2', 'test')
-    told.append(calls.progress())
-    calls.end('1')
-    told.append(calls.progress())
-
-    assert told == [None, 'waiting for the model 3 s', None, 'build, test 2 s', None]
-
-
-def test_the_progress_is_shown_until_it_is_cancelled():
-    screen, clock = shown_screen(is_terminal=True), Clock()
-    calls = Calls(clock)
-    calls.begin('1', 'build\x1b[2J')
-
-    async def sleep(seconds):
-        if clock.time >= 1.5:
-            raise InterruptedError
-        clock.time += seconds
-
-    with pytest.raises(InterruptedError):
-        show_progress(screen, calls, sleep=sleep).__await__().send(None)
-
-    assert screen.shown == '  ... build<U+001B>[2J 1 s\r\x1b[K  ... build<U+001B>[2J 2 s'

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.asking import ConversationUI
 from tool_approval.assistant.conversation import EXIT_FAILED, EXIT_STOPPED, Conversation, hold_session
-from tool_approval.assistant.events import Calls
+from tool_approval.assistant.events import TurnView
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.integrations.pydantic_ai import approval_handler
 from tool_approval.storage import FileApprovalStore
@@ -40,27 +40,24 @@ class Approves:
 
 
 def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
-    turns, screen, calls = [], shown_screen(), Calls()
-    ui = ConversationUI(inner or Approves(), screen=screen, calls=calls)
+    turns, view = [], TurnView(shown_screen())
+    ui = ConversationUI(inner or Approves(), view)
     memory = memory or ApprovalMemory()
     controller = ApprovalController(ui=ui, memory=memory)
     conversation = Conversation(
         agent or Agent(),
         handler=approval_handler(controller),
-        screen=screen,
-        calls=calls,
+        view=view,
         model=scripted(plan),
     )
-    ui.stop = conversation.stop
     status = hold_session(
         conversation,
         prompts,
         memory=memory,
-        write=screen.write,
         after_turn=lambda: turns.append(len(conversation.messages)),
         **options,
     )
-    return status, screen.shown, turns
+    return status, view.screen.shown, turns
 
 
 def with_tool():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.memory import ApprovalMemory
@@ -15,14 +15,11 @@ from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import RunCancelled
 from tool_approval.ui.terminal import TerminalUI, render_request
 
-from .events import Calls
+from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
 """PromptLock of the event loop. Chosen: each nested run takes five; a run that nobody cancels is not held up."""
-
-T = TypeVar('T')
-
 
 NARROWEST = 24
 """Columns that the box of a question needs."""
@@ -41,12 +38,7 @@ class PreparedAnswers:
     """So that the order of the answers is that of the questions."""
 
     def __init__(self, answers: Iterator[str], screen: Screen) -> None:
-        """Take the answers as they are needed.
-
-        Args:
-            answers: One for each question.
-            screen: Where the questions are shown.
-        """
+        """Show each question on `screen`, and take an answer for it."""
         self._answers = answers
         self._screen = screen
 
@@ -82,21 +74,12 @@ class ConversationUI:
     one_at_a_time = True
     """There is one keyboard."""
 
-    def __init__(self, inner: AskedUI, *, screen: Screen, calls: Calls) -> None:
-        """Ask with `inner`.
-
-        Args:
-            inner: Whom to ask.
-            screen: Where nothing else is written meanwhile.
-            calls: Is told what is asked about.
-        """
+    def __init__(self, inner: AskedUI, view: TurnView) -> None:
+        """Ask with `inner`, while `view` shows nothing else."""
         self._inner = inner
-        self._screen = screen
-        self._calls = calls
+        self._view = view
         self.groups_responses = isinstance(inner, TerminalUI)
         """Whether all requests of a response are one question: a person wants that; prepared answers are one each."""
-        self.stop: Callable[[], object] = lambda: None
-        """What stops the turn."""
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Ask about one request."""
@@ -106,26 +89,20 @@ class ConversationUI:
         """Ask about a group."""
         return await self._asked(requests, lambda: self._inner.choose_group(requests, mode=mode))
 
-    async def _asked(self, requests: Sequence[ApprovalRequest], ask: Callable[[], T | Awaitable[T]]) -> T:
+    async def _asked(self, requests: Sequence[ApprovalRequest], ask: Callable[[], Any]) -> Any:
         for request in requests:
-            self._calls.ask(request)
+            self._view.ask(request)
         try:
-            with self._screen.held():
+            with self._view.screen.held():
                 answer = ask()
-                return await cast('Awaitable[T]', answer) if inspect.isawaitable(answer) else cast('T', answer)
+                return await answer if inspect.isawaitable(answer) else answer
         except KeyboardInterrupt:
-            self.stop()
-            await _arrived()
+            self._view.stop()
+            # Until the stop has come down from the turn to the run that asks, if it does. Raised before, it would be
+            # followed by the cancellation, which cut short what the tools in between do to tidy up.
+            with contextlib.suppress(asyncio.CancelledError):
+                for _ in range(_ARRIVES_WITHIN):
+                    await asyncio.sleep(0)
             raise RunCancelled from None
         finally:
-            self._calls.go_on()
-
-
-async def _arrived() -> None:
-    """Wait until the stop has come down from the turn to the run that asks, if it does.
-
-    Raised before, it would be followed by the cancellation, which cut short what the tools in between do to tidy up.
-    """
-    with contextlib.suppress(asyncio.CancelledError):
-        for _ in range(_ARRIVES_WITHIN):
-            await asyncio.sleep(0)
+            self._view.go_on()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -28,10 +28,9 @@ from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import AuditError
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.policy import ApprovalPolicy
-from tool_approval.core.protocols import ApprovalUI, Presenter
 from tool_approval.core.tool_checks import has_check
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
-from tool_approval.os_sandbox import OSSandboxBackend, UnconfinedBackend, choose_backend
+from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import (
     LoadedSettings,
@@ -48,9 +47,10 @@ from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import make_private_folder
 from tool_approval.tools.shell import ShellConfig, ShellRule
 
+from .asking import ConversationUI, MakeAsked
 from .conversation import Conversation
 from .errors import AssistantError
-from .events import Calls
+from .events import TurnView
 from .screen import Screen
 
 INSTRUCTIONS = (
@@ -66,53 +66,18 @@ class Assistant:
 
     conversation: Conversation
     """Takes the turns."""
-    controller: ApprovalController
-    """Decides."""
     memory: ApprovalMemory
     """What is remembered."""
-    workspace: Workspace | None
-    """The tools' workspace; `None` for an agent of the user's own."""
-    loaded: LoadedSettings
-    """The settings, as they were loaded."""
-    model: str | None
-    """What the model is called; `None` for the agent's own."""
-    unreached: tuple[str, ...] = ()
-    """The tools for which a rule asks or refuses, and which lack `requires_approval=True` and a check of their own: the
-    rule holds only if the tool raises `ApprovalRequired`. Of a toolset whose tools are known only in a run, there are
-    none here."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What holds here, and where the tools can do less than the settings say: lines for the person, not escaped."""
-        if self.workspace is None:
-            confinement = "the agent's tools are its own, and nothing confines them"
-        else:
-            name = self.workspace.backend.name
-            confinement = f'OS sandbox {name}' if name != 'unconfined' else 'no OS sandbox: commands are not confined'
-        settings = 'no settings file, so the defaults hold'
-        if self.loaded.source is not None:
-            trusted = 'trusted' if self.loaded.trusted else 'not trusted, so it only makes rules stricter'
-            settings = f'settings {self.loaded.source} ({trusted})'
-        return (
-            f'model {self.model or "of the agent"}, mode {self.controller.mode}',
-            f'directory {self.loaded.directory}',
-            confinement,
-            settings,
-            *(
-                f'the rule for {name} has an effect only if that tool asks by itself: it lacks requires_approval=True'
-                for name in self.unreached
-            ),
-            *(() if self.workspace is None else notes_of(self.workspace)),
-        )
+    notes: tuple[str, ...]
+    """What holds here, and where the tools can do less than the settings say: lines for the person, not escaped."""
 
 
 def build_assistant(
     loaded: LoadedSettings,
     *,
     state: Path,
-    make_ui: Callable[[ApprovalMemory, Mapping[str, Presenter]], ApprovalUI | None],
+    make_ui: MakeAsked,
     screen: Screen,
-    calls: Calls,
     mode: str | None = None,
     model: str | None = None,
     agent: AbstractAgent[object, object] | None = None,
@@ -123,13 +88,12 @@ def build_assistant(
 
     Args:
         loaded: The settings; if no file was found, those of `default_settings` hold.
-        state: The user's state directory: the audit log, its key and the approvals that hold `always` lie there.
+        state: The user's state directory, with the audit log, its key and the approvals that hold `always`.
         make_ui: Whom to ask, given what is remembered and who makes what is shown of calls.
         screen: Where what happens is shown.
-        calls: Is told what runs.
         mode: In place of the settings' own.
         model: In place of the agent's own.
-        agent: An agent of the user's own. Its tools are its own affair: the policy decides about those that defer.
+        agent: An agent of the user's own, which keeps its tools: the policy decides about those that defer.
         confined: Whether commands run in an OS sandbox where there is one.
         messages: What was said before.
 
@@ -140,51 +104,64 @@ def build_assistant(
         StoreError: The remembered approvals cannot be trusted.
         MissingExtraError: A library is missing.
     """
-    backend: OSSandboxBackend | None = None
-    if not confined:
-        backend = UnconfinedBackend()
+    backend = None if confined else UnconfinedBackend()
     if loaded.source is None:
         is_confined = confined and not isinstance(choose_backend(require=False), UnconfinedBackend)
         loaded = replace(loaded, settings=default_settings(is_confined=is_confined))
     settings = effective(loaded)
     memory = ApprovalMemory(FileApprovalStore(loaded.directory, state / 'approvals.json'))
     sink = JsonlAuditSink(_audit_folder(state) / 'decisions.jsonl', key=load_key(state / 'keys' / 'audit.key'))
-    workspace = None if agent is not None else open_workspace(loaded, protected=[state], backend=backend)
-    files = None if workspace is None else FileToolset(workspace.files)
-    shell = None if workspace is None else ShellToolset(workspace.shell, reasons=reasons_of(workspace))
-    presenters = {} if files is None or shell is None else {**files.presenters, **shell.presenters}
+    view = TurnView(screen)
+    tools: list[FileToolset | ShellToolset] = []
+    confinement, limits = "the agent's tools are its own, and nothing confines them", ()
+    if agent is None:
+        workspace = open_workspace(loaded, protected=[state], backend=backend)
+        tools = [FileToolset(workspace.files), ShellToolset(workspace.shell, reasons=reasons_of(workspace))]
+        name = workspace.backend.name
+        confinement = f'OS sandbox {name}' if name != 'unconfined' else 'no OS sandbox: commands are not confined'
+        limits = notes_of(workspace)
+    presenters = {name: presenter for each in tools for name, presenter in each.presenters.items()}
     controller = ApprovalController(
         mode or settings.mode,
         policy=settings.policy,
-        ui=make_ui(memory, presenters),
+        ui=ConversationUI(make_ui(memory, presenters), view),
         memory=memory,
         audit=SettingsAudit(sink, loaded),
         presenters=presenters,
     )
-    if files is not None and shell is not None:
-        toolsets = [ApprovalToolset(files, controller), ApprovalToolset(shell, controller)]
+    if agent is None:
+        toolsets = [ApprovalToolset(each, controller) for each in tools]
         agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=toolsets)
-    assert agent is not None, 'either it was given, or it was made'
-    conversation = Conversation(
-        agent,
-        handler=approval_handler(controller, session='conversation'),
-        screen=screen,
-        calls=calls,
-        model=model,
-        messages=messages,
-    )
+    else:
+        limits = tuple(
+            f'the rule for {name} has an effect only if that tool asks by itself: it lacks requires_approval=True'
+            for name in _unreached(agent, controller.policy)
+        )
+    source = 'no settings file, so the defaults hold'
+    if loaded.source is not None:
+        trusted = 'trusted' if loaded.trusted else 'not trusted, so it only makes rules stricter'
+        source = f'settings {loaded.source} ({trusted})'
     return Assistant(
-        conversation=conversation,
-        controller=controller,
+        conversation=Conversation(
+            agent,
+            handler=approval_handler(controller, session='conversation'),
+            view=view,
+            model=model,
+            messages=messages,
+        ),
         memory=memory,
-        workspace=workspace,
-        loaded=loaded,
-        model=model,
-        unreached=() if workspace is not None else tuple(_unreached(agent, controller.policy)),
+        notes=(
+            f'model {model or "of the agent"}, mode {controller.mode}',
+            f'directory {loaded.directory}',
+            confinement,
+            source,
+            *limits,
+        ),
     )
 
 
 def _unreached(agent: AbstractAgent[Any, Any], policy: ApprovalPolicy) -> Iterator[str]:
+    """The tools for which a rule asks or refuses, and which nothing makes ask; not those known only in a run."""
     # A rule is asked when a call is deferred, and these tools defer none, unless they raise `ApprovalRequired`.
     for toolset in agent.toolsets:
         for name in _undeclared(toolset):

@@ -7,7 +7,7 @@ import contextlib
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, Literal
 
 from pydantic_ai import capture_run_messages
@@ -28,8 +28,7 @@ from tool_approval.core.memory import ApprovalMemory
 from tool_approval.display import escape_line
 
 from .errors import error_text
-from .events import Calls, EventPrinter, show_progress
-from .screen import Screen
+from .events import TurnView
 
 End = Literal['done', 'stopped']
 """How a turn ended: with an answer, or because the person stopped it."""
@@ -52,8 +51,7 @@ class Conversation:
         agent: AbstractAgent[Any, Any],
         *,
         handler: DeferredToolHandler[Any],
-        screen: Screen,
-        calls: Calls,
+        view: TurnView,
         model: Model | str | None = None,
         messages: list[ModelMessage] | None = None,
     ) -> None:
@@ -62,37 +60,30 @@ class Conversation:
         Args:
             agent: Any agent.
             handler: Answers its deferred calls.
-            screen: Where what happens is shown.
-            calls: Is told what runs.
+            view: Shows what happens.
             model: In place of the agent's own.
             messages: What was said before.
         """
+        self.view = view
         self._agent = HandlerAgent(agent, deferred_tool_handler=handler)
-        self._screen = screen
-        self._calls = calls
-        self._printer = EventPrinter(screen, calls)
         self._model = model
         self.messages = messages or []
         """The history; after a turn that was stopped, with what was done until then."""
-        self._turn: asyncio.Task[Any] | None = None
-
-    def stop(self) -> None:
-        """Stop the turn that runs, if one does. Safe to call from the event loop's own thread alone."""
-        if self._turn is not None:
-            self._turn.cancel()
 
     async def take_turn(self, prompt: str) -> End:
-        """Run the agent on what the person says.
+        """Run the agent on what the person says. Ctrl-C stops it; only in the main thread.
 
         Raises:
+            SystemExit: The terminal was closed, or the program told to end: after the turn was stopped, and its tools
+                with it. The status is that of the shell, 128 and the number of the signal.
             Exception: What the run raises; the history is as far as it came, and can be gone on with.
         """
-        self._calls.clear()
-        with capture_run_messages() as captured:
-            self._turn = asyncio.create_task(self._run(prompt))
-            progress = asyncio.create_task(show_progress(self._screen, self._calls))
+        self.view.begin()
+        with _stops_at_signals(self.view.stop), capture_run_messages() as captured:
+            self.view.task = asyncio.create_task(self._run(prompt))
+            progress = asyncio.create_task(self.view.show_progress())
             try:
-                self.messages = await self._turn
+                self.messages = await self.view.task
             except asyncio.CancelledError:
                 self.messages = closed(self.messages, captured, prompt)
                 task = asyncio.current_task()
@@ -103,19 +94,42 @@ class Conversation:
                 self.messages = closed(self.messages, captured, prompt, answer=FAILED)
                 raise
             finally:
-                self._turn = None
+                self.view.task = None
                 progress.cancel()
                 await asyncio.wait([progress])
                 # What is written now may find the terminal gone, and the history is worth more.
                 with contextlib.suppress(OSError):
-                    self._printer.end()
+                    self.view.end()
         return 'done'
 
     async def _run(self, prompt: str) -> list[ModelMessage]:
         result = await self._agent.run(
-            prompt, model=self._model, message_history=self.messages, event_stream_handler=self._printer
+            prompt, model=self._model, message_history=self.messages, event_stream_handler=self.view
         )
         return result.all_messages()
+
+
+@contextlib.contextmanager
+def _stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
+    loop = asyncio.get_running_loop()
+    received: list[int] = []
+
+    def leave(number: int) -> None:
+        received.append(number)
+        stop()
+
+    loop.add_signal_handler(signal.SIGINT, stop)
+    # What is ignored stays so: `nohup` means that the program goes on.
+    leaving = [each for each in (signal.SIGHUP, signal.SIGTERM) if signal.getsignal(each) is not signal.SIG_IGN]
+    for number in leaving:
+        loop.add_signal_handler(number, leave, number)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, *leaving):
+            loop.remove_signal_handler(number)
+        if received:
+            sys.exit(128 + received[0])
 
 
 def closed(
@@ -146,38 +160,6 @@ def closed(
     return messages
 
 
-_LEAVE = (signal.SIGHUP, signal.SIGTERM)
-
-
-async def take_turn(conversation: Conversation, prompt: str) -> End:
-    """Take a turn that Ctrl-C stops. Only in the main thread.
-
-    Raises:
-        SystemExit: The terminal was closed, or the program told to end: after the turn was stopped, and its tools with
-            it. The status is that of the shell, 128 and the number of the signal.
-        Exception: What the turn raises.
-    """
-    loop = asyncio.get_running_loop()
-    received: list[int] = []
-
-    def leave(number: int) -> None:
-        received.append(number)
-        conversation.stop()
-
-    loop.add_signal_handler(signal.SIGINT, conversation.stop)
-    # What is ignored stays so: `nohup` means that the program goes on.
-    leaving = [number for number in _LEAVE if signal.getsignal(number) is not signal.SIG_IGN]
-    for number in leaving:
-        loop.add_signal_handler(number, leave, number)
-    try:
-        return await conversation.take_turn(prompt)
-    finally:
-        for number in (signal.SIGINT, *leaving):
-            loop.remove_signal_handler(number)
-        if received:
-            sys.exit(128 + received[0])
-
-
 EXIT_FAILED = 1
 """The last turn failed."""
 EXIT_STOPPED = 130
@@ -198,7 +180,6 @@ def hold_session(
     prompts: Iterable[str],
     *,
     memory: ApprovalMemory,
-    write: Callable[[str], object],
     after_turn: Callable[[], object] = lambda: None,
     obeys: bool = True,
     debug: bool = False,
@@ -209,7 +190,6 @@ def hold_session(
         conversation: Takes the turns.
         prompts: What the person says; between turns it may wait for the person.
         memory: What is remembered.
-        write: Takes what is shown.
         after_turn: Called when a turn has ended, however it did.
         obeys: Whether a word after a `/` at the beginning is for us, and not for the agent.
         debug: Whether the error of a turn is raised.
@@ -217,7 +197,7 @@ def hold_session(
     Returns:
         The exit status: 0, or how the last turn ended.
     """
-    status = 0
+    status, write = 0, conversation.view.screen.write
     with asyncio.Runner() as runner:
         for prompt in prompts:
             if obeys and _COMMAND.match(prompt):
@@ -226,7 +206,7 @@ def hold_session(
                 _obey(prompt.split(), memory, write)
                 continue
             try:
-                end = runner.run(take_turn(conversation, prompt))
+                end = runner.run(conversation.take_turn(prompt))
                 status = 0 if end == 'done' else EXIT_STOPPED
                 if end == 'stopped':
                     write('Stopped.\n')

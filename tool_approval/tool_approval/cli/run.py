@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING
 from .output import Output, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tool_approval.assistant.saving import SavedConversations
-    from tool_approval.core.memory import ApprovalMemory
-    from tool_approval.core.protocols import Presenter
     from tool_approval.settings import LoadedSettings
 
 EXAMPLES = """\
@@ -85,10 +81,8 @@ def _hold_name_and_talk(options: argparse.Namespace, model: str | None, output: 
 
 
 def _hold(options: argparse.Namespace, model: str | None, output: Output, saved: SavedConversations) -> int:
-    from tool_approval.assistant.asking import ConversationUI
     from tool_approval.assistant.build import build_assistant, load_agent
     from tool_approval.assistant.conversation import hold_session
-    from tool_approval.assistant.events import Calls
     from tool_approval.assistant.prompts import ask_for_prompts
     from tool_approval.assistant.saving import has_answer
     from tool_approval.assistant.screen import Screen
@@ -99,26 +93,17 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output, saved:
     state = default_path().parent
     name = options.save or options.resume
     messages = saved.load(options.resume) if options.resume else None
-    screen, calls = Screen(), Calls()
-    ui: list[ConversationUI] = []
-
-    def make_ui(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> ConversationUI:
-        ui.append(ConversationUI(TerminalUI(memory=memory, presenters=presenters), screen=screen, calls=calls))
-        return ui[0]
-
     assistant = build_assistant(
         _settings(options, directory, output),
         state=state,
-        make_ui=make_ui,
-        screen=screen,
-        calls=calls,
+        make_ui=lambda memory, presenters: TerminalUI(memory=memory, presenters=presenters),
+        screen=Screen(),
         mode='approve_all' if options.approve_all else 'strict' if options.strict else options.mode,
         model=model,
         agent=None if options.agent is None else load_agent(options.agent, directory=directory),
         confined=not options.no_os_sandbox,
         messages=messages,
     )
-    ui[0].stop = assistant.conversation.stop
     for note in assistant.notes:
         output.note(note)
     is_talk = options.prompt is None and sys.stdin.isatty()
@@ -135,7 +120,6 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output, saved:
         assistant.conversation,
         prompts,
         memory=assistant.memory,
-        write=screen.write,
         after_turn=keep,
         obeys=is_talk,
         debug=options.debug,

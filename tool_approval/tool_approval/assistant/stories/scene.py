@@ -21,8 +21,8 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai_deferred import Agent
 
 from tool_approval.assistant.asking import ConversationUI, MakeAsked
-from tool_approval.assistant.conversation import Conversation, End, take_turn
-from tool_approval.assistant.events import Calls
+from tool_approval.assistant.conversation import Conversation, End
+from tool_approval.assistant.events import TurnView
 from tool_approval.assistant.screen import Screen
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.memory import ApprovalMemory
@@ -107,14 +107,12 @@ async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str |
         UserError: There is no such model, or its key is missing.
         ModelAPIError: The model cannot be reached.
     """
-    memory = ApprovalMemory()
-    calls = Calls()
-    uis: list[ConversationUI] = []
+    memory, view = ApprovalMemory(), TurnView(screen)
     controllers: list[ApprovalController] = []
 
     def make_controller(presenters: Mapping[str, Presenter]) -> ApprovalController:
-        uis.append(ConversationUI(make_ui(memory, presenters), screen=screen, calls=calls))
-        controllers.append(ApprovalController(ui=uis[0], memory=memory, presenters=presenters))
+        ui = ConversationUI(make_ui(memory, presenters), view)
+        controllers.append(ApprovalController(ui=ui, memory=memory, presenters=presenters))
         return controllers[0]
 
     with story(make_controller) as scene:
@@ -123,12 +121,10 @@ async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str |
         conversation = Conversation(
             scene.agent,
             handler=approval_handler(controllers[0]),
-            screen=screen,
-            calls=calls,
+            view=view,
             model=model or scripted(scene.plan),
         )
-        uis[0].stop = conversation.stop
-        end = await take_turn(conversation, scene.prompt)
+        end = await conversation.take_turn(scene.prompt)
         if end == 'stopped':
             screen.say('Stopped.')
         messages = conversation.messages
