@@ -145,11 +145,11 @@ def test_strict_fails_where_there_are_warnings(tool_approval, work):
 
 
 def test_a_file_elsewhere_is_checked_for_the_directory_that_is_given(tool_approval, work):
-    (work / 'other.toml').write_text('[sandbox.paths.notes]\nroot = "sub"\n')
+    (work / 'other.yaml').write_text('sandbox:\n  paths: {notes: {root: sub}}\n')
 
-    finished = tool_approval('check', 'other.toml', '--cwd', 'notes', '--json')
+    finished = tool_approval('check', 'other.yaml', '--cwd', 'notes', '--json')
 
-    assert finished.json['source'] == str(work / 'other.toml')
+    assert finished.json['source'] == str(work / 'other.yaml')
     assert warnings(finished) == [('sandbox.paths.notes.root', 2)]
 
 

@@ -1,17 +1,15 @@
 """The judge says what the tools of a workspace say, and never what was said of another call."""
 
-import asyncio
 import errno
 
 import pytest
-from tool_approval.cli.judging import CallJudge, CallToJudge, outcome
+from tool_approval.cli.judging import CallJudge, CallToJudge
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.settings import load_settings, open_workspace
 from tool_approval.tools.file_sandbox import FileTools
 from tool_approval.tools.file_sandbox.rules import PathTarget
 
-from tests.tables import table
-from tool_approval import ApprovalContext, ApprovalPolicy, ApprovalRequest
+from tool_approval import ApprovalContext
 
 COMMANDS = [
     'git status',
@@ -78,23 +76,3 @@ def test_what_cannot_be_read_is_refused_as_the_tool_refuses_it(loaded, work, mon
 
     assert [each.decision for each in judged] == ['block', 'allow', 'ask']
     assert judged[0].deciding.reason == 'notes:a.txt cannot be read, so nobody can be shown what it is.'
-
-
-@table('configured', [None, 'required', 'none', 'blocked'])
-@table('own', [None, 'allow', 'ask', 'block'])
-@table('default', [None, 'required', 'none'])
-def test_the_precedence_is_that_of_the_policy(configured, own, default):
-    class Tool:
-        def check_approval(self, ctx):
-            if own == 'block':
-                raise PermissionError
-            return ApprovalRequest(tool_name='tool') if own == 'ask' else None
-
-    policy = ApprovalPolicy({'tool': {'approval': configured}}, default=default)
-    context = ApprovalContext(tool_name='tool', args={})
-    verdict = asyncio.run(policy.judge(context, logic=[] if own is None else [Tool()]))
-
-    decision = outcome(configured, own, default)
-
-    statuses = {'allow': 'pre_approved', 'ask': 'needs_approval', 'block': 'blocked'}
-    assert statuses[decision] == verdict.status

@@ -534,3 +534,12 @@ def test_a_mistake_in_code_names_the_key(arguments, key):
 
     assert mistake.value.key == key
     assert (mistake.value.source, mistake.value.line) == (None, None)
+
+
+@table('approval', [None, 'required', 'none', 'blocked'])
+@table('own', [None, PRE_APPROVED, ASKS, ApprovalResult.blocked('Not here.')])
+@table('default', [None, 'required', 'none'])
+def test_a_verdict_that_is_known_already_counts_as_much_as_one_that_is_asked_for(approval, own, default):
+    policy = ApprovalPolicy({'write': {'approval': approval}}, default=default)
+
+    assert policy.settle('write', own) == judged(policy, *([] if own is None else [saying(own)]))

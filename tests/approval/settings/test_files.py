@@ -9,7 +9,7 @@ from tool_approval.settings import Settings, TrustStore, find_settings, load_set
 
 from tool_approval import ApprovalConfigError
 
-from .documents import TOML, YAML
+from .documents import YAML
 
 pytest.importorskip('yaml')
 
@@ -77,16 +77,16 @@ def test_without_a_file_nothing_is_configured(work, store):
     assert loaded.line_of(('tools',)) is None
 
 
-@pytest.mark.parametrize(('name', 'text', 'line'), [('approvals.yaml', YAML, 23), ('approvals.toml', TOML, 41)])
-def test_a_file_is_read_with_its_digest_and_lines(work, store, name, text, line):
-    (work / name).write_text(text)
+@pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml'])
+def test_a_file_is_read_with_its_digest_and_lines(work, store, name):
+    (work / name).write_text(YAML)
 
     loaded = load_settings(directory=work, trust=store)
 
     assert loaded.settings.shell.rules[1].pattern == 'rm'
     assert (loaded.source, loaded.directory) == (work / name, work)
-    assert loaded.digest == hashlib.sha256(text.encode()).hexdigest()
-    assert loaded.line_of(('shell', 'rules', 1, 'allowed')) == line
+    assert loaded.digest == hashlib.sha256(YAML.encode()).hexdigest()
+    assert loaded.line_of(('shell', 'rules', 1, 'allowed')) == 23
 
 
 def test_the_working_directory_is_the_default(work, store, monkeypatch):
@@ -165,10 +165,26 @@ def test_without_a_home_folder_nothing_is_trusted(work, monkeypatch):
 
 
 def test_a_byte_order_mark_is_no_mistake(work, store):
-    for name, text in (('a.yaml', 'mode: strict'), ('a.toml', 'mode = "strict"')):
-        (work / name).write_bytes(b'\xef\xbb\xbf' + text.encode())
+    (work / 'a.yaml').write_bytes(b'\xef\xbb\xbfmode: strict')
 
-        assert load_settings(work / name, trust=store).settings.mode == 'strict'
+    assert load_settings(work / 'a.yaml', trust=store).settings.mode == 'strict'
+
+
+@pytest.mark.parametrize('named', [True, False])
+@pytest.mark.parametrize('name', ['approvals.toml', 'other.TOML'])
+def test_a_file_in_toml_is_an_error_that_says_what_to_do(work, store, name, named):
+    (work / name).write_text('mode = "strict"\n')
+
+    mistake = mistake_in(name, directory=work, trust=store, named=named)
+
+    stem = name.partition('.')[0]
+    assert str(mistake) == f'{work}/{name}: TOML is not read; write the same keys as YAML into `{stem}.yaml` instead'
+
+
+def test_a_file_in_toml_that_is_found_is_an_error_too(work, store):
+    (work / 'approvals.toml').write_text('mode = "strict"\n')
+
+    assert 'into `approvals.yaml`' in mistake_in(None, directory=work, trust=store).problem
 
 
 def test_a_missing_file_is_an_error(work, store):

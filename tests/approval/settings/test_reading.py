@@ -1,18 +1,21 @@
 """What the whole file may say, and what an error tells of a mistake in it."""
 
+import copy
 import sys
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 from tool_approval.settings import Settings, parse_settings, read_settings
 
 from tests.tables import table
 from tool_approval import ApprovalConfigError, MissingExtraError, PolicyConfig, ToolRule
 
-from .documents import TOML, YAML
+from .documents import YAML
 
-pytest.importorskip('yaml')
+yaml = pytest.importorskip('yaml')
 
 
 def mistake_in(text, **options):
@@ -39,10 +42,6 @@ def test_the_documented_shape_is_read():
         False,
     )
     assert (cache.write_approval, cache.read_approval) == (False, False)
-
-
-def test_toml_with_the_same_content_gives_equal_settings():
-    assert parse_settings(TOML, format='toml') == parse_settings(YAML)
 
 
 def test_settings_survive_being_written_and_read():
@@ -209,6 +208,121 @@ def test_whatever_is_no_settings_is_an_error_and_no_crash(document):
         read_settings(document)
 
 
+FULL = yaml.safe_load(YAML)
+STRANGE = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2.5,
+    10**9,
+    float('nan'),
+    float('inf'),
+    '',
+    ' ',
+    'a',
+    'a*',
+    'no',
+    'none',
+    'required',
+    'blocked',
+    'strict',
+    'approve_all',
+    '.x',
+    '~/x',
+    'a\0b',
+    'a\tb',
+    'a\x7f',
+    '\ud800',
+    '\u202e',
+    'ä b',
+    [],
+    ['a'],
+    ['.a/b'],
+    [1],
+    {},
+    {'a': None},
+    {'a': {}},
+    {'a': 1},
+    {'': {'root': 'a'}},
+    {'a b': {'root': '.'}},
+    {'a': {'root': 'a', 'approval': {'write': 'none'}, 'write_approval': False}},
+    {1: {}},
+    ('a',),
+    object(),
+]
+
+
+def paths_in(document, above=()):
+    """Where there is something, from the top down."""
+    yield above
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for key, value in items:
+        yield from paths_in(value, (*above, key))
+
+
+def changed(document, path, value, *, added=None):
+    """A copy with another value at a path, or with one more key there."""
+    whole = {'top': copy.deepcopy(document)}
+    here, path = whole, ('top', *path)
+    for key in path[:-1]:
+        here = here[key]
+    if added is None:
+        here[path[-1]] = value
+    elif isinstance(here[path[-1]], dict):
+        here[path[-1]][added] = value
+    return whole['top']
+
+
+BELOW = list(paths_in(FULL))[1:]
+KEYS = sorted(
+    {key for path in paths_in(FULL) for key in path if isinstance(key, str)} | {'read', 'colour', 'not_match'}
+)
+
+
+def is_read_or_a_mistake(document):
+    try:
+        return isinstance(read_settings(document), Settings)
+    except ApprovalConfigError as error:
+        return error.problem != ''
+
+
+def test_every_part_may_be_replaced_by_anything_without_a_crash():
+    documents = [changed(FULL, path, value) for path in BELOW for value in STRANGE]
+    documents += [
+        changed(FULL, path, value, added=key) for path in paths_in(FULL) for key in KEYS for value in (True, 'a', None)
+    ]
+
+    assert all(map(is_read_or_a_mistake, documents))
+
+
+TEXTS = st.one_of(st.sampled_from([each for each in STRANGE if isinstance(each, str)]), st.text(max_size=5))
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.one_of(st.sampled_from(KEYS), TEXTS), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(BELOW), VALUES), min_size=1, max_size=3))
+def test_any_document_is_read_or_refused(changes):
+    document = FULL
+    for path, value in changes:
+        try:
+            document = changed(document, path, value)
+        except (KeyError, IndexError, TypeError):  # an earlier change took it away
+            continue
+
+    assert is_read_or_a_mistake(document)
+
+
 @pytest.mark.parametrize('name', ['tools', 'custom_tools'])
 def test_a_name_in_both_sections_is_an_error_in_code_too(name):
     assert Settings(**{name: {'a': ToolRule()}})
@@ -223,7 +337,6 @@ def test_without_pyyaml_the_error_says_what_to_install(monkeypatch):
 
     with pytest.raises(MissingExtraError, match=r'tool-approval\[yaml\]'):
         parse_settings(YAML)
-    assert parse_settings('mode = "strict"', format='toml').mode == 'strict'
 
 
 def test_a_bomb_of_aliases_is_refused_at_once():

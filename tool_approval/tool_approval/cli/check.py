@@ -98,7 +98,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
         )
     except ApprovalError as error:
         return source, loaded, [ConfigFinding(level='error', message=str(error))]
-    warnings = find_all(loaded.settings, judge.files())
+    warnings = find_all(loaded.settings, judge.files)
     return source, loaded, [*(_placed(each, loaded.line_of) for each in warnings), _trust(loaded)]
 
 

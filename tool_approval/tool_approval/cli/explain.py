@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from .output import Output, UsageError
@@ -48,14 +46,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """See `CommandModule`."""
     if (options.batch is None) == (options.tool is None):
         raise UsageError('name a tool, or a file with `--batch`; see `tool-approval explain --help`')
-    with _collecting_later():
-        from .judging import Configurations, call_of_words
+    from .judging import Configurations, call_of_words
 
-        configurations = Configurations(options.config, output.note)
-        call = None if options.batch is not None else call_of_words(options.tool, options.args, options.dest)
-        judge = None if call is None else configurations.judge_for(options.cwd)
-    if call is None or judge is None:
+    configurations = Configurations(options.config, output.note)
+    if options.batch is not None:
         return _batch(options, configurations, output)
+    call = call_of_words(options.tool, options.args, options.dest)
+    judge = configurations.judge_for(options.cwd)
     judgement = judge.judge(call)
     if options.json:
         output.json(judgement.as_json())
@@ -64,16 +61,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if judgement.decision == 'ask' and judge.settings.mode == 'strict':
             output.note('the mode is strict: what would be asked about is denied')
     return STATUS[judgement.decision]
-
-
-@contextmanager
-def _collecting_later() -> Generator[None]:
-    """Look for no garbage while modules are imported, which is all that takes time in one call, and makes none."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _batch(options: argparse.Namespace, configurations: Configurations, output: Output) -> int:

@@ -1,35 +1,30 @@
-"""What a configuration says of calls. Nothing is run, written or made.
-
-It is what the tools and the policy of an agent would say; but they make requests of it, which are models of pydantic,
-and that takes longer to start than everything here.
-"""
+"""What a configuration decides about a call: the tools and the policy of an agent are asked, and nothing is run."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.tool_rules import Approval, InForce, ToolRules
+from tool_approval.core.request import ApprovalContext
+from tool_approval.core.tool_rules import InForce, ToolRules
+from tool_approval.core.verdict import ApprovalResult
 from tool_approval.settings.files import load_settings
-from tool_approval.settings.plain import DEFAULT_SANDBOX, DEFAULT_SHELL, plain_settings
-from tool_approval.settings.protection import protected_paths
+from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
+from tool_approval.settings.protection import is_written_unasked, protected_paths, root_checks
+from tool_approval.settings.reading import read_settings
+from tool_approval.tools.file_sandbox import FileSandbox, FileTools
 from tool_approval.tools.file_sandbox.rules import PathTarget
-from tool_approval.tools.file_sandbox.sandbox import FileAccess, FileSandbox
-from tool_approval.tools.shell.judge import ShellJudge
-from tool_approval.tools.shell.rules import check_rules
+from tool_approval.tools.shell import ShellTool
+from tool_approval.tools.shell.explanation import Outcome
 
 from .output import UsageError
-
-if TYPE_CHECKING:
-    from tool_approval.core.config import LineOf
-    from tool_approval.settings.model import Settings
 
 SHELL_TOOLS: Final = ('shell', 'run_shell')
 """The shell tool: its short name, and what agents call it."""
@@ -113,20 +108,24 @@ def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> CallToJu
         raise UsageError(f'the arguments of `{tool}` have to be a JSON object: {error.problem}') from None
 
 
-Decision = Literal['allow', 'ask', 'block']
-"""It runs unasked, somebody is asked, or it never runs."""
-STRICTNESS: Final[dict[Decision, int]] = {'allow': 0, 'ask': 1, 'block': 2}
+_STRICTNESS: Final[dict[Outcome, int]] = {'allow': 0, 'ask': 1, 'block': 2}
+_VERDICTS: Final[dict[Outcome, ApprovalResult]] = {
+    'allow': ApprovalResult.pre_approved(),
+    'ask': ApprovalResult.needs_approval(),
+    'block': ApprovalResult.blocked('a part of the call is blocked'),
+}
+_OUTCOMES: Final[dict[str, Outcome]] = {verdict.status: outcome for outcome, verdict in _VERDICTS.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
-    """What one rule says of one part of a call."""
+class PartDecision:
+    """What one rule decides about one part of a call; for a command, a `Part` of the shell tool."""
 
     text: str
     """The part: a command, a file that is written, a path, or the tool itself."""
     kind: str
     """`command`, `redirection`, `assignment` or `syntax`; `path`; `tool`; `arguments`."""
-    decision: Decision
+    decision: Outcome
     """What holds for this part alone."""
     rule: str | None
     """The pattern of the shell rule, the name of the root, the name or glob of the tool rule, or `default`; `None`
@@ -134,58 +133,49 @@ class Said:
     reason: str
     """Why, for a person."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The same as a JSON object with the names of the fields as keys."""
-        return {
-            'text': self.text,
-            'kind': self.kind,
-            'decision': self.decision,
-            'rule': self.rule,
-            'reason': self.reason,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What the policy says of a call."""
+    """What the policy decides about a call."""
 
-    deciding: Said
-    """What counts."""
-    parts: Sequence[Said]
-    """All that was said, the deciding one among it."""
+    deciding: PartDecision
+    """The part that counts."""
+    parts: Sequence[PartDecision]
+    """All parts, the deciding one among them."""
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> Outcome:
         """What holds for the call."""
         return self.deciding.decision
 
     @property
     def rule(self) -> str | None:
-        """The rule that decides; see `Said`."""
+        """The rule that decides; see `PartDecision`."""
         return self.deciding.rule
 
     def as_json(self) -> dict[str, Any]:
         """`decision`, `rule` and `parts`."""
-        return {
-            'decision': self.decision,
-            'rule': self.rule,
-            'parts': [part.as_json() for part in self.parts],
-        }
+        return {'decision': self.decision, 'rule': self.rule, 'parts': [asdict(part) for part in self.parts]}
 
 
-S = TypeVar('S', Said, Judgement)
+S = TypeVar('S', PartDecision, Judgement)
 
 
-def strictest(said: Sequence[S]) -> S:
+def _strictest(decided: Sequence[S]) -> S:
     """The first of the strictest; of what is allowed, the first that a rule allows."""
-    return max(said, key=lambda each: (STRICTNESS[each.decision], each.decision == 'allow' and each.rule is not None))
+    return max(
+        decided, key=lambda each: (_STRICTNESS[each.decision], each.decision == 'allow' and each.rule is not None)
+    )
 
 
 class CallJudge:
     """One configuration in one directory, as if it were trusted."""
 
+    files: FileSandbox
+    """The file sandbox."""
+
     def __init__(self, settings: Settings, directory: Path, *, source: Path | None = None) -> None:
-        """Compile the rules.
+        """Make the tools.
 
         Args:
             settings: The configuration.
@@ -196,43 +186,44 @@ class CallJudge:
             ApprovalConfigError: Two roots are the same directory, a shell rule names a root there is not, or does not
                 decide its own examples.
             MissingExtraError: tree-sitter is not installed, and a shell rule has examples.
-            NotImplementedError: The system lacks what the file sandbox stands on, as Windows does.
+            NotImplementedError: The system lacks what the file sandbox needs, as Windows does.
         """
         self.settings = settings
-        self._directory = Path(os.path.realpath(directory))
-        self._rules = ToolRules({**settings.tools, **settings.custom_tools})
+        self._folder = Path(os.path.realpath(directory))
         self._sandbox = settings.sandbox or DEFAULT_SANDBOX
-        roots = [Path(os.path.realpath(self._directory / each.root)) for each in self._sandbox.paths.values()]
-        self._protected = protected_paths(self._directory, source, roots)
-        self._files = self._new_files()
-        shell, cwd = settings.shell or DEFAULT_SHELL, str(self._directory)
-        in_roots = {name: self._is_in(name) for name in self._sandbox.paths}
-        check_rules(shell, cwd=cwd, roots=in_roots)
-        self._shell = ShellJudge(shell, cwd=cwd, roots=in_roots, is_writable=self._is_writable)
+        roots = [Path(os.path.realpath(self._folder / each.root)) for each in self._sandbox.paths.values()]
+        self._protected = protected_paths(self._folder, source, roots)
+        self._policy = settings.policy
+        self._rules = ToolRules(settings.policy_config.tools)
+        self._open()
 
-    def files(self) -> FileSandbox:
-        """The file sandbox, of the roots as they are now: a batch may outlive a directory."""
-        if not all(root.is_where_it_was for root in self._files.roots.all):
-            self._files = self._new_files()
-        return self._files
-
-    def _new_files(self) -> FileSandbox:
-        return FileSandbox(self._sandbox, self._directory, protected=self._protected)
+    def _open(self) -> None:
+        self.files = FileSandbox(self._sandbox, self._folder, protected=self._protected)
+        self._tools = FileTools(self.files)
+        self._shell = ShellTool(
+            self.settings.shell,
+            cwd=self._folder,
+            roots=root_checks(self.files),
+            is_writable=lambda path: is_written_unasked(self.files, path),
+        )
 
     def judge(self, call: CallToJudge) -> Judgement:
-        """What the policy says to a call.
+        """What the policy decides about a call.
 
         Raises:
             MissingExtraError: It is a command, and tree-sitter is not installed.
         """
+        # A batch may outlive a directory.
+        if not all(root.is_where_it_was for root in self.files.roots.all):
+            self._open()
         try:
             canonical_json(call.args)
         except NotCanonicalError as error:
             # As the controller does: what cannot be compared cannot be approved.
             reason = f'the arguments cannot be judged ({error.problem}), so the call is denied'
-            said = Said(text=call.tool, kind='arguments', decision='block', rule=None, reason=reason)
-            return Judgement(deciding=said, parts=[said])
-        return strictest([self._judge(name, call) for name in self._names_of(call)])
+            denied = PartDecision(text=call.tool, kind='arguments', decision='block', rule=None, reason=reason)
+            return Judgement(deciding=denied, parts=[denied])
+        return _strictest([self._judge(name, call) for name in self._names_of(call)])
 
     def _names_of(self, call: CallToJudge) -> list[str]:
         """What the policy may call the tool: a rule for either name of the shell tool counts, the stricter one more."""
@@ -242,50 +233,34 @@ class CallJudge:
 
     def _judge(self, name: str, call: CallToJudge) -> Judgement:
         found = self._rules.find(name)
-        # Where the configuration blocks the tool, nobody asks it.
+        # A tool that the configuration blocks is not asked.
         own = [] if found.approval == 'blocked' else self._own(call)
-        said_itself = strictest(own).decision if own else None
-        decision = outcome(found.approval, said_itself, self.settings.default)
+        settled = self._policy.settle(name, _VERDICTS[_strictest(own).decision] if own else None)
+        decision = _OUTCOMES[settled.status]
         if own and (found.approval is None or decision == 'block'):
-            return Judgement(deciding=strictest(own), parts=own)
-        said = _said_of_tool(name, found, decision, has_own=bool(own))
-        return Judgement(deciding=said, parts=[*own, said])
+            return Judgement(deciding=_strictest(own), parts=own)
+        of_tool = _of_tool(name, found, decision, has_own=bool(own))
+        return Judgement(deciding=of_tool, parts=[*own, of_tool])
 
-    def _own(self, call: CallToJudge) -> list[Said]:
-        """What a tool says itself, in parts; nothing if it is none of those that are known here."""
+    def _own(self, call: CallToJudge) -> list[PartDecision]:
+        """What the tool itself decides, in parts; nothing if it is none of those that are known here."""
         if call.is_shell:
-            return [Said(**part.as_json()) for part in self._shell.explain(call.args['command']).parts]
-        return _said_of_files(self.files(), call) if call.tool in FILE_TOOLS else []
+            return [PartDecision(**part.as_json()) for part in self._shell.explain(call.args['command']).parts]
+        return self._of_files(call) if call.tool in FILE_TOOLS else []
 
-    def _is_in(self, name: str) -> Callable[[str], bool]:
-        is_blocked = self._sandbox.paths[name].read_approval == 'blocked'
-        return lambda path: not is_blocked and self.files().root_of(path) == name
-
-    def _is_writable(self, path: str) -> bool:
+    def _of_files(self, call: CallToJudge) -> list[PartDecision]:
+        path, dest = call.args['path'], call.args.get('dest')
         try:
-            return not self.files().needs_write_approval(path)
-        except PermissionError:
-            return False
+            self._tools.check_approval(ApprovalContext(tool_name=call.tool, args=call.args))
+            with self.files.open(call.tool, path, dest) as access:
+                return [_of_target(target) for target in access.targets]
+        except PermissionError as error:
+            paths = [path, *([] if dest is None else [dest])]
+            rule = next((root for root in map(self.files.root_of, paths) if root is not None), None)
+            return [PartDecision(text=' '.join(paths), kind='path', decision='block', rule=rule, reason=str(error))]
 
 
-def outcome(configured: Approval | None, own: Decision | None, default: str | None) -> Decision:
-    """What holds for a call; the same as `ApprovalPolicy.judge` says (test_judging.py compares them).
-
-    Args:
-        configured: By the rule that is in force for the tool.
-        own: By the tool itself.
-        default: For a tool that nothing is said about.
-    """
-    if configured == 'blocked' or own == 'block':
-        return 'block'
-    if configured is not None:
-        return 'allow' if configured == 'none' else 'ask'
-    if own is not None:
-        return own
-    return 'allow' if default == 'none' else 'ask'
-
-
-def _said_of_tool(name: str, found: InForce, decision: Decision, *, has_own: bool) -> Said:
+def _of_tool(name: str, found: InForce, decision: Outcome, *, has_own: bool) -> PartDecision:
     rule = found.decided_by
     if rule is None:
         what = {'allow': 'nobody is asked', 'ask': 'somebody is asked', 'block': 'it never runs'}[decision]
@@ -294,62 +269,36 @@ def _said_of_tool(name: str, found: InForce, decision: Decision, *, has_own: boo
         what = {'allow': 'lets it run unasked', 'ask': 'asks', 'block': 'blocks it'}[decision]
         weight = ', and counts for more than what the tool says itself' if has_own else ''
         reason = f'the tool rule `{rule}` {what}{weight}'
-    return Said(text=name, kind='tool', decision=decision, rule=rule or 'default', reason=reason)
+    return PartDecision(text=name, kind='tool', decision=decision, rule=rule or 'default', reason=reason)
 
 
-def _said_of_files(sandbox: FileSandbox, call: CallToJudge) -> list[Said]:
-    path, dest = call.args['path'], call.args.get('dest')
-    try:
-        with sandbox.open(call.tool, path, dest) as access:
-            if access.needs:
-                _check_readable(access)
-            return [_said_of_target(target) for target in access.targets]
-    except PermissionError as error:
-        paths = [path, *([] if dest is None else [dest])]
-        roots = (sandbox.root_of(each) for each in paths)
-        rule = next((root for root in roots if root is not None), None)
-        return [Said(text=' '.join(paths), kind='path', decision='block', rule=rule, reason=str(error))]
-
-
-def _check_readable(access: FileAccess) -> None:
-    """Refuse what the tool refuses before it asks: somebody has to be shown what is replaced or deleted."""
-    if access.operation in ('read_file', 'list_files'):
-        return
-    try:
-        for target in access.targets:
-            if target.use != 'make':
-                target.state()
-    except OSError:
-        raise PermissionError(f'{access.targets[0].shown} cannot be read, so nobody can be shown what it is.') from None
-
-
-def _said_of_target(target: PathTarget) -> Said:
+def _of_target(target: PathTarget) -> PartDecision:
     reason = ' '.join(target.needs) or f'the root `{target.root.name}` asks nobody about it'
-    decision: Decision = 'ask' if target.needs else 'allow'
-    return Said(text=target.key, kind='path', decision=decision, rule=target.root.name, reason=reason)
+    decision: Outcome = 'ask' if target.needs else 'allow'
+    return PartDecision(text=target.key, kind='path', decision=decision, rule=target.root.name, reason=reason)
 
 
 _KEPT: Final = 64
 """Chosen: lines of a batch that alternate between more configurations are compiled anew."""
 
 _NO_FILE: Final = (
-    '{} has no settings file, so everything is asked about, in a root called `workspace`; `tool-approval run` has defaults '
-    'of its own there, under which the directory may be read'
+    '{} has no settings file, so everything is asked about, in a root called `workspace`; `tool-approval run` has '
+    'defaults of its own there, under which the directory may be read'
 )
 
 
 class Configurations:
-    """The configurations of one process."""
+    """Which configuration judges a call: the one it brings, or the file of its directory. Each is compiled once."""
 
-    def __init__(self, named: str | None, tell: Callable[[str], None]) -> None:
+    def __init__(self, named: str | None, notify: Callable[[str], None]) -> None:
         """Read nothing yet.
 
         Args:
             named: The file from the command line; `None` for the one in each directory.
-            tell: Told, once for each directory, that a file is not trusted, or that there is none.
+            notify: Called once for each directory whose file is not trusted, or that has none.
         """
         self._named = None if named is None else os.path.abspath(named)
-        self._tell = tell
+        self._notify = notify
         self._of_text = lru_cache(maxsize=_KEPT)(_compiled)
         self._of_directory = lru_cache(maxsize=_KEPT)(self._loaded)
 
@@ -373,11 +322,11 @@ class Configurations:
             raise UsageError(f'`config` cannot be read: {error.problem}') from None
 
     def _loaded(self, folder: Path) -> CallJudge:
-        loaded = load_settings(self._named, directory=folder, named=self._named is not None, read=_read)
+        loaded = load_settings(self._named, directory=folder, named=self._named is not None)
         if loaded.source is None:
-            self._tell(_NO_FILE.format(folder))
+            self._notify(_NO_FILE.format(folder))
         elif not loaded.trusted:
-            self._tell(
+            self._notify(
                 f'{loaded.source} is not trusted ({loaded.why_untrusted}): until it is, it only tightens the defaults, '
                 'and `explain` judges as if it were; `tool-approval trust` shows what it would allow'
             )
@@ -397,14 +346,4 @@ def existing_directory(path: str | None) -> Path:
 
 
 def _compiled(text: str, folder: Path) -> CallJudge:
-    return CallJudge(_read(json.loads(text)), folder)
-
-
-def _read(document: Mapping[str, Any], *, source: str | None = None, line_of: LineOf = lambda path: None) -> Settings:
-    plain = plain_settings(document)
-    if plain is not None:
-        return plain
-    # Here: its import takes longer than everything else that is done for one call.
-    from tool_approval.settings.reading import read_settings
-
-    return read_settings(document, source=source, line_of=line_of)
+    return CallJudge(read_settings(json.loads(text)), folder)

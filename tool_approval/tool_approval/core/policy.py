@@ -114,6 +114,21 @@ class ApprovalPolicy:
             if verdict is not None and verdict.is_blocked:
                 return verdict
             own = verdict if own is None else _completed(own, verdict)
+        return self.settle(context.tool_name, own, default=default)
+
+    def settle(self, tool_name: str, own: ApprovalResult | None, *, default: str | None = None) -> ApprovalResult:
+        """Return what holds for a call, given what its tool says of it.
+
+        Args:
+            tool_name: The tool.
+            own: The tool's own verdict; `None` if it has none.
+            default: As for `judge`.
+        """
+        rule = self.rule_for(tool_name)
+        if (blocked := self._configured_block(tool_name, rule, {})) is not None:
+            return blocked
+        if own is not None and own.is_blocked:
+            return own
         if rule.approval == 'none':
             return ApprovalResult.pre_approved()
         if rule.approval == 'required':

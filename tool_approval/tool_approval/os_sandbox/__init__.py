@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from tool_approval.core import lazy_exports
 
 if TYPE_CHECKING:
-    from .backend import Availability, OSSandboxBackend, RefusingBackend, UnconfinedBackend
+    from .backend import Availability, OSSandboxBackend, OSSandboxFallback, RefusingBackend, UnconfinedBackend
     from .bubblewrap import BubblewrapBackend
-    from .choose import OSSandboxFallback, choose_backend, platform_backends
+    from .choose import choose_backend, platform_backends
     from .derive import (
         GIT_CONTROL_NAMES,
         ConfiguredPath,
@@ -49,9 +49,15 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            'backend': ('Availability', 'OSSandboxBackend', 'RefusingBackend', 'UnconfinedBackend'),
+            'backend': (
+                'Availability',
+                'OSSandboxBackend',
+                'OSSandboxFallback',
+                'RefusingBackend',
+                'UnconfinedBackend',
+            ),
             'bubblewrap': ('BubblewrapBackend',),
-            'choose': ('OSSandboxFallback', 'choose_backend', 'platform_backends'),
+            'choose': ('choose_backend', 'platform_backends'),
             'derive': (
                 'GIT_CONTROL_NAMES',
                 'ConfiguredPath',

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from .profile import OSProfile, OSSandboxUnavailable
+
+OSSandboxFallback = Literal['fail_fast', 'refuse_tools']
+"""What happens where a backend is required and none works: nothing starts, or file and shell tools refuse."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +25,7 @@ class Availability:
 
 
 class OSSandboxBackend(Protocol):
-    """PromptLock a command into one that is confined. It keeps no state between calls and may be used by several threads.
+    """Turns a command into one that is confined. It keeps no state between calls and may be used by several threads.
 
     A backend never runs a command by itself, except in `probe`.
     """

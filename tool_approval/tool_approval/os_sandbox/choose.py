@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Literal
 
-from .backend import OSSandboxBackend, RefusingBackend, UnconfinedBackend
+from .backend import OSSandboxBackend, OSSandboxFallback, RefusingBackend, UnconfinedBackend
 from .bubblewrap import BubblewrapBackend
 from .profile import OSSandboxUnavailable
 from .seatbelt import SeatbeltBackend
-
-OSSandboxFallback = Literal['fail_fast', 'refuse_tools']
-"""What happens where a backend is required and none works: nothing starts, or file and shell tools refuse."""
 
 
 def choose_backend(

@@ -6,23 +6,19 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
 
+from tool_approval.core.config import parse_document
 from tool_approval.core.errors import ApprovalConfigError
 
-from .documents import Format, parse_text
-
-if TYPE_CHECKING:
-    from tool_approval.core.config import LineOf
-
-    from .model import Settings
-    from .trust import TrustStore
+from .model import Settings
+from .reading import read_settings
+from .trust import TrustError, TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
-"""What the file may be called."""
+"""What the file may be called. One in TOML is not read: finding it is an error, and no tool writes it."""
 
 MAX_BYTES = 400_000
 """Chosen: the longest text that is parsed, in the widest letters."""
@@ -50,18 +46,6 @@ class LoadedSettings:
     """The line of the value at a path of keys, such as `('shell', 'rules', 0)`, from 1; `None` if it is not known."""
 
 
-class Reader(Protocol):
-    """Makes settings of a document, as `read_settings` does."""
-
-    def __call__(self, document: Mapping[str, Any], *, source: str | None, line_of: LineOf) -> Settings:
-        """Check a document that was read already.
-
-        Raises:
-            ApprovalConfigError: As for `read_settings`.
-        """
-        ...  # pragma: no cover - a protocol has no body
-
-
 def find_settings(directory: str | os.PathLike[str]) -> Path | None:
     """The file in a directory, and in none above it. It may be anything that has the name, a broken link too.
 
@@ -81,7 +65,6 @@ def load_settings(
     directory: str | os.PathLike[str] | None = None,
     trust: TrustStore | None = None,
     named: bool = False,
-    read: Reader | None = None,
 ) -> LoadedSettings:
     """Read the settings, once.
 
@@ -91,30 +74,31 @@ def load_settings(
         trust: What the user has trusted; by default the store in the user's state directory.
         named: Whether the user has named the file, as on a command line. Such a file is trusted, and may be a symbolic
             link; one that was merely found may not.
-        read: Makes settings of the document; `read_settings` if `None`.
 
     Raises:
         ApprovalConfigError: It cannot be read, is no settings file, or has a mistake; the error names key, file and
             line.
-        MissingExtraError: It is YAML, and PyYAML is not installed.
+        MissingExtraError: PyYAML is not installed.
     """
-    read = read or _read_settings()
     given = Path(directory if directory is not None else '')
     folder = Path(os.path.abspath(given))
     # As the user would write it: errors are shorter so.
     shown = given / path if path is not None else find_settings(given)
     if shown is None:
         return LoadedSettings(
-            settings=read({}, source=None, line_of=lambda path: None),
+            settings=Settings(),
             source=None,
             directory=folder,
             digest=hashlib.sha256().hexdigest(),
             trusted=True,
         )
+    if shown.suffix.lower() == '.toml':
+        problem = f'TOML is not read; write the same keys as YAML into `{shown.stem}.yaml` instead'
+        raise ApprovalConfigError(problem, source=str(shown))
     content = _read(shown, follows_links=named)
-    document, line_of = parse_text(_text(content, shown), source=str(shown), format=_format(shown))
+    document, line_of = parse_document(_text(content, shown), source=str(shown))
     loaded = LoadedSettings(
-        settings=read(document, source=str(shown), line_of=line_of),
+        settings=read_settings(document, source=str(shown), line_of=line_of),
         # Not made shorter as text: `link/../approvals.yaml` lies where the link leads.
         source=Path(os.path.realpath(shown.parent), shown.name),
         named_as=Path.cwd() / shown,
@@ -127,13 +111,6 @@ def load_settings(
         return loaded
     why = _why_untrusted(loaded, trust)
     return replace(loaded, trusted=why is None, why_untrusted=why)
-
-
-def _read_settings() -> Reader:
-    # Here: who reads in another way does not wait for the import of pydantic.
-    from .reading import read_settings
-
-    return read_settings
 
 
 def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:
@@ -161,17 +138,11 @@ def _is_there(path: Path) -> bool:
 
 
 def _why_untrusted(loaded: LoadedSettings, trust: TrustStore | None) -> str | None:
-    from .trust import TrustError, TrustStore
-
     assert loaded.source is not None, 'it was read'
     try:
         return (trust if trust is not None else TrustStore()).why_untrusted(loaded.source, loaded.digest)
     except TrustError as error:
         return str(error)
-
-
-def _format(source: Path) -> Format:
-    return 'toml' if source.suffix.lower() == '.toml' else 'yaml'
 
 
 def _read(source: Path, *, follows_links: bool) -> bytes:

@@ -1,12 +1,13 @@
-"""Files that decide on approvals, or on what Git runs: no tool and no command writes them."""
+"""Which files no tool writes, and where the roots are for the rules of the shell."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tool_approval.storage.private_file import default_path
+from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.file_sandbox.names import git_led_to, is_control, places
 
 from .files import NAMES
@@ -38,3 +39,22 @@ def protected_paths(directory: Path, source: Path | None, roots: Sequence[Path])
     # A root that is itself a part of Git's: `root: .git/hooks`.
     found += [root for root in roots if is_control(root.parts)]
     return tuple(dict.fromkeys(found))
+
+
+def root_checks(files: FileSandbox) -> dict[str, Callable[[str], bool]]:
+    """By root, whether a path is in it: what the shell tool asks for the `sandbox_paths` of its rules."""
+    return {name: _inside(files, name) for name in files.config.paths}
+
+
+def _inside(files: FileSandbox, name: str) -> Callable[[str], bool]:
+    # A rule that holds in a root reads there.
+    is_blocked = files.config.paths[name].read_approval == 'blocked'
+    return lambda path: not is_blocked and files.root_of(path) == name
+
+
+def is_written_unasked(files: FileSandbox, path: str) -> bool:
+    """Whether the file tools write to a path without asking."""
+    try:
+        return not files.needs_write_approval(path)
+    except PermissionError:
+        return False

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from tool_approval.core.config import LineOf, plain_rules, read_model
+from tool_approval.core.config import LineOf, parse_document, plain_rules, read_model
 from tool_approval.core.errors import ApprovalConfigError
 
-from .documents import Format, parse_text
 from .model import Settings
 
 _MAY_BE_EMPTY = ('sandbox', 'shell')
@@ -50,19 +49,18 @@ def read_settings(
     return read_model(Settings, plain, source=source, line_of=line_of)
 
 
-def parse_settings(text: str, *, source: str | None = None, format: Format = 'yaml') -> Settings:
-    """Read the text of a file.
+def parse_settings(text: str, *, source: str | None = None) -> Settings:
+    """Read a document in YAML, or in JSON.
 
     Args:
         text: The document.
         source: The file it comes from, for errors.
-        format: How it is written.
 
     Raises:
         ApprovalConfigError: A mistake in it; the error names key, file and line.
-        MissingExtraError: It is YAML, and PyYAML is not installed.
+        MissingExtraError: PyYAML is not installed.
     """
-    document, line_of = parse_text(text, source=source, format=format)
+    document, line_of = parse_document(text, source=source)
     return read_settings(document, source=source, line_of=line_of)
 
 

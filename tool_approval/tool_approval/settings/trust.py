@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from tool_approval.core.errors import ApprovalError
 from tool_approval.storage.private_file import (
@@ -17,10 +18,7 @@ from tool_approval.storage.private_file import (
     replace_private,
 )
 
-from .plain_trust import plain_digests
-
-if TYPE_CHECKING:
-    from .trusted_files import TrustedFile
+from .trusted_files import TrustedFile, TrustedFiles
 
 MAX_BYTES = 4 * 1024 * 1024
 """Chosen: some 20,000 files. A larger one was not written by a person's choices."""
@@ -71,7 +69,7 @@ class TrustStore:
         """Why a file is not trusted, in words for a person; `None` if it is."""
         real = os.path.realpath(path)
         try:
-            known = [trusted for path, trusted in self._digests(real) if path == real]
+            known = [each.digest for each in self._read(real) if each.path == real]
         except TrustError as error:
             return str(error)
         if not known:
@@ -96,10 +94,6 @@ class TrustStore:
         Raises:
             TrustError: It cannot be kept. Nothing is changed.
         """
-        from pydantic import ValidationError
-
-        from .trusted_files import TrustedFile
-
         real = os.path.realpath(path)
         try:
             real.encode()
@@ -124,36 +118,18 @@ class TrustStore:
         self._change(lambda files: [each for each in files if each.path != real])
         return True
 
-    def _digests(self, file: str) -> Sequence[tuple[str, str]]:
-        text = self._text(file)
-        if text is None:
-            return []
-        plain = plain_digests(text)
-        return plain if plain is not None else [(each.path, each.digest) for each in self._parsed(text)]
-
     def _read(self, file: str | None = None) -> list[TrustedFile]:
-        text = self._text(file)
-        return [] if text is None else self._parsed(text)
-
-    def _text(self, file: str | None) -> bytes | None:
         self._check_place(file)
         try:
             descriptor = open_private(self.path, os.O_RDONLY)
         except FileNotFoundError:
-            return None
+            return []
         except OSError as error:
             raise TrustError(str(self.path), f'{error.strerror or error}; {_SO}') from None
         with os.fdopen(descriptor, 'rb') as opened:
             text = opened.read(MAX_BYTES + 1)
         if len(text) > MAX_BYTES:
             raise TrustError(str(self.path), f'larger than {MAX_BYTES} bytes; {_SO}')
-        return text
-
-    def _parsed(self, text: bytes) -> list[TrustedFile]:
-        from pydantic import ValidationError
-
-        from .trusted_files import TrustedFiles
-
         try:
             return TrustedFiles.model_validate_json(text).files
         except ValidationError:
@@ -161,8 +137,6 @@ class TrustStore:
             raise TrustError(str(self.path), problem) from None
 
     def _change(self, change: Callable[[list[TrustedFile]], list[TrustedFile]], file: str | None = None) -> None:
-        from .trusted_files import TrustedFiles
-
         try:
             make_private_folder(self.path.parent)
             with locked(self.path.with_name(f'{self.path.name}.lock')):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,7 @@ from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShel
 from .files import LoadedSettings
 from .in_effect import effective
 from .model import DEFAULT_SANDBOX, Settings
-from .protection import protected_paths, state_folder
+from .protection import is_written_unasked, protected_paths, root_checks, state_folder
 
 RUN_SHELL: Final = 'run_shell'
 """What the shell tool is called in a policy."""
@@ -113,8 +113,8 @@ def open_workspace(
             shell,
             confinement,
             cwd=folder,
-            roots={name: _inside(files, name) for name in sandbox.paths},
-            is_writable=lambda path: _is_writable(files, path),
+            roots=root_checks(files),
+            is_writable=lambda path: is_written_unasked(files, path),
         ),
         backend=backend,
         protected=never,
@@ -181,16 +181,3 @@ def _confinement(
 @dataclass(frozen=True)
 class _Sandbox:
     paths: dict[str, PathConfig]
-
-
-def _inside(files: FileSandbox, name: str) -> Callable[[str], bool]:
-    # A rule that holds in a root reads there.
-    is_blocked = files.config.paths[name].read_approval == 'blocked'
-    return lambda path: not is_blocked and files.root_of(path) == name
-
-
-def _is_writable(files: FileSandbox, path: str) -> bool:
-    try:
-        return not files.needs_write_approval(path)
-    except PermissionError:
-        return False
