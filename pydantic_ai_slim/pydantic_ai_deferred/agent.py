@@ -1,4 +1,4 @@
-"""`Agent` is Pydantic AI's with `deferred_tool_handler`; `HandlerAgent` wraps an agent that was built elsewhere."""
+"""`Agent`: Pydantic AI's agent with the keyword `deferred_tool_handler`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 import pydantic_ai
-from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.output import OutputDataT, OutputSpec
 from pydantic_ai.tools import AgentDepsT
 from typing_extensions import Unpack
@@ -15,6 +14,7 @@ from typing_extensions import Unpack
 from .capability import DeferredHandlerCapability
 from .handler import DeferredToolHandler, check_handler
 from .keywords import AgentKeywords, FileKeywords, SpecKeywords
+from .plan import RunPlan
 from .starting import engines_among
 from .variants import RunVariants
 
@@ -65,13 +65,14 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             UserError: The handler cannot be called.
         """
         check_handler(deferred_tool_handler)
-        self._capability = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
-        self._is_bound = bool(engines_among(capabilities or ()))
+        self._plan = RunPlan(handler=deferred_tool_handler, inherits=inherit_handler)
+        if engines_among(capabilities or ()):
+            capabilities = [*(capabilities or ()), DeferredHandlerCapability(self._plan)]
         super().__init__(
             model,
             output_type=output_type,
             deps_type=deps_type,
-            capabilities=[*(capabilities or ()), self._capability] if self._is_bound else capabilities,
+            capabilities=capabilities,
             **keywords,
         )
 
@@ -118,9 +119,9 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             UserError: The handler cannot be called.
         """
         check_handler(deferred_tool_handler)
-        capability = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
-        agent = super().from_spec(spec, capabilities=[*(capabilities or ()), capability], **keywords)
-        return cls._adopt(agent, capability)
+        plan = RunPlan(handler=deferred_tool_handler, inherits=inherit_handler)
+        bound = [*(capabilities or ()), DeferredHandlerCapability(plan)]
+        return cls._adopt(super().from_spec(spec, capabilities=bound, **keywords), plan)
 
     @overload
     @classmethod
@@ -165,51 +166,15 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             UserError: The handler cannot be called.
         """
         check_handler(deferred_tool_handler)
-        capability = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
-        agent = super().from_file(path, capabilities=[*(capabilities or ()), capability], **keywords)
-        return cls._adopt(agent, capability)
+        plan = RunPlan(handler=deferred_tool_handler, inherits=inherit_handler)
+        bound = [*(capabilities or ()), DeferredHandlerCapability(plan)]
+        return cls._adopt(super().from_file(path, capabilities=bound, **keywords), plan)
 
     @classmethod
-    def _adopt(cls, agent: pydantic_ai.Agent[Any, Any], capability: DeferredHandlerCapability) -> Self:
-        # The host's class methods build a `pydantic_ai.Agent` whatever class they are called on. It already has the
-        # capability, so what it lacks is the class.
+    def _adopt(cls, agent: pydantic_ai.Agent[Any, Any], plan: RunPlan) -> Self:
+        # The host's class methods build a `pydantic_ai.Agent` whatever class they are called on, and no constructor
+        # takes what they make of a spec. The agent has the capability already, so what it lacks is the class.
         agent.__class__ = cls
         adopted = cast('Self', agent)
-        adopted._capability = capability
-        adopted._is_bound = True
+        adopted._plan = plan
         return adopted
-
-
-# `override` differs from the host's in its private marker for "not given" alone; see `RunVariants.override`.
-class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
-    RunVariants[AgentDepsT, OutputDataT], WrapperAgent[AgentDepsT, OutputDataT]
-):
-    """Any agent, with a handler for its deferred tool calls.
-
-    The handler takes the place of a constructor's: it goes before the one the wrapped agent was built with, and
-    behind an override or the keyword of a run. A durable agent accepts no capability inside its workflow that it was
-    not built with, so wrap it only if it is our `Agent`, or give the handler to its constructor.
-    """
-
-    def __init__(
-        self,
-        wrapped: AbstractAgent[AgentDepsT, OutputDataT],
-        *,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        inherit_handler: bool = True,
-    ) -> None:
-        """Wrap an agent.
-
-        Args:
-            wrapped: The agent.
-            deferred_tool_handler: Resolves the deferred calls of every run that is given no other.
-            inherit_handler: Whether a run of this agent inside a tool of another one may ask that run's handler
-                where it has none of its own.
-
-        Raises:
-            UserError: The handler cannot be called.
-        """
-        check_handler(deferred_tool_handler)
-        super().__init__(wrapped)
-        self._capability = DeferredHandlerCapability(handler=deferred_tool_handler, inherits=inherit_handler)
-        self._is_bound = False

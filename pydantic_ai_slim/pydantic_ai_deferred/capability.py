@@ -1,11 +1,11 @@
-"""The hooks into the host's run: one capability per agent, bound anew to each run."""
+"""The hooks into the host's run: the capabilities of a run ask its handler and keep to its answers."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pydantic_ai import (
@@ -25,13 +25,11 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_graph import End
 
-from . import plan
-from .handler import AnyHandler, Declined, ExecutionWrapper, bubble_up, call_handler, on_loop, wraps_execution
+from .handler import Declined, ExecutionWrapper, on_loop, wraps_execution
+from .plan import RunPlan, delivered_to
 from .results import check_results, name_calls
-from .run import BoundRun, around_tool, open_scope
-from .snapshot import take_snapshot
+from .run import Run, around_tool
 from .streaming import SKIPPED, answer_open_calls
-from .terminal import terminal_to_handler
 
 # `RequestInput` exists on newer hosts only.
 _ASKED_BEFORE: tuple[type[AbstractCapability[Any]], ...] = (
@@ -42,16 +40,14 @@ _ASKED_BEFORE: tuple[type[AbstractCapability[Any]], ...] = (
 
 @dataclass(eq=False)
 class DeferredHandlerCapability(AbstractCapability[Any]):
-    """Brings one handler into the agent loop.
+    """Brings a plan into the agent loop.
 
     A durable agent is built with one, as its workflow accepts none later, and a handler that is given to a run travels
     as one. It is not public: the keyword `deferred_tool_handler` is.
     """
 
-    handler: AnyHandler | None = None
-    """The handler given where the capability was made."""
-    inherits: bool = True
-    """Whether a nested run of the agent may inherit the handler of the run above it."""
+    plan: RunPlan = field(default_factory=RunPlan)
+    """What was settled where the capability was made."""
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         """Settle whom this run asks, unless the run was given capabilities of its own for that.
@@ -59,31 +55,23 @@ class DeferredHandlerCapability(AbstractCapability[Any]):
         It is, wherever it takes any: where a capability returns another one here, the host selects the model a second
         time, and traces one that is instrumented twice.
         """
-        choice = plan.delivered_to(self) or plan.Choice(handler=self.handler, inherits=self.inherits)
-        return self if choice.superseded else CombinedCapability(capabilities_for(choice))
+        plan = delivered_to(self) or self.plan
+        return self if plan.superseded else CombinedCapability(capabilities_for(plan))
 
 
-def capabilities_for(choice: plan.Choice) -> list[AbstractCapability[Any]]:
+def capabilities_for(plan: RunPlan) -> list[AbstractCapability[Any]]:
     """The capabilities of a run that starts here and now, the outermost first."""
-    scope = open_scope(
-        given=choice.handler,
-        declines=choice.handler is bubble_up,
-        inherits=choice.inherits,
-        output_allows_deferred=choice.output_allows_deferred,
-    )
-    run = BoundRun(scope=scope, choice=choice)
-    if scope.handler is None:
+    run = Run.start(plan)
+    if run.handler is None:
         return [RunPlace(run)]
-    if choice.args_may_be_rewritten:
-        return [RunArguments(run), RunHandler(run, has_gate=True)]
-    return [FastPathHandler(run, has_gate=wraps_execution(scope.handler))]
+    return [RunArguments(run), RunHandler(run)] if plan.args_may_be_rewritten else [FastPathHandler(run)]
 
 
 @dataclass(eq=False)
 class RunCapability(AbstractCapability[Any]):
     """A capability of one run."""
 
-    run: BoundRun
+    run: Run
     """The run."""
 
 
@@ -98,12 +86,11 @@ class RunPlace(RunCapability):
     async def wrap_run(
         self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]
     ) -> AgentRunResult[Any]:
-        """Note when the run ends: what outlives it may not ask its handler."""
+        """Note when the run ends."""
         try:
             return await handler()
         finally:
-            self.run.scope.lifetime.end()
-            self.run.threads.end()
+            self.run.end()
 
     async def wrap_tool_execute(
         self,
@@ -115,7 +102,7 @@ class RunPlace(RunCapability):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         """Mark the place for runs that the tool starts."""
-        return await self.run.scope.inside_tool(ctx, call, handler(args))
+        return await self.run.inside_tool(ctx, call, handler(args))
 
 
 @dataclass(eq=False)
@@ -153,24 +140,12 @@ class RunArguments(RunCapability):
 class RunHandler(RunPlace):
     """Asks the handler of one run, and keeps to its answers."""
 
-    has_gate: bool = False
-    """Whether it stands right at the tools, too."""
-
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
         """Ask the handler, once, for everything that is still unanswered."""
-        handler = self.run.scope.handler
-        assert handler is not None, 'a run without a handler has a `RunPlace`'
-        calls = [*requests.approvals, *requests.calls]
-        _refuse_repeated_ids(calls)
-        snapshot = take_snapshot(requests, messages=ctx.messages, validated=self.run.validated)
-
-        async def question() -> object:
-            with self.run.scope.inside_handler(), terminal_to_handler():
-                return await call_handler(handler, ctx, snapshot, loop=self.run.scope.loop, threads=self.run.threads)
-
-        answer = await self.run.scope.ask(question, about=name_calls(calls))
+        _refuse_repeated_ids([*requests.approvals, *requests.calls])
+        answer = await self.run.ask(ctx, requests)
         if isinstance(answer, Declined):
             return None
         results = check_results(requests, answer)
@@ -192,12 +167,10 @@ class RunHandler(RunPlace):
             if not ctx.tool_call_approved:
                 run.declared.refuse(tool_def)
             elif call.tool_call_id not in run.asked:
-                return await run.scope.inside_tool(ctx, call, handler(args))
-            if not self.has_gate:
-                return await run.scope.inside_tool(ctx, call, handler(args))
+                return await run.inside_tool(ctx, call, handler(args))
             run.executing[call.tool_call_id] = call
             try:
-                return await run.scope.inside_tool(ctx, call, handler(args))
+                return await run.inside_tool(ctx, call, handler(args))
             finally:
                 run.executing.pop(call.tool_call_id, None)
         except (ApprovalRequired, CallDeferred):
@@ -206,10 +179,14 @@ class RunHandler(RunPlace):
             if ctx.tool_call_approved:
                 run.deferred_again.append(call)
             raise
+        except UserError as error:
+            run.tool_errors.append(error)
+            raise
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
-        """Stand right at the tools."""
-        return ToolGate(toolset, run=self.run) if self.has_gate else None
+        """Go right around the tools, where arguments may be rewritten or the handler wraps the execution."""
+        needs_gate = self.run.plan.args_may_be_rewritten or wraps_execution(self.run.handler)
+        return ToolGate(toolset, run=self.run) if needs_gate else None
 
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         """Take copies of the declared tools' definitions, which `wrap_model_request` may change."""
@@ -250,10 +227,13 @@ class RunHandler(RunPlace):
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
         """Say what happened where the host would suggest the handler that is there already."""
-        if self.run.deferred_again and not self.run.choice.output_allows_deferred and _is_about_output_type(error):
+        run = self.run
+        # The host has no class of its own for "calls would leave the run, and the output type does not allow it".
+        is_hosts = isinstance(error, UserError) and not any(error is each for each in run.tool_errors)
+        if run.deferred_again and not run.plan.output_allows_deferred and is_hosts:
             raise UserError(
                 'A tool call deferred again after the deferred tool handler had approved it: '
-                f'{name_calls(self.run.deferred_again)}. The handler is not asked twice, and what the approved calls '
+                f'{name_calls(run.deferred_again)}. The handler is not asked twice, and what the approved calls '
                 'of this response did is not undone. Let the tool look at `ctx.tool_call_approved`, or add '
                 '`DeferredToolRequests` to the output types so that the run can end with these calls.'
             ) from error
@@ -262,7 +242,7 @@ class RunHandler(RunPlace):
 
 @dataclass(eq=False)
 class FastPathHandler(RunHandler):
-    """The handler of a run in which nobody else touches arguments: what it sees first is what is last."""
+    """The handler of a run in which nothing else touches arguments: what it sees first is what is last."""
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -273,26 +253,6 @@ class FastPathHandler(RunHandler):
         return args
 
 
-def _refuse_repeated_ids(calls: list[ToolCallPart]) -> None:
-    repeated = {
-        tool_call_id for tool_call_id, count in Counter(call.tool_call_id for call in calls).items() if count > 1
-    }
-    if repeated:
-        # Answers are given by id: one that stands for two calls would approve what nobody looked at.
-        names = name_calls([call for call in calls if call.tool_call_id in repeated])
-        raise UnexpectedModelBehavior(f'The model gave several deferred calls of one response the same id: {names}.')
-
-
-def _close(output: object, messages: list[ModelMessage], ctx: RunContext[Any]) -> None:
-    if not isinstance(output, DeferredToolRequests):
-        answer_open_calls(messages, ctx)
-
-
-def _is_about_output_type(error: BaseException) -> bool:
-    # The host has no class of its own for "calls would leave the run, and the output type does not allow it".
-    return isinstance(error, UserError) and DeferredToolRequests.__name__ in str(error)
-
-
 @dataclass
 class ToolGate(WrapperToolset[Any]):
     """The innermost wrapper around a run's tools.
@@ -301,7 +261,7 @@ class ToolGate(WrapperToolset[Any]):
     arguments inside of that hook, and a handler has to see what really runs.
     """
 
-    run: BoundRun
+    run: Run
     """The run whose tools they are."""
 
     async def call_tool(
@@ -309,7 +269,7 @@ class ToolGate(WrapperToolset[Any]):
     ) -> Any:
         """Execute the tool, inside the handler if it was asked about this call."""
         call = self.run.executing.get(ctx.tool_call_id or '')
-        handler = self.run.scope.handler
+        handler = self.run.handler
         if call is not None and ctx.tool_call_approved and wraps_execution(handler):
             return await self._inside(handler, call, name, tool_args, ctx, tool)
         try:
@@ -339,4 +299,17 @@ class ToolGate(WrapperToolset[Any]):
             async def run(args: dict[str, Any]) -> Any:
                 return await on_loop(here, lambda: execute(args))
 
-            return await on_loop(self.run.scope.loop, lambda: handler.around_execute(ctx, call, tool_args, run))
+            return await on_loop(self.run.loop, lambda: handler.around_execute(ctx, call, tool_args, run))
+
+
+def _refuse_repeated_ids(calls: list[ToolCallPart]) -> None:
+    if len({call.tool_call_id for call in calls}) < len(calls):
+        # Answers are given by id: one that stands for two calls would approve what nobody looked at.
+        counts = Counter(call.tool_call_id for call in calls)
+        names = name_calls([call for call in calls if counts[call.tool_call_id] > 1])
+        raise UnexpectedModelBehavior(f'The model gave several deferred calls of one response the same id: {names}.')
+
+
+def _close(output: object, messages: list[ModelMessage], ctx: RunContext[Any]) -> None:
+    if not isinstance(output, DeferredToolRequests):
+        answer_open_calls(messages, ctx)

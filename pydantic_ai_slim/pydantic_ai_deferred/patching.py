@@ -14,14 +14,13 @@ from pydantic_ai.agent import AbstractAgent, WrapperAgent
 
 from .capability import DeferredHandlerCapability
 from .handler import check_handler
-from .plan import overridden, overriding
+from .plan import RunPlan, overridden, overriding
 from .run import is_nested
-from .starting import open_run
+from .starting import bound_capability, open_run, with_handler
 from .terminal import chatting
 from .variants import RunVariants, carry, given_handler
 
-_VARIANTS = ('run_sync', 'run_stream', 'run_stream_sync', 'run_stream_events')
-"""The run variants that end in `iter` and are plain functions; `run` is a coroutine function, and stays one."""
+_Make = Callable[[Any], Callable[..., Any]]
 
 
 class Installation:
@@ -47,14 +46,12 @@ class Installation:
 
     def apply(self) -> None:
         """Patch the host's classes, which must be as the host made them."""
-        self._patch(Agent, '__init__', _with_capability)
-        self._patch(Agent, 'from_spec', _constructing)
-        self._patch(Agent, 'from_file', _constructing)
-        self._patch(AbstractAgent, 'run', _carrying_coroutine)
-        for name in _VARIANTS:
+        for name in ('__init__', 'from_spec', 'from_file'):
+            self._patch(Agent, name, _constructing)
+        for name in ('run', 'run_sync', 'run_stream', 'run_stream_sync', 'run_stream_events'):
             self._patch(AbstractAgent, name, _carrying)
-        self._patch(AbstractAgent, 'to_cli', _in_terminal_coroutine)
-        self._patch(AbstractAgent, 'to_cli_sync', _in_terminal)
+        for name in ('to_cli', 'to_cli_sync'):
+            self._patch(AbstractAgent, name, _in_terminal)
         self._patch(Agent, 'iter', functools.partial(_starting, nesting=self._nesting))
         self._patch(WrapperAgent, 'iter', _passing_on)
         for owner in (Agent, WrapperAgent):
@@ -66,10 +63,13 @@ class Installation:
             owner, name, original = self._originals.pop()
             setattr(owner, name, original)
 
-    def _patch(self, owner: type, name: str, make: Callable[[Any], Any]) -> None:
+    def _patch(self, owner: type, name: str, make: _Make) -> None:
         original = owner.__dict__[name]
         self._originals.append((owner, name, original))
-        setattr(owner, name, make(original))
+        is_classmethod = isinstance(original, classmethod)
+        function: Any = cast('Any', original).__func__ if is_classmethod else original
+        made = functools.wraps(function)(make(function))
+        setattr(owner, name, cast('Any', classmethod)(made) if is_classmethod else made)
 
 
 def install(*, nesting: bool = False) -> Installation:
@@ -103,73 +103,37 @@ def uninstall() -> None:
 _installed: list[Installation] = []
 
 
-def _with_capability(original: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(original)
-    def construct(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
-        check_handler(deferred_tool_handler)
-        if deferred_tool_handler is not None:
-            self._capability = DeferredHandlerCapability(handler=deferred_tool_handler)
-            keywords['capabilities'] = [*(keywords.get('capabilities') or ()), self._capability]
-        original(self, *args, **keywords)
+def _constructing(original: Callable[..., Any]) -> Callable[..., Any]:
+    def construct(owner: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
+        return original(owner, *args, **with_handler(keywords, deferred_tool_handler))
 
     return construct
 
 
-def _constructing(original: Any) -> Any:
-    function: Callable[..., Any] = original.__func__
-
-    @functools.wraps(function)
-    def construct(cls: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
-        check_handler(deferred_tool_handler)
-        if deferred_tool_handler is None:
-            return function(cls, *args, **keywords)
-        capability = DeferredHandlerCapability(handler=deferred_tool_handler)
-        agent = function(
-            cls, *args, **{**keywords, 'capabilities': [*(keywords.get('capabilities') or ()), capability]}
-        )
-        agent._capability = capability
-        return agent
-
-    return cast('Any', classmethod)(construct)
-
-
 def _carrying(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
         return original(self, *args, **carry(self, deferred_tool_handler, keywords, inspect.currentframe()))
 
-    return variant
-
-
-def _carrying_coroutine(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    async def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
+    async def coroutine(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
         return await original(self, *args, **carry(self, deferred_tool_handler, keywords, inspect.currentframe()))
 
-    return variant
+    return coroutine if inspect.iscoroutinefunction(original) else variant
 
 
-def _in_terminal(original: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(original)
+def _in_terminal(original: Callable[..., Any]) -> Callable[..., Any]:
     def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
         with chatting():
             original(given_handler(self, deferred_tool_handler), *args, **keywords)
 
-    return variant
-
-
-def _in_terminal_coroutine(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    async def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
+    async def coroutine(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> None:
         with chatting():
             await original(given_handler(self, deferred_tool_handler), *args, **keywords)
 
-    return variant
+    return coroutine if inspect.iscoroutinefunction(original) else variant
 
 
 def _passing_on(original: Callable[..., Any]) -> Callable[..., Any]:
     # The wrapped agent settles who is asked; a wrapper only passes on what it was given.
-    @functools.wraps(original)
     def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
         if isinstance(self, RunVariants):  # settled already, in its own `iter`
             return original(self, *args, **keywords)
@@ -179,37 +143,26 @@ def _passing_on(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _starting(original: Callable[..., Any], *, nesting: bool) -> Callable[..., Any]:
-    @functools.wraps(original)
     def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
         if isinstance(self, RunVariants):  # settled already, in its own `iter`
             return original(self, *args, **keywords)
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        capability = getattr(self, '_capability', None)
+        bound = bound_capability(self)
         is_given = any(isinstance(each, DeferredHandlerCapability) for each in keywords.get('capabilities') or ())
-        if capability is None and not is_given and overridden(self) is None and not (nesting and is_nested()):
+        if bound is None and not is_given and overridden(self) is None and not (nesting and is_nested()):
             return original(self, *args, **keywords)
         if args:
             keywords['user_prompt'], *_ = args
-        return open_run(
-            self,
-            functools.partial(original, self),
-            keywords,
-            capability=capability if capability is not None else DeferredHandlerCapability(inherits=nesting),
-            is_bound=capability is not None,
-        )
+        plan = bound.plan if bound is not None else RunPlan(inherits=nesting)
+        return open_run(self, functools.partial(original, self), keywords, plan)
 
     return variant
 
 
 def _overriding(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     @contextmanager
     def override(self: Any, *, deferred_tool_handler: Any = None, **keywords: Any) -> Generator[None]:
         check_handler(deferred_tool_handler)
-        if isinstance(self, RunVariants):
-            with original(self, **keywords):
-                yield
-            return
         target: Any = self
         while isinstance(target, WrapperAgent) and not isinstance(target, RunVariants):
             target = cast('Any', target).wrapped

@@ -15,19 +15,19 @@ from .handler import AnyHandler
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
-    """What was settled for a run before it starts."""
+class RunPlan:
+    """What is settled before a run starts: by a constructor in part, and for the run as a whole."""
 
-    handler: AnyHandler | None
+    handler: AnyHandler | None = None
     """The handler given by override, run keyword or constructor, or `None`."""
-    inherits: bool
-    """Whether it may inherit one instead."""
+    inherits: bool = True
+    """Whether the run may inherit a handler instead."""
     output_allows_deferred: bool = False
     """Whether its output type allows `DeferredToolRequests`."""
     args_may_be_rewritten: bool = True
     """Whether other capabilities of the run may rewrite the arguments of a call."""
     superseded: bool = False
-    """Whether other capabilities were given to the run in place of the one this is for."""
+    """Whether the run is given capabilities of its own, so that the agent's own is not asked."""
 
 
 def allows_deferred(output_type: object) -> bool:
@@ -53,9 +53,9 @@ def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: b
     Args:
         agent: The agent, compared by identity: agents are not hashable.
         handler: The handler, or `None` to leave the choice as it is.
-        drops_capability: Whether the host's override in force beside it may drop the agent's capabilities, ours too.
+        drops_capability: Whether the host's override beside it may drop the agent's capabilities, ours among them.
     """
-    token = _overrides.set((*_overrides.get(), _Override(agent, handler, drops_capability)))
+    token = _overrides.set((*_overrides.get(), (agent, handler, drops_capability)))
     try:
         yield
     finally:
@@ -64,42 +64,32 @@ def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: b
 
 def overridden(agent: object) -> AnyHandler | None:
     """The handler of the innermost override in force for `agent`, or `None`."""
-    handlers = (entry.handler for entry in reversed(_overrides.get()) if entry.agent is agent)
+    handlers = (handler for each, handler, _ in reversed(_overrides.get()) if each is agent)
     return next((handler for handler in handlers if handler is not None), None)
 
 
 def may_lack_capability(agent: object) -> bool:
     """Whether an override in force may have dropped the capabilities of `agent`."""
-    return any(entry.drops_capability for entry in _overrides.get() if entry.agent is agent)
+    return any(drops_capability for each, _, drops_capability in _overrides.get() if each is agent)
 
 
 @contextmanager
-def delivering(capability: object, choice: Choice) -> Generator[None]:
-    """While a run starts: hand its `choice` to the agent's own capability.
-
-    Args:
-        capability: The capability.
-        choice: What was settled; one that stands aside leaves the run to the capabilities it was given.
-    """
-    token = _delivery.set((capability, choice))
+def delivering(capability: object, plan: RunPlan) -> Generator[None]:
+    """While a run starts: hand its `plan` to the agent's own capability."""
+    token = _delivery.set((capability, plan))
     try:
         yield
     finally:
         _delivery.reset(token)
 
 
-def delivered_to(capability: object) -> Choice | None:
-    """The choice for the run that is starting, if it was delivered to this capability."""
+def delivered_to(capability: object) -> RunPlan | None:
+    """The plan of the run that is starting, if it was delivered to this capability."""
     delivery = _delivery.get()
     return delivery[1] if delivery is not None and delivery[0] is capability else None
 
 
-@dataclass(frozen=True)
-class _Override:
-    agent: object
-    handler: AnyHandler | None
-    drops_capability: bool
-
-
-_overrides: ContextVar[tuple[_Override, ...]] = ContextVar('pydantic_ai_deferred_overrides', default=())
-_delivery: ContextVar[tuple[object, Choice] | None] = ContextVar('pydantic_ai_deferred_delivery', default=None)
+_overrides: ContextVar[tuple[tuple[object, AnyHandler | None, bool], ...]] = ContextVar(
+    'pydantic_ai_deferred_overrides', default=()
+)
+_delivery: ContextVar[tuple[object, RunPlan] | None] = ContextVar('pydantic_ai_deferred_delivery', default=None)

@@ -11,37 +11,34 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from pydantic_ai import RunContext
+from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 
-from .handler import AnyHandler, HandlerThreads
-from .plan import Choice
-from .snapshot import ValidatedArgs
+from .handler import AnyHandler, HandlerThreads, bubble_up, call_handler
+from .plan import RunPlan
+from .results import name_calls
+from .snapshot import ValidatedArgs, take_snapshot
 from .streaming import DeclaredTools
+from .terminal import terminal_to_handler
 
 T = TypeVar('T')
 
 
 class Lifetime:
-    """Of a run, or of a tool call: it ends once, and tells who waits on it. Safe to share between threads."""
+    """Of a run, or of a tool call: it ends once, and cancels what watches it. Safe to share between threads."""
 
     def __init__(self) -> None:
         """Start it."""
         self._lock = threading.Lock()
-        self._is_over = False
         self._watchers: dict[asyncio.Future[Any], asyncio.AbstractEventLoop] = {}
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
-        return self._is_over
+        self.is_over = False
 
     def end(self) -> None:
         """End it, and cancel what watches it, each on its own event loop."""
         with self._lock:
-            self._is_over = True
+            self.is_over = True
             watchers, self._watchers = self._watchers, {}
         for future, loop in watchers.items():
             with contextlib.suppress(RuntimeError):  # a loop that is closed has nothing left to cancel
@@ -54,7 +51,7 @@ class Lifetime:
             What to call when it is done, so that nothing is kept.
         """
         with self._lock:
-            if not self._is_over:
+            if not self.is_over:
                 self._watchers[future] = asyncio.get_running_loop()
                 return lambda: self._watchers.pop(future, None)
         future.cancel()
@@ -87,14 +84,16 @@ def lineage() -> tuple[LineageLevel, ...]:
 
 
 @dataclass(eq=False, kw_only=True)
-class RunScope:
-    """One run as the runs nested in its tools see it."""
+class Run:
+    """One run, for its capabilities and the runs nested in it. What is kept by id is of the current response."""
 
+    plan: RunPlan
+    """What was settled before it started."""
     handler: AnyHandler | None
     """Asked for this run's own deferred calls, or `None`."""
     offered: AnyHandler | None
     """Inherited by nested runs that have no handler of their own, or `None`."""
-    giver: RunScope | None
+    giver: Run | None
     """The run `handler` and `offered` belong to where they were inherited, or `None` for this one."""
     loop: asyncio.AbstractEventLoop
     """The event loop of the outermost run."""
@@ -104,41 +103,113 @@ class RunScope:
     """What has to last for this run's handler to be asked."""
     lifetime: Lifetime = field(default_factory=Lifetime)
     """Of the run."""
+    threads: HandlerThreads = field(default_factory=HandlerThreads)
+    """Where a handler is called that may block."""
+    declared: DeclaredTools = field(default_factory=DeclaredTools)
+    """The declared tools of the current step."""
+    validated: dict[str, ValidatedArgs] = field(default_factory=dict[str, ValidatedArgs])
+    """The validated arguments of calls."""
+    asked: set[str] = field(default_factory=set[str])
+    """The approvals the handler was asked for."""
+    executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
+    """The calls that execute now, unless something else than our handler approved them."""
+    deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
+    """The calls that deferred again after they were approved."""
+    tool_errors: list[UserError] = field(default_factory=list[UserError])
+    """The `UserError`s of tools, which are not the host's."""
 
-    async def ask(self, question: Callable[[], Awaitable[T]], *, about: str) -> T:
-        """Put a question to the handler, for as long as this run may ask it.
+    @classmethod
+    def start(cls, plan: RunPlan) -> Run:
+        """The run that starts here and now, by its plan and by what is above it."""
+        place = _place.get()
+        loop = here = asyncio.get_running_loop()
+        levels: tuple[LineageLevel, ...] = ()
+        required: tuple[Lifetime, ...] = ()
+        if place is not None:
+            levels = place.levels
+            # A task can outlive the run it was started in, and the loop of that run too.
+            loop = place.run.loop if place.run.loop.is_running() else here
+            # A run on a loop of its own is a sync tool's: only that tool call waits for it.
+            required = () if loop is here else (place.run.lifetime, place.call_lifetime)
+        giver = None
+        if plan.handler is not None:
+            handler = offered = None if plan.handler is bubble_up else plan.handler
+        elif place is None or place.is_asking or not plan.inherits:
+            handler = offered = None
+        else:
+            giver = place.run.giver or place.run
+            required = (giver.lifetime, *required)
+            offered = place.run.offered
+            # One that may end with its calls was started to stop and resume: it passes the handler on without asking.
+            handler = None if plan.output_allows_deferred else offered
+        return cls(
+            plan=plan,
+            handler=handler,
+            offered=offered,
+            giver=giver,
+            loop=loop,
+            levels=levels,
+            required_lifetimes=required,
+        )
 
-        Args:
-            question: Asks, and waits for the answer.
-            about: The calls in question, for the error.
+    def end(self) -> None:
+        """What outlives the run may not ask its handler."""
+        self.lifetime.end()
+        self.threads.end()
+
+    def forget_response(self) -> None:
+        """Before the model is asked for the next response: ids may repeat in it."""
+        self.validated.clear()
+        self.asked.clear()
+        self.deferred_again.clear()
+        self.tool_errors.clear()
+
+    def note_arguments(self, call: ToolCallPart, args: Mapping[str, Any], definition: ToolDefinition) -> None:
+        """Keep what the tool would get for `call`, for the snapshot."""
+        self.validated[call.tool_call_id] = ValidatedArgs(call, args, definition.parameters_json_schema)
+
+    async def ask(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> object:
+        """Show the handler a snapshot of `requests` and wait for its answer, for as long as this run may ask it.
 
         Raises:
             UserError: The run that gave the handler, or the tool call this run works for, is over: before the
                 question, while it waits (it is cancelled then), or when the answer arrives.
         """
+        snapshot = take_snapshot(requests, messages=ctx.messages, validated=self.validated)
         if not self.required_lifetimes:
-            return await question()
-        self._check_lifetimes(about)
-        asking: asyncio.Future[T] = asyncio.ensure_future(question())
+            return await self._question(ctx, snapshot)
+        self._check_lifetimes(requests)
+        asking = asyncio.ensure_future(self._question(ctx, snapshot))
         unwatch = [lifetime.watch(asking) for lifetime in self.required_lifetimes]
         try:
             answer = await asking
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or not task.cancelling():
-                self._check_lifetimes(about)
+                self._check_lifetimes(requests)
             raise
         finally:
             for stop_watching in unwatch:
                 stop_watching()
-        self._check_lifetimes(about)
+        self._check_lifetimes(requests)
         return answer
 
-    def _check_lifetimes(self, about: str) -> None:
+    async def _question(self, ctx: RunContext[Any], snapshot: DeferredToolRequests) -> object:
+        assert self.handler is not None, 'a run without a handler asks nothing'
+        # Nothing is inherited meanwhile, so that an agent the handler consults does not ask the handler itself.
+        token = _place.set(_Place(self, self._above(), is_asking=True))
+        try:
+            with terminal_to_handler():
+                return await call_handler(self.handler, ctx, snapshot, loop=self.loop, threads=self.threads)
+        finally:
+            _place.reset(token)
+
+    def _check_lifetimes(self, requests: DeferredToolRequests) -> None:
         if any(lifetime.is_over for lifetime in self.required_lifetimes):
+            calls = name_calls([*requests.approvals, *requests.calls])
             raise UserError(
-                f'Nobody can be asked about {about}: the handler was inherited from a run that has ended, or the tool '
-                f'call that started this nested run has. Not executed: {about}. Wait for nested runs inside the tool '
+                f'Nobody can be asked about {calls}: the handler was inherited from a run that has ended, or the tool '
+                f'call that started this nested run has. Not executed: {calls}. Wait for nested runs inside the tool '
                 'that starts them, or give them a `deferred_tool_handler` of their own.'
             )
 
@@ -155,54 +226,10 @@ class RunScope:
         finally:
             _place.reset(token)
 
-    @contextmanager
-    def inside_handler(self) -> Generator[None]:
-        """While the handler is asked: nothing is inherited, so that an agent it consults does not ask itself."""
-        with _at(_Place(self, self._above(), is_asking=True)):
-            yield
-
     def _above(self) -> _Place | None:
         # A tool that calls other tools of its own run (code mode) is above them.
         place = _place.get()
-        return place if place is not None and place.scope is self else None
-
-
-def open_scope(*, given: AnyHandler | None, declines: bool, inherits: bool, output_allows_deferred: bool) -> RunScope:
-    """The scope of a run that starts here and now.
-
-    Args:
-        given: The handler given to the run by override, keyword or constructor.
-        declines: Whether that handler is `bubble_up`: nobody is asked, and nothing is offered to nested runs.
-        inherits: Whether the run may inherit a handler.
-        output_allows_deferred: Whether the run's output type allows `DeferredToolRequests`: it asked to stop and
-            resume, so it does not ask an inherited handler itself, but still offers it to the runs nested in it.
-    """
-    place = _place.get()
-    here = asyncio.get_running_loop()
-    # A task can outlive the run it was started in, and the loop of that run too.
-    loop = place.scope.loop if place is not None and place.scope.loop.is_running() else here
-    levels = place.levels if place is not None else ()
-    # A run on a loop of its own is a sync tool's: nobody but that tool call waits for it.
-    required_lifetimes = (place.scope.lifetime, place.call_lifetime) if place is not None and loop is not here else ()
-    if given is not None:
-        own = None if declines else given
-        return RunScope(
-            handler=own, offered=own, giver=None, loop=loop, levels=levels, required_lifetimes=required_lifetimes
-        )
-    above = place.scope if place is not None and inherits and not place.is_asking else None
-    if above is None:
-        return RunScope(
-            handler=None, offered=None, giver=None, loop=loop, levels=levels, required_lifetimes=required_lifetimes
-        )
-    giver = above.giver or above
-    return RunScope(
-        handler=None if output_allows_deferred else above.offered,
-        offered=above.offered,
-        giver=giver,
-        loop=loop,
-        levels=levels,
-        required_lifetimes=(giver.lifetime, *required_lifetimes),
-    )
+        return place if place is not None and place.run is self else None
 
 
 def is_nested() -> bool:
@@ -213,14 +240,14 @@ def is_nested() -> bool:
 
 @contextmanager
 def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
-    """In a tool call, while the handler stands around it: nothing is inherited, but in the tool itself.
+    """In a tool call, while the handler is around it: nothing is inherited, but in the tool itself.
 
     Yields:
         What to enter for the tool, where it is executed.
     """
     place = _place.get()
-    assert place is not None, 'only entered inside of `RunScope.inside_tool`'
-    with _at(_Place(place.scope, place, is_asking=True)):
+    assert place is not None, 'only entered inside of `Run.inside_tool`'
+    with _at(_Place(place.run, place, is_asking=True)):
         yield lambda: _at(place)
 
 
@@ -230,18 +257,18 @@ class _Place:
     One is made for every tool call, so what few ask for is made when it is asked for.
     """
 
-    __slots__ = ('_above', '_call', '_ctx', '_levels', '_lifetime', 'is_asking', 'scope')
+    __slots__ = ('_above', '_call', '_ctx', '_levels', '_lifetime', 'is_asking', 'run')
 
     def __init__(
         self,
-        scope: RunScope,
+        run: Run,
         above: _Place | None,
         ctx: RunContext[Any] | None = None,
         call: ToolCallPart | None = None,
         *,
         is_asking: bool = False,
     ) -> None:
-        self.scope = scope
+        self.run = run
         self.is_asking = is_asking
         self._above = above
         self._ctx = ctx
@@ -252,17 +279,16 @@ class _Place:
     @property
     def levels(self) -> tuple[LineageLevel, ...]:
         if self._levels is None:
-            levels = self._above.levels if self._above is not None else self.scope.levels
+            self._levels = self._above.levels if self._above is not None else self.run.levels
             if self._ctx is not None and self._call is not None:
-                agent, run_id = self._ctx.agent, self._ctx.run_id
+                agent = self._ctx.agent
                 level = LineageLevel(
                     agent_name=agent.name if agent is not None else None,
-                    run_id=run_id or '',
+                    run_id=self._ctx.run_id or '',
                     tool_name=self._call.tool_name,
                     tool_call_id=self._call.tool_call_id,
                 )
-                levels = (*levels, level)
-            self._levels = levels
+                self._levels = (*self._levels, level)
         return self._levels
 
     @property
@@ -283,35 +309,3 @@ def _at(place: _Place) -> Generator[None]:
         yield
     finally:
         _place.reset(token)
-
-
-@dataclass(eq=False)
-class BoundRun:
-    """The state that the capabilities of one run share. What is kept by `tool_call_id` is of the current response."""
-
-    scope: RunScope
-    """Whom the run asks, and what it offers to nested runs."""
-    choice: Choice
-    """What was settled for the run before it started."""
-    declared: DeclaredTools = field(default_factory=DeclaredTools)
-    """The declared tools of the current step."""
-    validated: dict[str, ValidatedArgs] = field(default_factory=dict[str, ValidatedArgs])
-    """The validated arguments of calls."""
-    asked: set[str] = field(default_factory=set[str])
-    """The approvals the handler was asked for."""
-    executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
-    """The calls that execute now, unless somebody else than our handler approved them."""
-    threads: HandlerThreads = field(default_factory=HandlerThreads)
-    """Where a handler is called that may block."""
-    deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
-    """The calls that deferred again after they were approved."""
-
-    def forget_response(self) -> None:
-        """Before the model is asked for the next response: ids may repeat in it."""
-        self.validated.clear()
-        self.asked.clear()
-        self.deferred_again.clear()
-
-    def note_arguments(self, call: ToolCallPart, args: Mapping[str, Any], definition: ToolDefinition) -> None:
-        """Keep what the tool would get for `call`, for the snapshot."""
-        self.validated[call.tool_call_id] = ValidatedArgs(call, args, definition.parameters_json_schema)

@@ -1,29 +1,38 @@
-"""The start of a run: its handler is settled, and the run is given the capabilities that ask it."""
+"""The start of a run: its plan is settled, and the run is given the capabilities that ask its handler."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
-from types import TracebackType
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
-from pydantic_ai.agent import AgentRun, WrapperAgent
+from pydantic_ai.agent import AgentRun
 from pydantic_ai.capabilities import AbstractCapability, WrapperCapability
 
 from .capability import DeferredHandlerCapability, RunCapability, capabilities_for
-from .plan import Choice, allows_deferred, delivering, may_lack_capability, overridden
+from .handler import AnyHandler, check_handler
+from .plan import RunPlan, allows_deferred, delivering, may_lack_capability, overridden
 
 HostIter = Callable[..., AbstractAsyncContextManager[AgentRun[Any, Any]]]
 
+_REWRITING_HOOKS = ('after_tool_validate', 'wrap_tool_validate', 'before_tool_execute', 'wrap_tool_execute')
+
+
+def with_handler(keywords: dict[str, Any], handler: AnyHandler | None) -> dict[str, Any]:
+    """The keywords of a constructor or a run of the host's, with `handler` among the capabilities.
+
+    Raises:
+        UserError: The handler cannot be called.
+    """
+    check_handler(handler)
+    if handler is None:
+        return keywords
+    capability = DeferredHandlerCapability(RunPlan(handler=handler))
+    return {**keywords, 'capabilities': [*(keywords.get('capabilities') or ()), capability]}
+
 
 def open_run(
-    agent: Any,
-    host_iter: HostIter,
-    keywords: dict[str, Any],
-    *,
-    capability: DeferredHandlerCapability,
-    is_bound: bool,
+    agent: Any, host_iter: HostIter, keywords: dict[str, Any], plan: RunPlan
 ) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
     """Start a run of `agent` with the handler that precedence settles on.
 
@@ -31,38 +40,62 @@ def open_run(
         agent: The agent.
         host_iter: The host's `iter` for it.
         keywords: The keywords of that `iter`; a handler given to the run travels among `capabilities`.
-        capability: The agent's own capability, which has the constructor's handler.
-        is_bound: Whether the host has `capability` among the agent's capabilities.
+        plan: What the agent's constructor settled.
     """
-    given: list[DeferredHandlerCapability | Choice] = []
+    given: list[RunPlan] = []
     others: list[Any] = []
     for each in keywords.get('capabilities') or ():
         match each:
             case DeferredHandlerCapability():
-                given.append(each)
+                given.append(each.plan)
             case RunCapability():  # of an agent around this one: the run is this one's, and what it was given counts
-                given.append(each.run.choice)
+                given.append(each.run.plan)
             case _:
                 others.append(each)
-    handlers = [overridden(agent), *(each.handler for each in reversed(given)), capability.handler]
+    handlers = [overridden(agent), *(each.handler for each in reversed(given)), plan.handler]
     output_type = keywords.get('output_type')
-    own = _capabilities_of(agent)
-    choice = Choice(
+    bound = bound_capability(agent)
+    own = [each for each in _leaves(agent) if not isinstance(each, DeferredHandlerCapability)]
+    is_in_workflow = any(engine.in_durable_context for engine in engines_among(own))
+    is_bound_asked = bound is not None and bound.plan is plan and is_in_workflow and not may_lack_capability(agent)
+    settled = RunPlan(
         handler=next((handler for handler in handlers if handler is not None), None),
-        inherits=capability.inherits and all(each.inherits for each in given),
+        inherits=plan.inherits and all(each.inherits for each in given),
         output_allows_deferred=allows_deferred(agent.output_type if output_type is None else output_type),
         args_may_be_rewritten=bool(others) or any(map(_may_rewrite, own)),
+        superseded=not is_bound_asked,
     )
-    is_in_workflow = any(engine.in_durable_context for engine in engines_among(own))
-    return _Start(
-        host_iter,
-        {**keywords, 'capabilities': others},
-        choice,
-        # The agent's own capability must not be asked besides others, nor the one that a stock agent was built with
-        # under `install` and keeps after `uninstall`.
-        capability=capability if is_bound else _capability_of_stock(agent),
-        is_capability_asked=is_bound and is_in_workflow and not may_lack_capability(agent),
-    )
+    return _started(host_iter, {**keywords, 'capabilities': others}, settled, bound)
+
+
+@asynccontextmanager
+async def _started(
+    host_iter: HostIter, keywords: dict[str, Any], plan: RunPlan, bound: DeferredHandlerCapability | None
+) -> AsyncGenerator[AgentRun[Any, Any]]:
+    # The run is bound to its place, and hands its plan over, while it is entered: what it contains is not.
+    if plan.superseded:
+        # Outermost and innermost of the run's: others may not rewrite arguments behind the first.
+        *outermost, innermost = capabilities_for(plan)
+        keywords = {**keywords, 'capabilities': [*outermost, *keywords['capabilities'], innermost]}
+    async with AsyncExitStack() as stack:
+        with delivering(bound, plan):
+            run = await stack.enter_async_context(host_iter(**keywords))
+        yield run
+
+
+def bound_capability(agent: Any) -> DeferredHandlerCapability | None:
+    """The capability of ours that the host has among the agent's.
+
+    A durable agent was built with one, as was one from a spec, and a stock agent that was given a handler under
+    `install`, which keeps it after `uninstall`.
+    """
+    return next((each for each in _leaves(agent) if isinstance(each, DeferredHandlerCapability)), None)
+
+
+def _leaves(agent: Any) -> list[AbstractCapability[Any]]:
+    found: list[AbstractCapability[Any]] = []
+    agent.root_capability.apply(found.append)
+    return found
 
 
 def engines_among(capabilities: Iterable[object]) -> list[Any]:
@@ -82,57 +115,8 @@ def engines_among(capabilities: Iterable[object]) -> list[Any]:
     return [each for each in innermost if hasattr(type(each), 'in_durable_context')]
 
 
-def _capabilities_of(agent: Any) -> list[AbstractCapability[Any]]:
-    found: list[AbstractCapability[Any]] = []
-    agent.root_capability.apply(found.append)
-    return [each for each in found if not isinstance(each, DeferredHandlerCapability)]
-
-
 def _may_rewrite(capability: AbstractCapability[Any]) -> bool:
     # One that makes another for the run may make anything.
     return type(capability).for_run is not AbstractCapability.for_run or any(
         getattr(type(capability), hook) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )
-
-
-_REWRITING_HOOKS = ('after_tool_validate', 'wrap_tool_validate', 'before_tool_execute', 'wrap_tool_execute')
-
-
-def _capability_of_stock(agent: Any) -> DeferredHandlerCapability | None:
-    while isinstance(agent, WrapperAgent):
-        agent = cast('Any', agent).wrapped
-    return getattr(agent, '_capability', None)
-
-
-class _Start(AbstractAsyncContextManager[AgentRun[Any, Any]]):
-    """A run that is bound to its place, and hands its choice over, while it is entered: what it contains is not."""
-
-    def __init__(
-        self,
-        host_iter: HostIter,
-        keywords: dict[str, Any],
-        choice: Choice,
-        *,
-        capability: DeferredHandlerCapability | None,
-        is_capability_asked: bool,
-    ) -> None:
-        self._host_iter = host_iter
-        self._keywords = keywords
-        self._choice = choice
-        self._capability = capability
-        self._is_capability_asked = is_capability_asked
-
-    async def __aenter__(self) -> AgentRun[Any, Any]:
-        capabilities = self._keywords['capabilities']
-        if not self._is_capability_asked:
-            # Outermost and innermost of the run's: others may not rewrite arguments behind the first.
-            *outermost, innermost = capabilities_for(self._choice)
-            capabilities = [*outermost, *capabilities, innermost]
-        with delivering(self._capability, replace(self._choice, superseded=not self._is_capability_asked)):
-            self._run = self._host_iter(**{**self._keywords, 'capabilities': capabilities})
-            return await self._run.__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
-        return await self._run.__aexit__(kind, error, traceback)

@@ -1,4 +1,4 @@
-"""The keyword `deferred_tool_handler` on every run variant, written once for `Agent` and `HandlerAgent`."""
+"""The keyword `deferred_tool_handler` on every run variant, and `HandlerAgent`, which has it around any agent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from pydantic_ai.result import StreamedRunResult, StreamedRunResultSync
 from pydantic_ai.tools import AgentDepsT
 from typing_extensions import Unpack
 
-from .capability import DeferredHandlerCapability
 from .handler import AnyHandler, DeferredToolHandler, check_handler
 from .keywords import IterKeywords, OverrideKeywords, RunKeywords, StreamSyncKeywords
-from .plan import overriding
-from .starting import open_run
+from .plan import RunPlan, overriding
+from .starting import open_run, with_handler
 from .terminal import chatting, leaving_nothing
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     All of them end in `iter`, so a handler travels there as a capability of the run, and is settled there.
     """
 
-    _capability: DeferredHandlerCapability
-    _is_bound: bool
+    _plan: RunPlan
+    """What the constructor settled."""
 
     @overload
     async def run(
@@ -246,13 +245,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, Any]]:
         """Step through the run node by node; the handler is asked inside the call-tools node. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        return open_run(
-            self,
-            super().iter,
-            {'user_prompt': user_prompt, 'output_type': output_type, **keywords},
-            capability=self._capability,
-            is_bound=self._is_bound,
-        )
+        keywords = {'user_prompt': user_prompt, 'output_type': output_type, **keywords}
+        return open_run(self, super().iter, keywords, self._plan)
 
     # The host's keywords also take its private marker for "not given", which leaving them out says as well.
     @contextmanager
@@ -335,6 +329,40 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         return chat if model is None else {**chat, 'model': model}
 
 
+# `override` differs from the host's in its private marker for "not given" alone; see `RunVariants.override`.
+class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
+    RunVariants[AgentDepsT, OutputDataT], WrapperAgent[AgentDepsT, OutputDataT]
+):
+    """Any agent, with a handler for its deferred tool calls.
+
+    The handler takes the place of a constructor's: it goes before the one the wrapped agent was built with, and
+    behind an override or the keyword of a run. A durable agent accepts no capability inside its workflow that it was
+    not built with, so wrap it only if it is our `Agent`, or give the handler to its constructor.
+    """
+
+    def __init__(
+        self,
+        wrapped: AbstractAgent[AgentDepsT, OutputDataT],
+        *,
+        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        inherit_handler: bool = True,
+    ) -> None:
+        """Wrap an agent.
+
+        Args:
+            wrapped: The agent.
+            deferred_tool_handler: Resolves the deferred calls of every run that is given no other.
+            inherit_handler: Whether a run of this agent inside a tool of another one may ask that run's handler
+                where it has none of its own.
+
+        Raises:
+            UserError: The handler cannot be called.
+        """
+        check_handler(deferred_tool_handler)
+        super().__init__(wrapped)
+        self._plan = RunPlan(handler=deferred_tool_handler, inherits=inherit_handler)
+
+
 def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) -> AbstractAgent[Any, Any]:
     """The agent, with every run given `handler`: the host's chat knows nothing of the keyword.
 
@@ -342,16 +370,7 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
         UserError: The handler cannot be called.
     """
     check_handler(handler)
-    return agent if handler is None else _Given(agent, handler)
-
-
-class _Given(WrapperAgent[Any, Any]):
-    def __init__(self, wrapped: AbstractAgent[Any, Any], handler: AnyHandler) -> None:
-        super().__init__(wrapped)
-        self._handler = handler
-
-    def iter(self, *args: Any, **keywords: Any) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
-        return self.wrapped.iter(*args, **carry(self, self._handler, keywords, None))
+    return agent if handler is None else HandlerAgent(agent, deferred_tool_handler=handler)
 
 
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
@@ -367,13 +386,9 @@ def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType |
     Raises:
         UserError: The handler cannot be called.
     """
-    check_handler(handler)
     if keywords.get('infer_name', True) and agent.name is None and frame is not None and frame.f_back is not None:
         _infer_name(agent, frame.f_back)
-    keywords = {**keywords, 'infer_name': False}
-    if handler is not None:
-        keywords['capabilities'] = [*(keywords.get('capabilities') or ()), DeferredHandlerCapability(handler=handler)]
-    return keywords
+    return with_handler({**keywords, 'infer_name': False}, handler)
 
 
 def _infer_name(agent: Any, frame: FrameType) -> None:

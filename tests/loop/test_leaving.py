@@ -90,6 +90,21 @@ def test_another_error_beside_a_call_that_defers_again_stays_what_it_is():
         agent.run_sync('go', deferred_tool_handler=Recorder())
 
 
+def test_a_tools_error_that_reads_like_the_hosts_stays_what_it_is_beside_a_call_that_defers_again():
+    agent = Agent(scripted([call('again', '1'), call('broken', '2')], 'done'))
+
+    @agent.tool_plain(sequential=True)
+    def again() -> str:
+        raise ApprovalRequired
+
+    @agent.tool_plain(requires_approval=True, sequential=True)
+    def broken() -> str:
+        raise UserError('an inner run lacks `DeferredToolRequests` among its output types')
+
+    with pytest.raises(UserError, match='^an inner run lacks'):
+        agent.run_sync('go', deferred_tool_handler=Recorder())
+
+
 def test_a_handlers_exception_ends_the_run_as_it_is():
     class Unreachable(Exception):
         pass
