@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from .canonical import EXACT
 from .decision import ApprovalDecision, ApprovalMode
-from .protocols import ApprovalUI
+from .protocols import ApprovalUI, UIAbilities
 from .request import ApprovalRequest
 from .threads import call, check_loop
 
@@ -160,10 +160,11 @@ class _NoDecision(Exception):
 
 def asks_one_at_a_time(ui: ApprovalUI | None) -> bool:
     """Whether the UI is asked one question at a time: as it says itself, else where one of its methods may block."""
-    said: object = getattr(ui, 'one_at_a_time', None)
-    if isinstance(said, bool):
-        return said
-    methods = (getattr(ui, name, None) for name in ('choose', 'choose_group'))
+    abilities = UIAbilities.of(ui)
+    if abilities.one_at_a_time is not None:
+        return abilities.one_at_a_time
+    # An object without `choose`, set behind the controller's back, is refused when it is asked.
+    methods: tuple[object, ...] = (getattr(ui, 'choose', None), abilities.choose_group)
     return any(callable(method) and not inspect.iscoroutinefunction(method) for method in methods)
 
 
@@ -174,10 +175,15 @@ async def _answer(
     is_answered: Callable[[], bool],
     lock: PromptLock,
 ) -> list[ApprovalDecision]:
-    choose, subject = _question(ui, requests)
+    abilities = UIAbilities.of(ui)
+    if len(requests) == 1:
+        choose, subject = ui.choose, requests[0]
+    else:
+        assert abilities.choose_group is not None, 'only a UI that can ask it is asked about a group'
+        choose, subject = abilities.choose_group, list(requests)
     if not asks_one_at_a_time(ui):
-        return _read(await _call(ui, choose, subject, requests, mode), requests)
-    lock = lock_within(lock if getattr(ui, 'one_at_a_time', False) is True else lock_for(ui))
+        return _read(await _call(abilities, choose, subject, requests, mode), requests)
+    lock = lock_within(lock if abilities.one_at_a_time else lock_for(ui))
     check_loop(asyncio.get_running_loop())  # the lock is released from other threads
     await lock.acquire()
     # The turn ends with the thread and the wait, whichever is later: an abandoned prompt still reads what is typed, and
@@ -200,19 +206,13 @@ async def _answer(
                 return []
             if not inspect.iscoroutinefunction(choose):
                 holders += 1
-            return _read(await _call(ui, choose, subject, requests, mode, on_end=release), requests)
+            return _read(await _call(abilities, choose, subject, requests, mode, on_end=release), requests)
         finally:
             release()
 
 
-def _question(ui: ApprovalUI, requests: Sequence[ApprovalRequest]) -> tuple[Callable[..., object], object]:
-    if len(requests) == 1:
-        return ui.choose, requests[0]
-    return cast('Callable[..., object]', getattr(ui, 'choose_group')), list(requests)  # noqa: B009 - optional member
-
-
 async def _call(
-    ui: ApprovalUI,
+    abilities: UIAbilities,
     choose: Callable[..., object],
     subject: object,
     requests: Sequence[ApprovalRequest],
@@ -223,11 +223,10 @@ async def _call(
     try:
         return await call(choose, subject, mode=mode, on_end=on_end)
     except asyncio.CancelledError:
-        withdraw: object = getattr(ui, 'withdraw', None)
-        if callable(withdraw):
+        if abilities.withdraw is not None:
             for request in requests:
                 try:
-                    withdraw(request)
+                    abilities.withdraw(request)
                 except Exception as error:  # noqa: BLE001 - nothing may keep the cancellation from passing
                     _log.error('The approval UI failed to withdraw a question with %s', type(error).__name__)
         raise

@@ -21,7 +21,7 @@ from .errors import AuditError, NotCanonicalError, StoreError
 from .memory import ApprovalMemory
 from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
-from .protocols import ApprovalUI, AuditSink, Presenter
+from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities
 from .redact import Outcome, decision_entry, outcome_entry
 from .request import ApprovalContext, ApprovalRequest
 from .threads import RunCancelled, call, together
@@ -127,6 +127,8 @@ class ApprovalController:
             else:
                 to_ask.append(index)
                 placed[index] = _copied(request)
+        if not to_ask:
+            return [decisions[index] for index in range(len(placed))]
         questions = self._questions(placed, to_ask)
 
         async def put(question: list[int], *, is_later: bool = False) -> None:
@@ -347,10 +349,11 @@ class ApprovalController:
         return _copied(request).model_copy(update={'presentation': presentation})
 
     def _questions(self, requests: list[ApprovalRequest], to_ask: list[int]) -> list[list[int]]:
-        if not callable(getattr(self.ui, 'choose_group', None)):
+        abilities = UIAbilities.of(self.ui)
+        if abilities.choose_group is None:
             return [[index] for index in to_ask]
-        if getattr(self.ui, 'groups_responses', False) is True:
-            return [to_ask] if to_ask else []
+        if abilities.groups_responses:
+            return [to_ask]
         questions: list[list[int]] = []
         by_group: dict[str, list[int]] = {}
         for index in to_ask:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
@@ -20,18 +21,7 @@ class ApprovalUI(Protocol):
     `tool_approval.core.threads`, from a UI that has cancelled the run itself. It may be cancelled or abandoned at any time,
     because the run was cancelled or the controller's timeout passed; what an abandoned thread returns is dropped.
 
-    Optional members, looked up by name:
-
-    - `choose_group(requests, *, mode)`, sync or async: asks about all requests of one group at once, and returns one
-      decision for all of them, or a sequence with one for each, in order.
-    - `groups_responses`: whether all requests of a response are one group for it, whatever group they name.
-    - `one_at_a_time`: `True` where only one question of the whole process may be open at a time, as in a terminal;
-      `False` where questions are asked concurrently. Without it, an object with only coroutine functions is asked
-      concurrently, and one whose `choose` or `choose_group` is a plain function is asked one question at a time, by
-      whichever controller, run or thread. A question that the UI asks before it answers does not wait for its own.
-    - `withdraw(request)`: told, from the event loop's thread, that nobody waits for this answer any more. A UI that is
-      asked one question at a time and blocks keeps its turn until the abandoned call returns: what is typed for an old
-      question must not answer a new one.
+    It may have members beside `choose`; see `UIAbilities`.
     """
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision | Awaitable[ApprovalDecision]:
@@ -43,6 +33,39 @@ class ApprovalUI(Protocol):
             mode: Always `interactive` so far.
         """
         ...  # pragma: no cover - a protocol has no body
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UIAbilities:
+    """What a UI can do beside `choose`: its optional members, each of which it may have without the others."""
+
+    choose_group: Callable[..., object] | None = None
+    """`choose_group(requests, *, mode)`, sync or async, asks about all requests of one group at once, and returns one
+    decision for all of them, or a sequence with one for each, in order."""
+    groups_responses: bool = False
+    """Whether all requests of a response are one group for it, whatever group they name."""
+    one_at_a_time: bool | None = None
+    """`True` where only one question of the whole process may be open at a time, as in a terminal; `False` where
+    questions are asked concurrently. Without it, an object with only coroutine functions is asked concurrently, and one
+    whose `choose` or `choose_group` is a plain function is asked one question at a time, by whichever controller, run
+    or thread. A question that the UI asks before it answers does not wait for its own."""
+    withdraw: Callable[[ApprovalRequest], object] | None = None
+    """Called with a request, from the event loop's thread, when nobody waits for this answer any more. A UI that is
+    asked one question at a time and blocks keeps its turn until the abandoned call returns: what is typed for an old
+    question must not answer a new one."""
+
+    @classmethod
+    def of(cls, ui: object) -> Self:
+        """The abilities of a UI. A member of another type counts as missing."""
+        choose_group: object = getattr(ui, 'choose_group', None)
+        one_at_a_time: object = getattr(ui, 'one_at_a_time', None)
+        withdraw: object = getattr(ui, 'withdraw', None)
+        return cls(
+            choose_group=choose_group if callable(choose_group) else None,
+            groups_responses=getattr(ui, 'groups_responses', False) is True,
+            one_at_a_time=one_at_a_time if isinstance(one_at_a_time, bool) else None,
+            withdraw=withdraw if callable(withdraw) else None,
+        )
 
 
 @runtime_checkable

@@ -118,9 +118,7 @@ class InboxUI:
         if not timeout > 0:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
         if forbid_self_approval and requester is None:
-            raise ValueError(
-                '`forbid_self_approval` needs `requester`: who is not known cannot be barred'
-            )
+            raise ValueError('`forbid_self_approval` needs `requester`: who is not known cannot be barred')
         self._inbox = inbox
         self._timeout_s = timeout
         self._channels = tuple(channels)

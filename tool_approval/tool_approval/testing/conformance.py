@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from tool_approval.core.asking import ask
-from tool_approval.core.protocols import ApprovalStore, ApprovalUI, AuditSink, RememberedApproval
+from tool_approval.core.protocols import ApprovalStore, ApprovalUI, AuditSink, RememberedApproval, UIAbilities
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.inbox.errors import InboxError
 from tool_approval.inbox.store import MOVES, Changes, InboxStore, Row, Settled
@@ -37,7 +37,7 @@ async def check_ui(
             assert decision.decided_by not in ('ui', 'timeout') or decision.note is None, decision.note
             assert decision.approved is approves, f'{request.description!r}: {decision!r}'
         ui = make_ui(approves)
-        if callable(getattr(ui, 'choose_group', None)):
+        if UIAbilities.of(ui).choose_group is not None:
             group = _numbered([request.model_copy(update={'group_id': 'group'}) for request in _HOSTILE[:2]])
             decisions = await ask(ui, group, mode='interactive', timeout_s=timeout_s)
             assert [each.approved for each in decisions] == [approves] * 2, f'a group: {decisions!r}'
