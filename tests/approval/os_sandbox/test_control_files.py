@@ -22,7 +22,8 @@ ATTACKS = {
     'echo bad > "$1"',
     'link the parent': 'd=$(dirname "$1"); mkdir other; echo bad > "other/${1##*/}"; rm -rf "$d"; ln -sfn "$PWD/other" '
     '"$d"',
-    'link the first': 'first=${1#"$PWD/"}; first=${first%%/*}; mkdir -p "other/$(dirname "${1#"$PWD/$first/"}")"; rm -rf "$first"; '
+    'link the first': 'first=${1#"$PWD/"}; first=${first%%/*}; mkdir -p "other/$(dirname "${1#"$PWD/$first/"}")"; rm '
+    '-rf "$first"; '
     'ln -sfn "$PWD/other" "$first"',
     'exchange': 'echo bad > new; mv --exchange new "$1"; python3 -c "'
     'import ctypes, sys; ctypes.CDLL(None).renameat2(-100, b\'new\', -100, sys.argv[1].encode(), 2)" "$1"',

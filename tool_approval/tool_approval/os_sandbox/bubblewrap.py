@@ -41,8 +41,10 @@ _CONFINE: tuple[str, ...] = (
     '--die-with-parent',
 )
 _INSTALL = (
-    'install bubblewrap (Debian, Ubuntu, Fedora, Arch: the package `bubblewrap`) and bash; where it is installed, allow '
-    'user namespaces (sysctl user.max_user_namespaces above 0; on Ubuntu 24.04 and newer an AppArmor profile for bwrap; '
+    'install bubblewrap (Debian, Ubuntu, Fedora, Arch: the package `bubblewrap`) and bash; where it is installed, '
+    'allow '
+    'user namespaces (sysctl user.max_user_namespaces above 0; on Ubuntu 24.04 and newer an AppArmor profile for '
+    'bwrap; '
     'in a container, a seccomp profile that permits them)'
 )
 _PROBE_TIMEOUT_S = 10.0

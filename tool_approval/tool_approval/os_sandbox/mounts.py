@@ -112,7 +112,8 @@ class _Planner:
                 raise OSSandboxError(f'the root leads to {end!r} now, which nobody configured', path=root.path)
             if root.suffixes is not None and root.access > Access.NONE:
                 self.notes.append(
-                    f'commands cannot use {root.path}: here the OS sandbox cannot keep to `suffixes`, so they get none of '
+                    f'commands cannot use {root.path}: here the OS sandbox cannot keep to `suffixes`, so they get none '
+                    f'of '
                     'it; the file tools do. Leave `suffixes` out if commands need it'
                 )
             if way and way[-1].kind == 'missing':

@@ -1,7 +1,7 @@
 """Makes hostile worlds, paths and calls, and finds out from the inodes what a call has read and changed.
 
-Every file has a content of its own, so what is told says which inode was read. Where a file lies is found by walking all
-directories from the top without following a link, never from the path of the call.
+Every file has a content of its own, so what is told says which inode was read. Where a file lies is found by walking
+all directories from the top without following a link, never from the path of the call.
 """
 
 import os
@@ -20,9 +20,12 @@ FOLDERS = ['notes', 'notes/sub', 'cache', 'cache/inner', 'cache/inner/deep', 're
 """What may be a root, relative to the working directory."""
 PROTECTED = 'cache/policy.dat'
 NAMES = [
-    'a.txt', 'b.md', 'c.dat', '.txt', 'a.TXT', 'a.txt.', 'a.txt ', '-rf.txt', '--help.md', '~', 'notes:sub', 'é.txt', 'e\u0301.txt', 'ﬁ.txt', 'ａ.txt',
-    'а.txt', 'A.txt', '.git', '.GIT', 'git~1', '.gitx', 'approvals.yaml', 'Approvals.YAML', 'x' * 250 + '.txt', 'a b.txt', "a'b.txt", 'a\nb.txt', 'x.tar.gz',
-    '...', 'ß.txt', 'con.txt', 'a\u202eb.txt', 'Notes', 'CACHE', 'notes.', '*.txt', '$HOME.txt', '%2e%2e', 'a\\b.txt', '.approvals',
+    'a.txt', 'b.md', 'c.dat', '.txt', 'a.TXT', 'a.txt.', 'a.txt ', '-rf.txt', '--help.md', '~', 'notes:sub', 'é.txt',
+    'e\u0301.txt', 'ﬁ.txt', 'ａ.txt',
+    'а.txt', 'A.txt', '.git', '.GIT', 'git~1', '.gitx', 'approvals.yaml', 'Approvals.YAML', 'x' * 250 + '.txt',
+    'a b.txt', "a'b.txt", 'a\nb.txt', 'x.tar.gz',
+    '...', 'ß.txt', 'con.txt', 'a\u202eb.txt', 'Notes', 'CACHE', 'notes.', '*.txt', '$HOME.txt', '%2e%2e', 'a\\b.txt',
+    '.approvals',
 ]  # fmt: skip
 SUFFIXES = [None, None, ['.txt'], ['.txt', '.md'], ['.md', '.tar.gz']]
 OPERATIONS = ['read_file', 'list_files', 'write_file', 'edit_file', 'make_directory', 'delete', 'move', 'copy']
@@ -120,8 +123,10 @@ class World:
     def _link(self, path, other):
         return self.random.choice(
             [
-                str(other), os.path.relpath(other, path.parent), f'{os.path.relpath(other, path.parent)}/', path.name, '.', '..', '/', '../..', str(self.top / 'outside'),
-                f'/proc/self/root{other}', '/proc/self/cwd', f'{other}/../{other.name}', 'missing/../..', f'{os.path.relpath(self.top, path.parent)}/outside/new.txt',
+                str(other), os.path.relpath(other, path.parent), f'{os.path.relpath(other, path.parent)}/', path.name,
+                '.', '..', '/', '../..', str(self.top / 'outside'),
+                f'/proc/self/root{other}', '/proc/self/cwd', f'{other}/../{other.name}', 'missing/../..',
+                f'{os.path.relpath(self.top, path.parent)}/outside/new.txt',
                 f'{os.path.relpath(self.ws, path.parent)}/cache/new.dat', '/etc/passwd', 'a.txt', f'./{other.name}',
             ]
         )  # fmt: skip
@@ -195,8 +200,10 @@ class World:
                 parts[at:at] = [choose(within), '..']
             case 2:
                 parts[at] = choose(
-                    [part.upper(), part.swapcase(), unicodedata.normalize('NFD', part), unicodedata.normalize('NFC', part), f'{part}.', f'{part} ', f' {part}',
-                     part.replace('a', 'ａ'), part.replace('a', 'а'), part.replace('.', '\u2024'), f'{part}\u200b', part.replace('.', '%2e')]
+                    [part.upper(), part.swapcase(), unicodedata.normalize('NFD', part),
+                        unicodedata.normalize('NFC', part), f'{part}.', f'{part} ', f' {part}',
+                     part.replace('a', 'ａ'), part.replace('a', 'а'), part.replace('.', '\u2024'), f'{part}\u200b',
+                     part.replace('.', '%2e')]
                 )  # fmt: skip
             case 3:
                 return text + choose(

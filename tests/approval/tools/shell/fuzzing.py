@@ -22,9 +22,12 @@ OPEN = {'default': {'approval': False}, 'rules': [{'pattern': TRIP, 'allowed': F
 
 _PIECES = [
     ';', '&', '|', '\n', '&&', '||', '(', ')', '{', '}', '$(', '`', '"', "'", '\\', '$', '#', ' ', '\t', '<', '>', '<<',
-    '<<<', '<(', '>(', '${', '$((', '((', '[[', ']]', '!', '*', '?', '[', ']', '=', '~', '\\\n', "$'", '$"', 'E', '\nE\n',
-    '<<E', '<<-E', "<<'E'", '<<"E"', ';;', ';&', ' in ', ' do ', ' done', ' then ', ' fi', ' esac', 'case ', 'for ', 'if ',
-    'while ', 'function ', 'f()', 'eval ', 'env ', 'command ', 'time ', 'exec ', 'sh -c ', 'xargs ', 'trip', 'echo ', 'a',
+    '<<<', '<(', '>(', '${', '$((', '((', '[[', ']]', '!', '*', '?', '[', ']', '=', '~', '\\\n', "$'", '$"', 'E',
+    '\nE\n',
+    '<<E', '<<-E', "<<'E'", '<<"E"', ';;', ';&', ' in ', ' do ', ' done', ' then ', ' fi', ' esac', 'case ', 'for ',
+    'if ',
+    'while ', 'function ', 'f()', 'eval ', 'env ', 'command ', 'time ', 'exec ', 'sh -c ', 'xargs ', 'trip', 'echo ',
+    'a',
     '0', '-', '--', ',', '..', ':', '@', '%', '+', '/', '.', '{trip,a}', '2>', '&>', '>&', '|&', '\\\\', '\x01', 'é',
 ]  # fmt: skip
 
@@ -85,8 +88,10 @@ class Fuzzer:
         value = self.random.choice(fuzzing_tools.VALUES)
         return self.random.choice(
             [
-                made, made, made, f'x={value}; {made}', f'x={value}; {made}', f'x={value}; {made}', f'for x in {value} a; do {made}; done',
-                f'bash -c {quoted(made)} _ {value}', f'set -- {value}; {made}', f'x={value} {made}', f'while read -r x; do {made}; done <<< {value}',
+                made, made, made, f'x={value}; {made}', f'x={value}; {made}', f'x={value}; {made}',
+                f'for x in {value} a; do {made}; done',
+                f'bash -c {quoted(made)} _ {value}', f'set -- {value}; {made}', f'x={value} {made}',
+                f'while read -r x; do {made}; done <<< {value}',
             ]
         )  # fmt: skip
 
@@ -95,11 +100,16 @@ class Fuzzer:
         one = self.random.choice(fuzzing_tools.ASSIGNMENTS)
         return self.random.choice(
             [
-                f'{one} {command}', f'{one} {command}', f'{one} {command}', f'{one}; {command}', f'{one}; {command}', f'{one}\n{command}',
-                f'env {one} {command}', f'export {one}; {command}', f'export {one.partition("=")[0]}; {one}; {command}', f'declare -x {one}; {command}',
-                f'({one}; {command})', f'{one} bash -c {quoted(command)}', f'{one} sh -c {quoted(command)}', f'{command}; {one}', one,
-                f'env {one} bash -c {quoted(command)}', f'LC_ALL=C {one} {command}', f'for x in a; do {one} {command}; done',
-                f'env {quoted("BASH_FUNC_ls%%=() { trip; }")} bash -c ls', f'read -r {one.partition("=")[0]} <<< ../../traps; {command}',
+                f'{one} {command}', f'{one} {command}', f'{one} {command}', f'{one}; {command}', f'{one}; {command}',
+                f'{one}\n{command}',
+                f'env {one} {command}', f'export {one}; {command}', f'export {one.partition("=")[0]}; {one}; {command}',
+                f'declare -x {one}; {command}',
+                f'({one}; {command})', f'{one} bash -c {quoted(command)}', f'{one} sh -c {quoted(command)}',
+                f'{command}; {one}', one,
+                f'env {one} bash -c {quoted(command)}', f'LC_ALL=C {one} {command}',
+                f'for x in a; do {one} {command}; done',
+                f'env {quoted("BASH_FUNC_ls%%=() { trip; }")} bash -c ls',
+                f'read -r {one.partition("=")[0]} <<< ../../traps; {command}',
             ]
         )  # fmt: skip
 
@@ -177,7 +187,8 @@ class Fuzzer:
                 lambda: f'{choose(["a=", "LC_ALL=", "a+="])}{self.word(depth)} {choose(["", one()])}',
                 lambda: self.assigned(one()),
                 lambda: (
-                    f'{choose(["[ ", "[[ "])}{self.word(depth)} {choose(["=", "=~", "-eq", "<"])} {self.word(1)}{choose([" ]", " ]]"])}'
+                    f'{choose(["[ ", "[[ "])}{self.word(depth)} {choose(["=", "=~", "-eq", "<"])} '
+                    f'{self.word(1)}{choose([" ]", " ]]"])}'
                 ),
                 lambda: f'coproc {choose(["", "C "])}{choose([one, lambda: f"{{ {one()}; }}"])()}; wait',
                 lambda: f'select i in a b; do {one()}; break; done <<< 1',
@@ -189,23 +200,28 @@ class Fuzzer:
                     f'shopt -s expand_aliases\nalias {choose(["ls", "echo"])}={quoted(one())}\n{self.simple(depth)}'
                 ),
                 lambda: (
-                    f'a=({self.word(depth)} {self.word(1)}); echo {choose(["${a[0]}", "${a[@]}", "${#a[@]}", "${!a[@]}"])}'
+                    f'a=({self.word(depth)} {self.word(1)}); '
+                    f'echo {choose(["${a[0]}", "${a[@]}", "${#a[@]}", "${!a[@]}"])}'
                 ),
                 lambda: (
                     f'{choose(["declare", "export", "local", "readonly", "typeset -i"])} a={self.word(depth)}; {one()}'
                 ),
                 lambda: (
-                    f'{choose(["builtin eval", "eval", "command eval", "exec", "exec -a ls", "trap"])} {quoted(one())}{choose(["", " EXIT"])}'
+                    f'{choose(["builtin eval", "eval", "command eval", "exec", "exec -a ls", "trap"])} '
+                    f'{quoted(one())}{choose(["", " EXIT"])}'
                 ),
                 lambda: f'env -S {quoted(one())}',
                 lambda: (
-                    f'{choose(["while", "until"])} {choose(["", "IFS= ", "IFS=a "])}read -r {choose(["x", "a", "i"])}; do {one()}; done < f'
+                    f'{choose(["while", "until"])} {choose(["", "IFS= ", "IFS=a "])}read -r {choose(["x", "a", "i"])}; '
+                    f'do {one()}; done < f'
                 ),
                 lambda: (
-                    f'{one()} {choose(["&&", ";"])} cd {choose([".", "/", "..", self.word(1)])} {choose(["&&", ";"])} {two()}'
+                    f'{one()} {choose(["&&", ";"])} '
+                    f'cd {choose([".", "/", "..", self.word(1)])} {choose(["&&", ";"])} {two()}'
                 ),
                 lambda: (
-                    f'{choose(["bash -c", "sh -c", "bash -ec", "bash -c --", "timeout 1 sh -c"])} {quoted(one())} {choose(["", "_ " + self.word(1)])}'
+                    f'{choose(["bash -c", "sh -c", "bash -ec", "bash -c --", "timeout 1 sh -c"])} '
+                    f'{quoted(one())} {choose(["", "_ " + self.word(1)])}'
                 ),
                 lambda: f'mapfile -C {quoted(TRIP)} -c 1 a < f; {one()}',
                 lambda: f'x={choose(fuzzing_tools.VALUES)}; {one()}',
@@ -249,16 +265,26 @@ class Fuzzer:
         hidden = f'$({inner})'
         return self.random.choice(
             [
-                'a', 'f', '-n', TRIP, '"a b"', "'a b'", '$a', '"$a"', '${a}', '*', '{a,b}', '~', 'a\\ b', "$'a\\tb'", '$"a"', '$',
-                hidden, f'"{hidden}"', f"'{hidden}'", f'\\{hidden}', f'"\\{hidden}"', f'`{inner}`', f'"`{inner}`"', f"'`{inner}`'",
-                f"$'{hidden}'", f"$'\\'{hidden}'", f'"\'{hidden}\'"', f"'\"'{hidden}'\"'", f'${{a:-{hidden}}}', f'$(({hidden}))',
-                f'a#{inner}', f'#{inner}', f'<({inner})', f'a{hidden}b', f'"a"{hidden}', f"a'{inner}'b", f'\\\\{hidden}', f'$${hidden}',
-                f"'a\\'{inner}'", f'"a\\\\"{inner}', f'"${{a}}"{hidden}', f'$[{hidden}]', f'$((a[{hidden}]))', f"'\n'{inner}",
-                '$x', '"$x"', 'a$x', '"$@"', '$*', '${x@P}', '${!x}', f'${{x:={hidden}}}', f'${{x/a/{hidden}}}', f'${{x:{hidden}}}', '${x[0]}', f'${{a[{hidden}]}}',
-                '{1..3}', '{a,-o}', '{,a}', '~+', '~root', f'$"a{hidden}"', f"$'\\x24({inner})'", f'$"{inner}"', '<(echo)', '>(cat)', '[a-z]', '@(a|f)', '!(f)',
-                '$((x))', '$((1+1))', '${x^^}', '${x@A}', '$_', '$-', '$0', '--', '-e', '-o', '=', 'a=b', 'é', '\\\n', f'"${{x:-`{inner}`}}"', f'{{{inner},a}}',
-                '${x:-a}', '"${x:-a}"', '${x:+-o}', '${x##*/}', '${x%.*}', '${x//a/b}', '${x:0:3}', '${x: -1}', '${a[0]}', '${a[@]}', '"${a[@]}"', '${#a[@]}',
-                f'${{x:+{hidden}}}', f'${{x//a/{hidden}}}', f'${{x%{hidden}}}', '${x:a[0]}', '${a[x]}', '${x:?a}', '${x:=a}', '${x/#a/b}', '${x:-a b}', '${x^^}',
+                'a', 'f', '-n', TRIP, '"a b"', "'a b'", '$a', '"$a"', '${a}', '*', '{a,b}', '~', 'a\\ b', "$'a\\tb'",
+                '$"a"', '$',
+                hidden, f'"{hidden}"', f"'{hidden}'", f'\\{hidden}', f'"\\{hidden}"', f'`{inner}`', f'"`{inner}`"',
+                f"'`{inner}`'",
+                f"$'{hidden}'", f"$'\\'{hidden}'", f'"\'{hidden}\'"', f"'\"'{hidden}'\"'", f'${{a:-{hidden}}}',
+                f'$(({hidden}))',
+                f'a#{inner}', f'#{inner}', f'<({inner})', f'a{hidden}b', f'"a"{hidden}', f"a'{inner}'b",
+                f'\\\\{hidden}', f'$${hidden}',
+                f"'a\\'{inner}'", f'"a\\\\"{inner}', f'"${{a}}"{hidden}', f'$[{hidden}]', f'$((a[{hidden}]))',
+                f"'\n'{inner}",
+                '$x', '"$x"', 'a$x', '"$@"', '$*', '${x@P}', '${!x}', f'${{x:={hidden}}}', f'${{x/a/{hidden}}}',
+                f'${{x:{hidden}}}', '${x[0]}', f'${{a[{hidden}]}}',
+                '{1..3}', '{a,-o}', '{,a}', '~+', '~root', f'$"a{hidden}"', f"$'\\x24({inner})'", f'$"{inner}"',
+                '<(echo)', '>(cat)', '[a-z]', '@(a|f)', '!(f)',
+                '$((x))', '$((1+1))', '${x^^}', '${x@A}', '$_', '$-', '$0', '--', '-e', '-o', '=', 'a=b', 'é', '\\\n',
+                f'"${{x:-`{inner}`}}"', f'{{{inner},a}}',
+                '${x:-a}', '"${x:-a}"', '${x:+-o}', '${x##*/}', '${x%.*}', '${x//a/b}', '${x:0:3}', '${x: -1}',
+                '${a[0]}', '${a[@]}', '"${a[@]}"', '${#a[@]}',
+                f'${{x:+{hidden}}}', f'${{x//a/{hidden}}}', f'${{x%{hidden}}}', '${x:a[0]}', '${a[x]}', '${x:?a}',
+                '${x:=a}', '${x/#a/b}', '${x:-a b}', '${x^^}',
             ]
         )  # fmt: skip
 
@@ -312,8 +338,11 @@ class Oracle:
         path = f'{self._programs}:/usr/bin:/bin'
         subprocess.run(
             ['bwrap', '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp', '--bind', work,
-             work, '--ro-bind', self._programs, self._programs, '--ro-bind', self._traps, self._traps, '--ro-bind', self._repository, self._repository, '--unshare-all', '--die-with-parent', '--new-session', '--clearenv', '--setenv', 'PATH', path,
-             '--setenv', 'HOME', '/nowhere', '--setenv', 'GIT_DIR', self._repository / '.git', '--setenv', 'PAGER', 'cat',  '/bin/bash', '--noprofile', '--norc', '-c', driver],
+             work, '--ro-bind', self._programs, self._programs, '--ro-bind', self._traps, self._traps, '--ro-bind',
+             self._repository, self._repository, '--unshare-all', '--die-with-parent', '--new-session', '--clearenv',
+             '--setenv', 'PATH', path,
+             '--setenv', 'HOME', '/nowhere', '--setenv', 'GIT_DIR', self._repository / '.git', '--setenv', 'PAGER',
+             'cat',  '/bin/bash', '--noprofile', '--norc', '-c', driver],
             check=True, timeout=len(commands) * 4 + 30, stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip
         return [command for at, command in enumerate(commands) if self._is_touched(work / str(at), commands[command])]

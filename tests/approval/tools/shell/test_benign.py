@@ -10,19 +10,28 @@ READERS = unasked(
     'ls', 'cat', 'echo', 'grep', 'wc', 'head', 'tail', 'sort', 'find', 'git status', 'git log', 'git diff'
 )
 PLAIN = [
-    'ls', 'ls -la src', 'cat README.md', 'cat -n a b c', "grep -rn 'def main' src", 'grep -E "a|b" f', 'git status --short',
-    'git log --oneline -n 5', "git log --since='2 weeks ago' --format='%h %s'", 'git diff HEAD~1 -- src', 'git --no-pager log',
-    "echo 'a; rm b'", 'echo "a && b"', 'echo "$HOME"', 'echo ${HOME}', 'echo $?', 'echo "$(ls)"', 'echo $(cat f | wc -l)',
+    'ls', 'ls -la src', 'cat README.md', 'cat -n a b c', "grep -rn 'def main' src", 'grep -E "a|b" f',
+    'git status --short',
+    'git log --oneline -n 5', "git log --since='2 weeks ago' --format='%h %s'", 'git diff HEAD~1 -- src',
+    'git --no-pager log',
+    "echo 'a; rm b'", 'echo "a && b"', 'echo "$HOME"', 'echo ${HOME}', 'echo $?', 'echo "$(ls)"',
+    'echo $(cat f | wc -l)',
     'ls; git status', 'ls && cat f', 'ls || echo no', 'cat f | grep a | wc -l', 'ls 2>/dev/null', 'ls > /dev/null 2>&1',
-    'wc -l < f', 'cat <<E\na $HOME\nE', "cat <<'E'\n$(rm a)\nE", 'cat <<E | grep a\nb\nE\nls', "grep a <<< 'a b'", '(ls; ls)',
+    'wc -l < f', 'cat <<E\na $HOME\nE', "cat <<'E'\n$(rm a)\nE", 'cat <<E | grep a\nb\nE\nls', "grep a <<< 'a b'",
+    '(ls; ls)',
     '{ ls; }', '! grep a f', 'if grep -q a f; then cat f; else ls; fi', 'for i in a b; do cat "$i"; done',
     'while grep a f; do ls; done', 'case $a in a|b) ls;; *) cat f;; esac', '/usr/bin/git status', '"git" status',
-    'git \\\n  status', 'ls \\\n  -la', 'LC_ALL=C sort f', 'LC_ALL=C TZ=UTC ls', 'timeout 5 ls', 'nice -n 5 ls', 'env ls',
+    'git \\\n  status', 'ls \\\n  -la', 'LC_ALL=C sort f', 'LC_ALL=C TZ=UTC ls', 'timeout 5 ls', 'nice -n 5 ls',
+    'env ls',
     'env LC_ALL=C ls', "bash -c 'ls; git status'", 'sh -c ls', 'time ls', 'command ls', 'find . -name "*.py" -type f',
-    'find . -name a -exec cat {} \\;', 'find src -name "*.py" | xargs wc -l', 'sort -k2,2n -u f', 'ls *.py', 'ls {a,b}', 'ls ~/a',
-    'cat my\\ file', "echo $'a\\tb'", 'echo a # a comment', '# a comment\nls', 'ls\n\nls\n', 'git log --grep "rm -rf"', 'echo é',
-    'ls | cat && echo done', 'a=1; echo $a', 'echo $((1 + 2))', 'echo a=b', 'git status &', 'cat f 2>&1 | head -n 20', 'ls || true',
-    'cat -- f', 'echo -e "a\\nb"', 'cat "a b" \'c d\'', 'ls -- *', 'git diff --stat --name-only', 'echo {1..3}', 'ls;', 'ls &&\nls',
+    'find . -name a -exec cat {} \\;', 'find src -name "*.py" | xargs wc -l', 'sort -k2,2n -u f', 'ls *.py', 'ls {a,b}',
+    'ls ~/a',
+    'cat my\\ file', "echo $'a\\tb'", 'echo a # a comment', '# a comment\nls', 'ls\n\nls\n', 'git log --grep "rm -rf"',
+    'echo é',
+    'ls | cat && echo done', 'a=1; echo $a', 'echo $((1 + 2))', 'echo a=b', 'git status &', 'cat f 2>&1 | head -n 20',
+    'ls || true',
+    'cat -- f', 'echo -e "a\\nb"', 'cat "a b" \'c d\'', 'ls -- *', 'git diff --stat --name-only', 'echo {1..3}', 'ls;',
+    'ls &&\nls',
 ]  # fmt: skip
 
 

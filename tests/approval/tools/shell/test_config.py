@@ -25,8 +25,10 @@ def test_a_rule_says_nothing_but_its_pattern_and_asks():
         {'rule': []}, {'default': {'allow': True}}, {'rules': [{'pattern': 'a', 'approve': False}]}, {'rules': [{}]},
         {'rules': [{'pattern': ''}]}, {'rules': [{'pattern': ' '}]}, {'rules': [{'pattern': 'rm *'}]}, {'timeout_s': 0},
         {'rules': [{'pattern': 'a\nb'}]}, {'rules': [{'pattern': 'a\u00a0b'}]}, {'rules': [{'pattern': 'a\u200bb'}]},
-        {'rules': [{'pattern': 'a', 'allowed': 'no'}]}, {'rules': [{'pattern': 'a', 'approval': 0}]}, {'timeout_s': True},
-        {'timeout_s': float('inf')}, {'timeout_s': '5'}, {'rules': {'pattern': 'a'}}, {'network': 'no'}, {'timeout_s': -1},
+        {'rules': [{'pattern': 'a', 'allowed': 'no'}]}, {'rules': [{'pattern': 'a', 'approval': 0}]},
+        {'timeout_s': True},
+        {'timeout_s': float('inf')}, {'timeout_s': '5'}, {'rules': {'pattern': 'a'}}, {'network': 'no'},
+        {'timeout_s': -1},
     ],
 )  # fmt: skip
 def test_what_nobody_can_mean_is_refused(config):

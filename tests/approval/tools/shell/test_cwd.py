@@ -23,7 +23,8 @@ def decides(command, cwd, root):
 
 
 LOOKING = [
-    'ls', 'ls -la', '/bin/ls', 'pwd', 'tree', 'tree -L 2', 'find', 'ls | wc -l', 'cat notes | head -n 3', 'wc -l < notes',
+    'ls', 'ls -la', '/bin/ls', 'pwd', 'tree', 'tree -L 2', 'find', 'ls | wc -l', 'cat notes | head -n 3',
+    'wc -l < notes',
     'ls sub',
 ]  # fmt: skip
 GIT = ['git status', 'git status --short', 'git log', 'git --no-pager log', 'git diff', 'git log | grep fix']
@@ -48,7 +49,8 @@ def test_paths_that_are_named_count_by_themselves(project):
     [
         'ls /etc', 'ls ..', 'ls -la -- /etc', 'ls ~', 'ls $x', 'tree /', 'find / -name x', 'wc -l < /etc/passwd',
         'cat /etc/passwd | wc -l', 'git diff --no-index /etc/passwd x', 'git log -- ../..', 'git -C /x status',
-        'git --git-dir=/x status', 'GIT_DIR=/x git status', 'cd /etc; ls', 'cd .. && git status', 'ls > out', 'find -delete',
+        'git --git-dir=/x status', 'GIT_DIR=/x git status', 'cd /etc; ls', 'cd .. && git status', 'ls > out',
+        'find -delete',
         './ls', 'git diff --output=x', 'tree --fromfile /etc/x', 'wc --files0-from=list', 'ls | xargs cat',
         '{ head; } < /etc/passwd', 'timeout 5 head < /etc/passwd', '{ head <&3; } 3< /etc/passwd',
     ],

@@ -11,7 +11,8 @@ def test_a_variable_about_looks_is_harmless(name):
 
 @table(
     'name',
-    ['PATH', 'LD_PRELOAD', 'GIT_DIR', 'PAGER', 'IFS', 'BASH_ENV', 'ENV', 'PS4', 'PYTHONPATH', 'LC_', 'http_proxy', 'HOME',
+    ['PATH', 'LD_PRELOAD', 'GIT_DIR', 'PAGER', 'IFS', 'BASH_ENV', 'ENV', 'PS4', 'PYTHONPATH', 'LC_', 'http_proxy',
+        'HOME',
      'npm_config_script_shell', 'histchars', 'FOO', 'LANGX'],
 )  # fmt: skip
 @table('is_exported', [True, False])

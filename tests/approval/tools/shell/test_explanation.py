@@ -62,7 +62,8 @@ def test_an_empty_command_has_a_part_too():
         ('pytest "$t"', 'it is not known before it runs, and may be `@file` or an option (`"$t"`)'),
         ('pytest @f', 'options may be read from the file (`@f`)'),
         ('pytest --pdb', '`--pdb` may run or write something (`--pdb`)'),
-        ('echo a | xargs pytest', 'it is not known before it runs, and may be `@file` or an option (what `xargs` or the like adds)'),
+        ('echo a | xargs pytest',
+            'it is not known before it runs, and may be `@file` or an option (what `xargs` or the like adds)'),
     ],
 )  # fmt: skip
 def test_what_was_given_is_said_and_not_what_the_table_has(command, reason):

@@ -42,7 +42,8 @@ def test_an_operator_that_no_document_has_is_not_understood():
 
 @pytest.mark.parametrize(
     'command',
-    ['cat - <<E\na\nE', "cat - <<'E'\na\nE", 'cat -n  -\t<<-E\na\nE', 'cat - - <<E\na\nE', "cat <<'EOF-1'\n$(rm)\nEOF-1", 'cat <<"a.b"\na\na.b']
+    ['cat - <<E\na\nE', "cat - <<'E'\na\nE", 'cat -n  -\t<<-E\na\nE', 'cat - - <<E\na\nE',
+        "cat <<'EOF-1'\n$(rm)\nEOF-1", 'cat <<"a.b"\na\na.b']
 )  # fmt: skip
 def test_a_document_behind_a_dash_or_with_a_name_in_quotes_is_plain(command):
     assert decision(command, *unasked('cat')) == 'allow'
@@ -59,7 +60,8 @@ def test_the_dash_is_a_word_of_the_command():
 
 @pytest.mark.parametrize(
     'command',
-    ['cat <<A\na\nA\ncat <<B\nb\nB', 'cat <<A\na\nA\ncat <<A\nb\nA\nls', 'echo "$(cat <<A\na\nA\n)" <<B\nb\nB', '{ cat <<A\na\nA\ncat <<B\nb\nB\n}'],
+    ['cat <<A\na\nA\ncat <<B\nb\nB', 'cat <<A\na\nA\ncat <<A\nb\nA\nls', 'echo "$(cat <<A\na\nA\n)" <<B\nb\nB',
+        '{ cat <<A\na\nA\ncat <<B\nb\nB\n}'],
 )  # fmt: skip
 def test_one_document_may_follow_another(command):
     assert decision(command, *unasked('cat', 'echo', 'ls')) == 'allow'
@@ -67,7 +69,8 @@ def test_one_document_may_follow_another(command):
 
 @pytest.mark.parametrize(
     'command',
-    ['cat <<A <<B\na\nA\nb\nB', 'cat <<A; cat <<B\na\nA\nb\nB', 'cat <<A\n$(cat <<B\nb\nB\n)\nA', 'cat <<A |\ncat <<B\na\nA\nb\nB',
+    ['cat <<A <<B\na\nA\nb\nB', 'cat <<A; cat <<B\na\nA\nb\nB', 'cat <<A\n$(cat <<B\nb\nB\n)\nA',
+        'cat <<A |\ncat <<B\na\nA\nb\nB',
      "cat <<'A'\ncat <<B\nA\ntouch x\nB", 'cat <<A\na\nA\ntouch <<B\nb\nB', 'cat <<A && cat <<B\na\nA\nb\nB'],
 )  # fmt: skip
 def test_documents_in_one_another_or_in_one_line_are_asked_about(command):

@@ -43,7 +43,8 @@ def test_a_wrapper_of_assignments_alone_is_judged_by_itself():
 
 @pytest.mark.parametrize(
     'command',
-    ['[abc]', '[a-z]', '[-f x]', '[-f x ]', '[ -f x]', '[]', '[[a == b ]]', '[!a]', 'ls && [abc]', '! [abc]', 'if [abc]; then ls; fi', '[ -f x\n]', '[ -f\nx ]'],
+    ['[abc]', '[a-z]', '[-f x]', '[-f x ]', '[ -f x]', '[]', '[[a == b ]]', '[!a]', 'ls && [abc]', '! [abc]',
+        'if [abc]; then ls; fi', '[ -f x\n]', '[ -f\nx ]'],
     ids=ascii,
 )  # fmt: skip
 def test_a_bracket_that_is_no_word_of_its_own_is_a_glob(command):
@@ -54,7 +55,9 @@ def test_a_bracket_that_is_no_word_of_its_own_is_a_glob(command):
 
 
 @pytest.mark.parametrize(
-    'command', ['[ -f x ]', '[\t-f x\t]', '[ -f \\\n x ]', '[ "a\nb" = c ]', '[ ]', '[[ a == b\n&& c == d ]]', 'if [ -f x ]; then ls; fi'], ids=ascii
+    'command',
+    ['[ -f x ]', '[\t-f x\t]', '[ -f \\\n x ]', '[ "a\nb" = c ]', '[ ]', '[[ a == b\n&& c == d ]]',
+        'if [ -f x ]; then ls; fi'], ids=ascii
 )  # fmt: skip
 def test_a_bracket_between_blanks_is_the_test_program(command):
     assert decision(command, {'pattern': 'ls', 'approval': False}) == 'allow'

@@ -22,11 +22,16 @@ def test_a_plain_command_offers_its_sub_command(command, words):
 @table(
     'command',
     [
-        'git fetch > a', 'git fetch < a', 'git fetch 2>/dev/null', 'A=1 git fetch', 'LC_ALL=C git fetch', 'git fetch $(a)',
-        'git fetch $a', 'git fetch "$a"', 'git fetch *', 'git fetch; ls', 'git fetch | cat', 'cat | git fetch', 'git fetch\nls',
-        'git fetch --upload-pack=a', 'git fetch ext::a', 'git -c a=b fetch', 'git -C a fetch', 'env git fetch', 'sudo git fetch',
-        'git', 'git --version', 'rm a', 'ls -l', 'python a.py', './git fetch', '/tmp/git fetch', '(git fetch)', 'git stash -x',
-        'uv run a', 'docker run a', 'npm exec a', 'git fetch <<< a', "sh -c 'git fetch'", 'git fetch &&', 'git bisect run a',
+        'git fetch > a', 'git fetch < a', 'git fetch 2>/dev/null', 'A=1 git fetch', 'LC_ALL=C git fetch',
+        'git fetch $(a)',
+        'git fetch $a', 'git fetch "$a"', 'git fetch *', 'git fetch; ls', 'git fetch | cat', 'cat | git fetch',
+        'git fetch\nls',
+        'git fetch --upload-pack=a', 'git fetch ext::a', 'git -c a=b fetch', 'git -C a fetch', 'env git fetch',
+        'sudo git fetch',
+        'git', 'git --version', 'rm a', 'ls -l', 'python a.py', './git fetch', '/tmp/git fetch', '(git fetch)',
+        'git stash -x',
+        'uv run a', 'docker run a', 'npm exec a', 'git fetch <<< a', "sh -c 'git fetch'", 'git fetch &&',
+        'git bisect run a',
         'git submodule foreach a', 'git fetch\r', 'make -f a', 'go run a',
     ],
 )  # fmt: skip

@@ -199,7 +199,8 @@ def test_a_hundred_at_once_keep_to_themselves(tmp_path):
 
 
 @pytest.mark.parametrize(('timeout_s', 'command', 'shown'), [(30, 'echo a; exit 3', 'a\n[exit status 3]'),
-                                                             (0.3, 'sleep 4249', '[ended: it took longer than 0.3 s]')])  # fmt: skip
+                                                             (0.3, 'sleep 4249',
+                                                                 '[ended: it took longer than 0.3 s]')])  # fmt: skip
 def test_the_end_is_seen_without_descriptors_of_processes(tmp_path, monkeypatch, timeout_s, command, shown):
     monkeypatch.delattr(os, 'pidfd_open', raising=False)
 

@@ -103,7 +103,8 @@ def test_a_remembered_sub_command_covers_plain_commands_and_no_others(tmp_path):
     ui = Approver()
     tool, controller = ShellTool(cwd=tmp_path), ApprovalController(ui=ui)
     commands = [
-        'git branch', 'git branch -v', 'git branch; true', 'git branch > a', 'git -c a=b branch', 'A=1 git branch', 'git tag',
+        'git branch', 'git branch -v', 'git branch; true', 'git branch > a', 'git -c a=b branch', 'A=1 git branch',
+        'git tag',
     ]  # fmt: skip
 
     async def main():

@@ -43,8 +43,10 @@ def test_all_arguments_are_several_words_even_in_quotes(all_arguments):
 
 @pytest.mark.parametrize(
     'command',
-    ['sort "f$x"', 'sort f"$x"', 'sort "f$*"', 'sort f*', 'sort f{a,b}', 'sort ~/f', 'git log "HEAD~$n"', 'git log HEAD~$((1 + 1))',
-     'find "./$d" -name a', 'git log HEAD~$#', 'git log HEAD~${#a}', 'date "+$x"', 'for f in *; do cat "$f"; done', 'cat $x'],
+    ['sort "f$x"', 'sort f"$x"', 'sort "f$*"', 'sort f*', 'sort f{a,b}', 'sort ~/f', 'git log "HEAD~$n"',
+        'git log HEAD~$((1 + 1))',
+     'find "./$d" -name a', 'git log HEAD~$#', 'git log HEAD~${#a}', 'date "+$x"', 'for f in *; do cat "$f"; done',
+     'cat $x'],
 )  # fmt: skip
 def test_what_stays_one_word_or_begins_alike_is_no_option(command):
     assert decision(command, *RULES) == 'allow'

@@ -40,8 +40,10 @@ def test_to_ask_where_a_program_is_runs_nothing():
 @pytest.mark.parametrize(
     'command',
     [
-        'timeout 5$x ls', 'timeout 5* ls', 'nice -n $x ls', 'nice -n $(echo 5) ls', 'stdbuf -o $x ls', 'env LC_ALL=$x ls',
-        'env LC_ALL=a$(echo 1) ls', 'env -u a$x ls', 'env -u {A,B} ls', 'xargs -a $x cat', 'xargs -n 1"$@" cat', 'xargs -P$x cat',
+        'timeout 5$x ls', 'timeout 5* ls', 'nice -n $x ls', 'nice -n $(echo 5) ls', 'stdbuf -o $x ls',
+        'env LC_ALL=$x ls',
+        'env LC_ALL=a$(echo 1) ls', 'env -u a$x ls', 'env -u {A,B} ls', 'xargs -a $x cat', 'xargs -n 1"$@" cat',
+        'xargs -P$x cat',
     ],
 )  # fmt: skip
 def test_where_words_in_front_of_the_command_may_multiply_it_is_asked(command):
@@ -71,7 +73,9 @@ def test_a_mark_that_is_empty_or_not_known_may_be_any_word(command):
 
 
 @pytest.mark.parametrize(
-    'shell', ['ksh93', 'bash5.2', 'bash-static', 'zsh-5.9', 'posh', 'osh', 'xonsh', 'lksh', 'oksh', '/opt/bash5', 'bash-5.2-static']
+    'shell',
+    ['ksh93', 'bash5.2', 'bash-static', 'zsh-5.9', 'posh', 'osh', 'xonsh', 'lksh', 'oksh', '/opt/bash5',
+        'bash-5.2-static']
 )  # fmt: skip
 def test_a_shell_of_any_version_is_one(shell):
     assert decision(f"{shell} -c 'rm v'", *blocked('rm'), default=OPEN) == 'block'
@@ -90,15 +94,22 @@ def test_a_wrapper_that_lies_anywhere_is_a_program_like_any_other(command):
 @table(
     'command',
     [
-        "hyperfine 'evil x'", "hyperfine ls 'evil x'", "hyperfine -w 3 --runs=5 ls 'evil x'", 'hyperfine ls -- evil', "hyperfine 'ls; evil'",
-        'hyperfine "$x"', 'hyperfine "ls $x"', 'hyperfine ls $x', 'hyperfine -w $x ls', 'hyperfine ls --export-markdown f',
-        'hyperfine ls -C evil', 'hyperfine --conclude=evil ls', 'hyperfine ls --reference evil', 'hyperfine -L x evil {x}', "hyperfine 'ls &>/dev/null evil'",
+        "hyperfine 'evil x'", "hyperfine ls 'evil x'", "hyperfine -w 3 --runs=5 ls 'evil x'", 'hyperfine ls -- evil',
+        "hyperfine 'ls; evil'",
+        'hyperfine "$x"', 'hyperfine "ls $x"', 'hyperfine ls $x', 'hyperfine -w $x ls',
+        'hyperfine ls --export-markdown f',
+        'hyperfine ls -C evil', 'hyperfine --conclude=evil ls', 'hyperfine ls --reference evil',
+        'hyperfine -L x evil {x}', "hyperfine 'ls &>/dev/null evil'",
         'pee ls evil', 'mispipe ls evil', "concurrently -k ls 'evil x'", "concurrently 'npm:evil'", 'bench evil',
         "entr -s 'evil x'", "entr -cs 'ls; evil'", 'entr -s "$x"', 'entr -s', 'entr evil',
-        'watch evil', "script -c 'evil x' /dev/null", "expect -c 'spawn evil'", 'parallel evil', 'sem evil', 'sem --id a evil',
-        'watchexec evil', 'watchexec -e js evil', 'nodemon evil', 'retry evil', 'rlwrap evil', 'gtime evil', 'multitime evil', 'gtime -o f ls',
-        'sshpass -p x evil', 'envdir d evil', 'setuidgid u evil', 'tsp evil', 'daemonize evil', 'bear -- evil', 'rr record evil',
-        'reflex -s evil', 'mpirun -n 2 evil', 'runcon -t x evil', 'doppler run evil', 'sops exec-env f evil', "pueue add 'evil x'", 'docker-compose exec web evil',
+        'watch evil', "script -c 'evil x' /dev/null", "expect -c 'spawn evil'", 'parallel evil', 'sem evil',
+        'sem --id a evil',
+        'watchexec evil', 'watchexec -e js evil', 'nodemon evil', 'retry evil', 'rlwrap evil', 'gtime evil',
+        'multitime evil', 'gtime -o f ls',
+        'sshpass -p x evil', 'envdir d evil', 'setuidgid u evil', 'tsp evil', 'daemonize evil', 'bear -- evil',
+        'rr record evil',
+        'reflex -s evil', 'mpirun -n 2 evil', 'runcon -t x evil', 'doppler run evil', 'sops exec-env f evil',
+        "pueue add 'evil x'", 'docker-compose exec web evil',
     ],
 )  # fmt: skip
 def test_a_command_that_a_program_is_given_to_run_is_judged_by_itself(command):
@@ -109,8 +120,10 @@ def test_a_command_that_a_program_is_given_to_run_is_judged_by_itself(command):
 @pytest.mark.parametrize(
     'command',
     [
-        'hyperfine ls', "hyperfine -w 3 --runs=5 'ls -l' 'ls | wc -l'", 'hyperfine ls -i --style full', 'pee ls wc', 'mispipe ls wc',
-        'concurrently ls wc', "entr -s 'ls | wc'", 'entr -c ls', 'watchexec ls', 'gtime -v ls', 'sshpass ls', 'envdir d ls',
+        'hyperfine ls', "hyperfine -w 3 --runs=5 'ls -l' 'ls | wc -l'", 'hyperfine ls -i --style full', 'pee ls wc',
+        'mispipe ls wc',
+        'concurrently ls wc', "entr -s 'ls | wc'", 'entr -c ls', 'watchexec ls', 'gtime -v ls', 'sshpass ls',
+        'envdir d ls',
     ],
 )  # fmt: skip
 def test_a_program_runs_the_commands_that_rules_approve(command):
@@ -128,11 +141,16 @@ def test_a_blocked_command_stays_blocked_in_a_string_that_a_program_runs(command
 @table(
     ('rule', 'command'),
     [
-        ('strace', 'strace -o f ls'), ('strace', 'strace -fof ls'), ('strace', 'strace -o "|evil" ls'), ('strace', 'strace -E LD_PRELOAD=./x.so ls'),
-        ('strace', 'strace --output=f ls'), ('strace -f', 'strace -f -o f ls'), ('ltrace', 'ltrace -o f ls'), ('ltrace', 'ltrace -F ./conf ls'), ('ltrace', 'ltrace -Sof ls'),
-        ('perf', 'perf record -o f ls'), ('perf stat', 'perf stat -o f ls'), ('valgrind', 'valgrind --log-file=f ls'), ('valgrind', 'valgrind --xml-file=f ls'),
-        ('time', 'time -o f ls'), ('logsave', 'logsave f ls'), ('logsave', 'logsave -a f ls'), ('fakeroot', 'fakeroot -s f ls'),
-        ('fakeroot', 'fakeroot -l ./x.so ls'), ('xvfb-run', 'xvfb-run -e f ls'), ('xvfb-run', "xvfb-run -s '-logfile f' ls"),
+        ('strace', 'strace -o f ls'), ('strace', 'strace -fof ls'), ('strace', 'strace -o "|evil" ls'),
+        ('strace', 'strace -E LD_PRELOAD=./x.so ls'),
+        ('strace', 'strace --output=f ls'), ('strace -f', 'strace -f -o f ls'), ('ltrace', 'ltrace -o f ls'),
+        ('ltrace', 'ltrace -F ./conf ls'), ('ltrace', 'ltrace -Sof ls'),
+        ('perf', 'perf record -o f ls'), ('perf stat', 'perf stat -o f ls'), ('valgrind', 'valgrind --log-file=f ls'),
+        ('valgrind', 'valgrind --xml-file=f ls'),
+        ('time', 'time -o f ls'), ('logsave', 'logsave f ls'), ('logsave', 'logsave -a f ls'),
+        ('fakeroot', 'fakeroot -s f ls'),
+        ('fakeroot', 'fakeroot -l ./x.so ls'), ('xvfb-run', 'xvfb-run -e f ls'),
+        ('xvfb-run', "xvfb-run -s '-logfile f' ls"),
     ],
 )  # fmt: skip
 def test_an_option_of_a_wrapper_that_writes_a_file_is_asked_about(rule, command):
@@ -143,8 +161,10 @@ def test_an_option_of_a_wrapper_that_writes_a_file_is_asked_about(rule, command)
 @pytest.mark.parametrize(
     ('rule', 'command'),
     [
-        ('strace', 'strace -f -e trace=openat ls'), ('strace', 'strace -eopen -s100 ls'), ('strace', 'strace -Popen ls'), ('strace -o f', 'strace -o f ls'),
-        ('strace -o f ls', 'strace -o f ls -o'), ('ltrace', 'ltrace -S ls'), ('logsave f', 'logsave f ls'), ('perf', 'perf stat ls'), ('xvfb-run', "xvfb-run -a -s '-screen 0 1024x768x24' ls"),
+        ('strace', 'strace -f -e trace=openat ls'), ('strace', 'strace -eopen -s100 ls'),
+        ('strace', 'strace -Popen ls'), ('strace -o f', 'strace -o f ls'),
+        ('strace -o f ls', 'strace -o f ls -o'), ('ltrace', 'ltrace -S ls'), ('logsave f', 'logsave f ls'),
+        ('perf', 'perf stat ls'), ('xvfb-run', "xvfb-run -a -s '-screen 0 1024x768x24' ls"),
     ],
 )  # fmt: skip
 def test_an_option_of_a_wrapper_that_writes_nothing_or_that_the_rule_names_is_not(rule, command):

@@ -314,8 +314,8 @@ _IP_FLAG: Final = (
     r'-(?:[046BMVsdojphatrc]|br(?:ief)?|color|json|pretty|details|stats|statistics|oneline|resolve|human|iec|ts)'
 )
 _IP_THINGS: Final = """
-    link address addrlabel route rule neighbour neighbor ntable tunnel tuntap maddress mroute mrule monitor xfrm netns l2tp
-    fou macsec tcp_metrics tcpmetrics token netconf ila vrf sr nexthop mptcp ioam stats
+    link address addrlabel route rule neighbour neighbor ntable tunnel tuntap maddress mroute mrule monitor xfrm netns
+    l2tp fou macsec tcp_metrics tcpmetrics token netconf ila vrf sr nexthop mptcp ioam stats
 """
 
 
@@ -353,13 +353,19 @@ CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'ptx': _operands(1, 'the second file is written'), 'cpp': _operands(1, 'the second file is written'),
     'json.tool': _operands(1, 'the second file is written'), 'ldd': _always('it may run the file'),
     'sqlite': _dots, 'psql': _dots, 'mysql': _dots, 'mariadb': _dots, 'duckdb': _dots,
-    'git': unsafe_git, **dict.fromkeys(['make', 'gmake', 'bmake', 'remake', 'scons', 'rake', 'task', 'just', 'waf', 'sysctl', 'invoke', 'inv'], _make),
-    'deno': _deno, 'dotnet': _msbuild, 'msbuild': _msbuild, 'mount': _operands(0, 'it mounts it'), 'ip': _ip, 'man': _man, 'cargo': _cargo, 'dd': _assigning, 'test': unsafe_test, '[': unsafe_test, '[[': unsafe_test,
+    'git': unsafe_git,
+    **dict.fromkeys(['make', 'gmake', 'bmake', 'remake', 'scons', 'rake', 'task', 'just', 'waf', 'sysctl', 'invoke',
+        'inv'], _make),
+    'deno': _deno, 'dotnet': _msbuild, 'msbuild': _msbuild, 'mount': _operands(0, 'it mounts it'), 'ip': _ip,
+    'man': _man, 'cargo': _cargo, 'dd': _assigning, 'test': unsafe_test, '[': unsafe_test, '[[': unsafe_test,
     'read': unsafe_read, 'set': unsafe_set, 'printf': unsafe_printf, 'date': _date, 'tar': _tar, 'bsdtar': _tar,
-    'logsave': _operands(0, 'the file is written'), 'hostname': _operands(0, 'it sets the name'), 'ifconfig': _operands(1, 'it may change the network'),
+    'logsave': _operands(0, 'the file is written'), 'hostname': _operands(0, 'it sets the name'),
+    'ifconfig': _operands(1, 'it may change the network'),
     'route': _operands(0, 'it may change the network'),
-    **{name: _always('it runs what it is fed') for name in ['at', 'batch', 'ed', 'red', 'ftp', 'm4', 'dc', 'socat', 'newgrp']},
-    'crontab': _only('-l'), 'tmux': _only('ls', 'list-sessions', 'list-windows', 'list-panes'), 'screen': _only('-ls', '-list'),
+    **{name: _always('it runs what it is fed') for name in ['at', 'batch', 'ed', 'red', 'ftp', 'm4', 'dc', 'socat',
+        'newgrp']},
+    'crontab': _only('-l'), 'tmux': _only('ls', 'list-sessions', 'list-windows', 'list-panes'),
+    'screen': _only('-ls', '-list'),
     **{name: _always('it runs, or changes what the shell runs') for name in (
         '.', 'source', 'alias', 'unalias', 'shopt', 'enable', 'hash', 'bind', 'complete', 'compgen', 'compopt',
         'mapfile', 'readarray', 'let', 'declare', 'typeset', 'local', 'export', 'readonly', 'unset', 'getopts', 'fc',

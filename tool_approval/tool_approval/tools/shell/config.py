@@ -12,7 +12,7 @@ _GLOB: Final = frozenset('*?')
 
 def _as_tuple(items: object) -> object:
     # YAML and JSON have lists; strict validation takes nothing but a tuple.
-    return tuple(items) if isinstance(items, list) else items  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return tuple(cast('list[object]', items)) if isinstance(items, list) else items
 
 
 _Texts = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
@@ -49,7 +49,8 @@ class ShellDefault(BaseModel):
     @classmethod
     def _is_no_word(cls, approval: Any) -> Any:
         if isinstance(approval, str):
-            raise ValueError('neither true nor false; use `required`, `none` or `blocked`')  # noqa: TRY004 - a mistake of the file
+            # Not a TypeError: pydantic reports a ValueError as a mistake of the file.
+            raise ValueError('neither true nor false; use `required`, `none` or `blocked`')  # noqa: TRY004
         return approval
 
 

@@ -46,7 +46,8 @@ _CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
 _DEEPEST: Final = 8
 """Chosen: how many wrappers in one another are looked into."""
 _UNCONFIGURED: Final = frozenset(
-    {'find', 'fd', 'fdfind', 'rg', 'sed', 'awk', 'gawk', 'mawk', 'sort', 'uniq', 'tree', 'date', 'printf', 'test', '[', '[[', 'read'}
+    {'find', 'fd', 'fdfind', 'rg', 'sed', 'awk', 'gawk', 'mawk', 'sort', 'uniq', 'tree', 'date', 'printf', 'test', '[',
+        '[[', 'read'}
 )  # fmt: skip
 """Programs that look for no code and no settings, beside lists of names to leave out, in the directory they run in."""
 

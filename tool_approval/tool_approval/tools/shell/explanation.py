@@ -13,6 +13,7 @@ from .programs import HAS_SUB_COMMANDS, TWO_LEVELS
 from .words import SimpleCommand
 from .wrappers import unwrap
 
+PartKind = Literal['command', 'redirection', 'assignment', 'syntax']
 Outcome = Literal['allow', 'ask', 'block']
 """Runs unasked, somebody is asked, or never runs."""
 _RANK: Final[dict[Outcome, int]] = {'allow': 0, 'ask': 1, 'block': 2}
@@ -24,7 +25,7 @@ class Part:
 
     text: str
     """The stretch of the command."""
-    kind: Literal['command', 'redirection', 'assignment', 'syntax']
+    kind: PartKind
     """What it is: a program with its arguments, a file that is written, a variable, or what is not understood."""
     decision: Outcome
     """What holds for this part alone."""

@@ -178,13 +178,15 @@ def _config(rest: Sequence[Word]) -> UnsafeArgument | None:
 
 _READS: Final = ('--get', '--get-all', '--get-regexp', '--get-urlmatch', '--list', '-l', 'list', 'get')
 _SHAPING: Final = re.compile(
-    r'--(?:global|local|system|worktree|get|get-all|get-regexp|list|bool|int|bool-or-int|path|null|name-only|show-origin'
+    r'--(?:global|local|system|worktree|get|get-all|get-regexp|list|bool|int|bool-or-int|path|null|name-only'
+    r'|show-origin'
     r'|show-scope|includes|all|regexp|show-names|type=[a-z-]+)|-[zl]'
 )
 """Options with which `git config` reads, and says what it read."""
 
 _LISTING: Final = {
-    'branch': ['--list', '-l', '--contains', '--no-contains', '--merged', '--no-merged', '--points-at', '--show-current'],
+    'branch': ['--list', '-l', '--contains', '--no-contains', '--merged', '--no-merged', '--points-at',
+        '--show-current'],
     'tag': ['--list', '-l', '--contains', '--no-contains', '--merged', '--no-merged', '--points-at', '-n'],
 }  # fmt: skip
 """The options with which a name is looked for. Without any, `git branch -v name` makes a branch of that name."""

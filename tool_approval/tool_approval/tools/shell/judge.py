@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from .checks import operands
 from .cwd import changes_cwd, reads_implicit_cwd, runs_anywhere
 from .environment import is_harmless
-from .explanation import Explanation, Outcome, Part, remembered_words
+from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
 from .options import find_unsafe, takes_data
 from .other_names import code_within, find_unsafe_within, other_names, runner_words, runs_what_it_is_fed
@@ -294,12 +294,12 @@ def _program(command: SimpleCommand) -> str:
     return program_name(command.words[0].value) if command.words else ''
 
 
-def _asks(text: str, kind: str, reason: str) -> Part:
-    return Part(text=text, kind=kind, decision='ask', rule=None, reason=reason)  # pyright: ignore[reportArgumentType] - one of its own
+def _asks(text: str, kind: PartKind, reason: str) -> Part:
+    return Part(text=text, kind=kind, decision='ask', rule=None, reason=reason)
 
 
-def _allows(text: str, kind: str, rule: str | None, reason: str) -> Part:
-    return Part(text=text, kind=kind, decision='allow', rule=rule, reason=reason)  # pyright: ignore[reportArgumentType] - one of its own
+def _allows(text: str, kind: PartKind, rule: str | None, reason: str) -> Part:
+    return Part(text=text, kind=kind, decision='allow', rule=rule, reason=reason)
 
 
 def _skipping(rule: CompiledRule) -> str:

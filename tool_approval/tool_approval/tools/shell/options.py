@@ -144,7 +144,7 @@ def _without_named(name: str, words: Sequence[Word], named: int) -> Sequence[Wor
 
 
 def _taken_back(words: Sequence[Word], named: int) -> UnsafeArgument | None:
-    """Attack: `git clean -n --no-dry-run -f`, where a rule approves `git clean -n`; `unzip -l --l`, `tsc --noEmit false`."""
+    """Attack: `git clean -n --no-dry-run -f` under a rule for `git clean -n`; `unzip -l --l`, `tsc --noEmit false`."""
     options = [word.value for word in words[1:named] if word.value.startswith('-')]
     behind = words[named].value if named < len(words) else ''
     if words[named - 1].value in options and behind.casefold() in _NO:
@@ -209,7 +209,7 @@ def _handed_on(name: str, words: Sequence[Word], named: int) -> UnsafeArgument |
 
 
 def known_name(program: str) -> str:
-    """The name that the table has: `python` for `python3.11`, `gcc` for `x86_64-linux-gnu-g++-12`, `diff3` for `diff3`."""
+    """The name in the table: `python` for `python3.11`, `gcc` for `x86_64-linux-gnu-g++-12`, `diff3` for `diff3`."""
     name = _VARIANT.sub('', program_name(program).casefold())
     name = name if name in TABLE or name in CHECKS or name in SAME_ENTRY else guarded_name(name)
     if (compiler := _COMPILER.fullmatch(name)) is not None:
@@ -306,7 +306,7 @@ _MODULES: Final = frozenset({'pytest', 'mypy'})
 
 
 def takes_data(words: Sequence[Word]) -> bool:
-    """Whether none of the arguments is a command to the program, even if one names a blocked program: `git log --grep=rm`.
+    """Whether no argument is a command to the program, even if one names a blocked program: `git log --grep=rm`.
 
     Attack: a rule approves `fd -x`, another blocks `rm`, and `fd -x rm` removes. An option that runs something
     is looked for in every word, also in those that a rule names (test_honest_commands.py).

@@ -52,12 +52,14 @@ _VALUES: Final[dict[str, dict[str, str]]] = {
     **dict.fromkeys(('awk', 'gawk', 'mawk'), _AWK),
     'rg': {
         **_CONTEXT,
-        **dict.fromkeys(('-e', '-g', '-t', '-T', '--regexp', '--glob', '--iglob', '--type', '--type-not', '--color'), _ANY),
+        **dict.fromkeys(('-e', '-g', '-t', '-T', '--regexp', '--glob', '--iglob', '--type', '--type-not', '--color'),
+            _ANY),
         **dict.fromkeys(('-d', '-j', '-M', '--max-depth', '--max-columns', '--threads'), _NUMBER),
     },
     'sed': dict.fromkeys(('-e', '--expression'), _ANY),
     'sort': dict.fromkeys(('-k', '-t', '--key', '--field-separator'), _ANY),
-    'cut': dict.fromkeys(('-d', '-f', '-c', '-b', '--delimiter', '--fields', '--characters', '--bytes', '--output-delimiter'), _ANY),
+    'cut': dict.fromkeys(('-d', '-f', '-c', '-b', '--delimiter', '--fields', '--characters', '--bytes',
+        '--output-delimiter'), _ANY),
     **dict.fromkeys(('fd', 'fdfind'), _FD),
     'uniq': dict.fromkeys(('-f', '-s', '-w'), _NUMBER),
     'tree': {'-L': _NUMBER, '-P': _ANY, '-I': _ANY},
@@ -66,8 +68,10 @@ _VALUES: Final[dict[str, dict[str, str]]] = {
     'xxd': dict.fromkeys(('-l', '-s', '-c', '-g'), r'[+-]?\w+'),
     'nl': dict.fromkeys(('-b', '-w', '-s'), _ANY),
     'find': dict.fromkeys(
-        ('-name', '-iname', '-path', '-ipath', '-wholename', '-iwholename', '-regex', '-iregex', '-type', '-maxdepth', '-mindepth',
-         '-newermt', '-newerat', '-newerct', '-printf', '-mtime', '-mmin', '-atime', '-amin', '-ctime', '-cmin', '-size', '-user', '-group', '-perm'), _ANY,
+        ('-name', '-iname', '-path', '-ipath', '-wholename', '-iwholename', '-regex', '-iregex', '-type', '-maxdepth',
+            '-mindepth',
+         '-newermt', '-newerat', '-newerct', '-printf', '-mtime', '-mmin', '-atime', '-amin', '-ctime', '-cmin',
+         '-size', '-user', '-group', '-perm'), _ANY,
     ),
 }  # fmt: skip
 """By program: options whose value is no path, and what it may be.
@@ -211,13 +215,15 @@ _FLAGS: Final = re.compile(r'-[A-Za-z]{1,4}|--[a-z][a-z-]*')
 """Options without an attached value; what follows is looked at as a path of its own."""
 _PLAIN_VALUES: Final = re.compile(r'--(?:tb|maxfail|durations|color|verbosity|timeout|numprocesses|log-level)=\w+')
 """Values that are never a path."""
-_LISTS: Final = ('files-from', 'files0-from', 'from-file', 'exclude-from', 'include-from', 'pathspec-from-file', 'arg-file',
+_LISTS: Final = ('files-from', 'files0-from', 'from-file', 'exclude-from', 'include-from', 'pathspec-from-file',
+    'arg-file',
                  'input-file', 'file-list', 'files', 'files0')  # fmt: skip
 """Options whose file names further files; each may be cut short."""
 _PLAIN_NAMES: Final = frozenset({'include', 'exclude', 'f', 'i', 'e', 'in'})
 """What is an option itself."""
 _LISTS_BY_PROGRAM: Final = {
-    **dict.fromkeys(('md5sum', 'sha1sum', 'sha224sum', 'sha256sum', 'sha384sum', 'sha512sum', 'b2sum', 'cksum', 'shasum'), 'c'),
+    **dict.fromkeys(('md5sum', 'sha1sum', 'sha224sum', 'sha256sum', 'sha384sum', 'sha512sum', 'b2sum', 'cksum',
+        'shasum'), 'c'),
     'tar': 'T', 'bsdtar': 'TI', 'file': 'f', 'xargs': 'a', 'ctags': 'L', 'dig': 'f', 'wget': 'i',
 }  # fmt: skip
 """Letters that do the same. Attack: `sha256sum -c out/list`, where the list names files elsewhere."""
@@ -248,7 +254,7 @@ class ShellRoots:
         return frozenset(self._is_inside)
 
     def hold(self, command: SimpleCommand, names: Iterable[str], *, after: int, is_here: bool = False) -> bool:
-        """Whether every path of a command lies in one of the named roots, and there is one, or nothing is read but a pipe.
+        """Whether every path of a command lies in a named root, and there is one, or nothing is read but a pipe.
 
         What may be a path counts as one: operands, what follows an option, what is attached to it.
 

@@ -139,7 +139,8 @@ MANY_TARGETS: Final = frozenset(
 """Programs that take several targets: a rule about `make deploy` is about `make build deploy`."""
 
 _LONGER: Final = {
-    ('git', 'push'): ['git subtree push', 'git send-pack', 'git http-push', 'git lfs push', 'git svn dcommit', 'git p4 submit'],
+    ('git', 'push'): ['git subtree push', 'git send-pack', 'git http-push', 'git lfs push', 'git svn dcommit',
+        'git p4 submit'],
     ('git', 'fetch'): ['git fetch-pack', 'git remote update', 'git lfs fetch'],
     ('git', 'pull'): ['git subtree pull', 'git lfs pull'],
     ('git', 'merge'): ['git subtree merge'],
@@ -151,8 +152,8 @@ _LONGER: Final = {
 }  # fmt: skip
 """Other commands that do the same."""
 _CONTAINER_WORDS: Final = """
-    attach commit cp create diff exec export kill logs pause port remove rename restart rm run start stats stop top unpause
-    update wait
+    attach commit cp create diff exec export kill logs pause port remove rename restart rm run start stats stop top
+    unpause update wait
 """
 _IMAGE_WORDS: Final = 'build history import load pull push save tag'
 _OF_CONTAINERS: Final = frozenset(_CONTAINER_WORDS.split())

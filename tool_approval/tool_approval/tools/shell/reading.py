@@ -189,7 +189,7 @@ class CommandReader:
             self._command(redirects, node)
 
     def _is_fed_here(self, children: Sequence[Syntax]) -> bool:
-        """Attack: `{ head; } < /etc/passwd`, and `head <&3`, whose file is named elsewhere (test_honest_commands.py)."""
+        """Attack: `{ head; } < /etc/passwd`, `head <&3`, whose file is named elsewhere (test_honest_commands.py)."""
         inputs = [child for child in children if child.kind.endswith('_redirect') and not self._is_output(child)]
         return all(map(_is_plain_input, inputs)) and (bool(inputs) or self._is_piped)
 

@@ -15,7 +15,7 @@ from .grammar import parse
 from .paths import ShellRoot, ShellRoots
 from .programs import GLOBAL_OPTIONS, MANY_TARGETS, SubCommands, alternatives, guarded_name, trusted_name
 from .reading import CommandReader
-from .words import Word, fixed
+from .words import SimpleCommand, Word, fixed
 
 if TYPE_CHECKING:
     from .config import ShellConfig, ShellRule
@@ -300,8 +300,8 @@ def _deciding(example: str, book: RuleBook, roots: ShellRoots) -> set[int]:
         if not command.words or not command.words[0].is_fixed:
             continue
 
-        def is_in_roots(rule: CompiledRule, command: object = command) -> bool:
-            return roots.hold(command, rule.rule.sandbox_paths, after=len(rule.words))  # pyright: ignore[reportArgumentType] - bound above
+        def is_in_roots(rule: CompiledRule, command: SimpleCommand = command) -> bool:
+            return roots.hold(command, rule.rule.sandbox_paths, after=len(rule.words))
 
         decided = book.find(command.words, is_in_roots).decided
         if decided is not None:

@@ -39,7 +39,8 @@ MAX_SCRIPT: Final = 2_000
 _ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?|\\\|(?:[^|\\\n]|\\.)*\|I?|\\,(?:[^,\\\n]|\\.)*,I?)'
 _SED_ITEM: Final = re.compile(
     rf'(?:{_ADDRESS}(?:[ \t]*,[ \t]*(?:[+~]?\d+|{_ADDRESS}))?)?[ \t]*!?[ \t]*'
-    r'(?P<command>\{|\}|[pdqlnNDPhHgGx=]|:[a-z]\w*|[bt][ \t]*(?:[a-z]\w*)?|[qQ]\d+|y/[^/\\\n]*/[^/\\\n]*/|s(?P<mark>[/|,:#@%_!])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*'
+    r'(?P<command>\{|\}|[pdqlnNDPhHgGx=]|:[a-z]\w*|[bt][ '
+    r'\t]*(?:[a-z]\w*)?|[qQ]\d+|y/[^/\\\n]*/[^/\\\n]*/|s(?P<mark>[/|,:#@%_!])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*'
     r'(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)[gpiI0-9]*)'
 )
 _SED_OPTION: Final = re.compile(
@@ -164,7 +165,8 @@ def _awk_code(words: Sequence[Word]) -> Sequence[Word]:
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
 SHELLS: Final = _INLINE_SHELLS | {
-    'zsh', 'ksh', 'mksh', 'lksh', 'oksh', 'posh', 'osh', 'xonsh', 'fish', 'csh', 'tcsh', 'yash', 'rc', 'pwsh', 'nu', 'elvish',
+    'zsh', 'ksh', 'mksh', 'lksh', 'oksh', 'posh', 'osh', 'xonsh', 'fish', 'csh', 'tcsh', 'yash', 'rc', 'pwsh', 'nu',
+    'elvish',
 }  # fmt: skip
 """Shells; of those whose grammar is not bash's, no inline code is understood."""
 

@@ -101,7 +101,8 @@ _LITERAL: Final = r'[\w ./:,+%^*?-]'
 BRACED: Final = re.compile(
     r'\$\{(?:[0-9@*#?]|#?[A-Za-z_][A-Za-z0-9_]*(?:\[(?:[0-9]+|[@*])\])?'
     r'|(?:[A-Za-z_][A-Za-z0-9_]*|[0-9])'
-    rf'(?::?[-+]{_LITERAL}*|##?{_LITERAL}+|%%?{_LITERAL}+|//?{_LITERAL}+?/{_LITERAL}*|: ?-?[0-9]+(?::-?[0-9]+)?|\^\^?|,,?))\}}',
+    rf'(?::?[-+]{_LITERAL}*|##?{_LITERAL}+|%%?{_LITERAL}+|//?{_LITERAL}+?/{_LITERAL}*|: '
+    rf'?-?[0-9]+(?::-?[0-9]+)?|\^\^?|,,?))\}}',
     re.ASCII,
 )
 """The expansions that run nothing, whatever the variable holds: no `@P`, no `!`, no assignment, and arithmetic, which a
