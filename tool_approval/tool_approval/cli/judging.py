@@ -16,9 +16,8 @@ from tool_approval.core.request import ApprovalContext
 from tool_approval.core.tool_rules import InForce, ToolRules
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.settings.files import load_settings
-from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
+from tool_approval.settings.model import DEFAULT_SANDBOX, Settings, read_settings
 from tool_approval.settings.protection import is_written_unasked, protected_paths, root_checks
-from tool_approval.settings.reading import read_settings
 from tool_approval.tools.file_sandbox import FileSandbox, FileTools
 from tool_approval.tools.file_sandbox.rules import PathTarget
 from tool_approval.tools.shell import ShellTool

@@ -6,13 +6,9 @@ from tool_approval.core import lazy_exports
 
 if TYPE_CHECKING:
     from .confinement import ConfinedShell
-    from .files import LoadedSettings, find_settings, load_settings, trust_settings
-    from .in_effect import effective
-    from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings
-    from .reading import parse_settings, read_settings
-    from .recording import SettingsAudit
-    from .trust import TrustError, TrustStore
-    from .trusted_files import TrustedFile
+    from .files import LoadedSettings, SettingsAudit, effective, find_settings, load_settings, trust_settings
+    from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings, parse_settings, read_settings
+    from .trust import TrustedFile, TrustError, TrustStore
     from .workspace import RUN_SHELL, Workspace, open_workspace
 
 __all__ = (
@@ -42,13 +38,23 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
         __name__,
         {
             'confinement': ('ConfinedShell',),
-            'in_effect': ('effective',),
-            'files': ('LoadedSettings', 'find_settings', 'load_settings', 'trust_settings'),
-            'model': ('DEFAULT_SANDBOX', 'PathSettings', 'SandboxSettings', 'Settings'),
-            'reading': ('parse_settings', 'read_settings'),
-            'recording': ('SettingsAudit',),
-            'trust': ('TrustError', 'TrustStore'),
-            'trusted_files': ('TrustedFile',),
+            'files': (
+                'LoadedSettings',
+                'SettingsAudit',
+                'effective',
+                'find_settings',
+                'load_settings',
+                'trust_settings',
+            ),
+            'model': (
+                'DEFAULT_SANDBOX',
+                'PathSettings',
+                'SandboxSettings',
+                'Settings',
+                'parse_settings',
+                'read_settings',
+            ),
+            'trust': ('TrustError', 'TrustStore', 'TrustedFile'),
             'workspace': ('RUN_SHELL', 'Workspace', 'open_workspace'),
         },
     )

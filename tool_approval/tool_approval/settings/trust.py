@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from tool_approval.core.errors import ApprovalError
 from tool_approval.storage.private_file import (
@@ -18,12 +19,34 @@ from tool_approval.storage.private_file import (
     replace_private,
 )
 
-from .trusted_files import TrustedFile, TrustedFiles
-
 MAX_BYTES = 4 * 1024 * 1024
 """Chosen: some 20,000 files. A larger one was not written by a person's choices."""
 
 _SO = 'nothing in it is trusted'
+
+
+class TrustedFile(BaseModel):
+    """One file that was trusted."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    path: str
+    """Absolute, without symbolic links."""
+    digest: Annotated[str, Field(pattern=r'^[0-9a-f]{64}$')]
+    """SHA-256 of its bytes, in hexadecimal."""
+    trusted_at: AwareDatetime
+    """When, in UTC."""
+
+
+class TrustedFiles(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra='forbid', strict=True)
+
+    version: Literal[1]
+    """Of this form."""
+    files: list[TrustedFile]
+    """In the order in which they were trusted."""
 
 
 class TrustError(ApprovalError):

@@ -24,8 +24,7 @@ from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.shell import ShellConfig, ShellTool
 
 from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShell
-from .files import LoadedSettings
-from .in_effect import effective
+from .files import LoadedSettings, effective
 from .model import DEFAULT_SANDBOX, Settings
 from .protection import is_written_unasked, protected_paths, root_checks, state_folder
 
@@ -48,7 +47,7 @@ class Workspace:
     shell: ShellTool
     """The shell tool."""
     backend: OSSandboxBackend
-    """What confines commands; `unconfined` where nothing does and nothing has to, `refusing` where both tools refuse."""
+    """What confines commands; `unconfined` where nothing has to, `refusing` where both tools refuse."""
     protected: tuple[Path, ...]
     """What neither of them ever writes."""
     notes: tuple[str, ...]
