@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from inspect import getdoc
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -24,7 +25,54 @@ from .pages import Filter, base_of
 from .view import DecisionBody, ErrorView, RequestList, RequestView, SessionView, view_of
 from .visitors import CSRF_HEADER, Visitors
 
-_MODELS = (DecisionBody, ErrorView, RequestList, RequestView, SessionView)
+DEFAULT_LIMIT, MOST = 50, 200
+"""Chosen: requests at once, unless `limit` says otherwise, and at most. One may have a megabyte."""
+
+
+class _Operation(NamedTuple):
+    """An address below `/api/v1`, as it is routed and described."""
+
+    path: str
+    name: str
+    """The method of `ApiRoutes` that answers it, whose docstring is the summary."""
+    view: type[BaseModel]
+    """What is answered."""
+    parameters: tuple[str, ...] = ()
+    errors: tuple[int, ...] = ()
+    """Statuses beside `_ALWAYS`."""
+    body: type[BaseModel] | None = None
+    """What is sent, with POST."""
+
+
+_OPERATIONS = (
+    _Operation('/session', 'session', SessionView),
+    _Operation('/requests', 'open', RequestList, ('tool', 'agent', 'run', 'limit'), (400, 503)),
+    _Operation('/requests/{id}', 'request', RequestView, ('id', 'whole'), (404, 503)),
+    _Operation(
+        '/requests/{id}/decision',
+        'decide',
+        RequestView,
+        ('id', 'X-CSRF-Token'),
+        (400, 403, 404, 409, 413, 415, 422, 503),
+        DecisionBody,
+    ),
+    _Operation('/history', 'history', RequestList, ('tool', 'agent', 'run', 'limit', 'before', 'after'), (400, 503)),
+)
+_TEXT: Mapping[str, Any] = {'type': 'string'}
+_LIMIT: Mapping[str, Any] = {'type': 'integer', 'minimum': 1, 'maximum': MOST, 'default': DEFAULT_LIMIT}
+
+_PARAMETERS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    'id': ('path', 'The id of a request.', _TEXT),
+    'whole': ('query', '`1` gives all lines, also of what is long.', {'type': 'string', 'enum': ['0', '1']}),
+    'tool': ('query', 'Only those of this tool.', _TEXT),
+    'agent': ('query', 'Only those of this agent.', _TEXT),
+    'run': ('query', 'Only those of this run.', _TEXT),
+    'limit': ('query', 'How many at most.', _LIMIT),
+    'before': ('query', 'Only those settled before this moment.', {'type': 'string', 'format': 'date-time'}),
+    'after': ('query', 'Only those that follow the request of this id: the last one, to go on from it.', _TEXT),
+    'X-CSRF-Token': ('header', 'The `csrf_token` of `/session`.', _TEXT),
+}
+"""By name: where it is sent, what it means, its schema."""
 
 _ERRORS: Mapping[int, str] = {
     400: 'The request is malformed.',
@@ -43,95 +91,6 @@ _ERRORS: Mapping[int, str] = {
 _ALWAYS = (401, 421, 429)
 
 
-def openapi_document(server: str) -> dict[str, Any]:
-    """The document, in JSON form.
-
-    Args:
-        server: The path below which the API is.
-    """
-    _, schemas = models_json_schema(
-        [(model, 'serialization' if model is not DecisionBody else 'validation') for model in _MODELS],
-        ref_template='#/components/schemas/{model}',
-    )
-    request_id = _parameter('id', 'The id of a request.', place='path')
-    whole = _parameter('whole', '`1` gives all lines, also of what is long.', {'type': 'string', 'enum': ['0', '1']})
-    limit = _parameter('limit', 'How many at most.', {'type': 'integer', 'minimum': 1, 'maximum': 200, 'default': 50})
-    before = _parameter('before', 'Only those settled before this moment.', {'type': 'string', 'format': 'date-time'})
-    after = _parameter('after', 'Only those that follow the request of this id: the last one, to go on from it.')
-    token = _parameter('X-CSRF-Token', 'The `csrf_token` of `/session`.', place='header', required=True)
-    chosen = [_parameter(name, f'Only those of this {name}.') for name in ('tool', 'agent', 'run')]
-    operations: dict[str, dict[str, Any]] = {
-        '/session': {'get': _operation('session', 'Who is logged in.', SessionView)},
-        '/requests': {
-            'get': _operation('open', 'Open requests, the oldest first.', RequestList, [*chosen, limit], (400, 503))
-        },
-        '/requests/{id}': {
-            'get': _operation('request', 'One request.', RequestView, [request_id, whole], (404, 503)),
-        },
-        '/requests/{id}/decision': {
-            'post': {
-                **_operation(
-                    'decide',
-                    'Answer a request. The first valid answer holds.',
-                    RequestView,
-                    [request_id, token],
-                    (400, 403, 404, 409, 413, 415, 422, 503),
-                ),
-                'requestBody': {'required': True, 'content': _content(DecisionBody.__name__)},
-            }
-        },
-        '/history': {
-            'get': _operation(
-                'history',
-                'Settled requests, the newest first.',
-                RequestList,
-                [*chosen, limit, before, after],
-                (400, 503),
-            ),
-        },
-    }
-    return {
-        'openapi': '3.1.0',
-        'info': {
-            'title': 'Approvals',
-            'version': '1',
-            'description': 'Open requests of agents, and their answers. Who is logged in is up to the application.',
-        },
-        'servers': [{'url': server}],
-        'paths': operations,
-        'components': {'schemas': schemas['$defs']},
-    }
-
-
-def _parameter(
-    name: str, told: str, schema: Mapping[str, Any] | None = None, *, place: str = 'query', required: bool = False
-) -> dict[str, Any]:
-    return {
-        'name': name,
-        'in': place,
-        'required': required or place == 'path',
-        'description': told,
-        'schema': dict(schema or {'type': 'string'}),
-    }
-
-
-def _operation(
-    name: str, told: str, answer: type, parameters: list[dict[str, Any]] | None = None, errors: tuple[int, ...] = ()
-) -> dict[str, Any]:
-    statuses = sorted({*_ALWAYS, *errors})
-    refused = {str(each): {'description': _ERRORS[each], 'content': _content(ErrorView.__name__)} for each in statuses}
-    done = {'200': {'description': told, 'content': _content(answer.__name__)}}
-    return {'operationId': name, 'summary': told, 'parameters': parameters or [], 'responses': {**done, **refused}}
-
-
-def _content(name: str) -> dict[str, Any]:
-    return {'application/json': {'schema': {'$ref': f'#/components/schemas/{name}'}}}
-
-
-DEFAULT_LIMIT, MOST = 50, 200
-"""Chosen: requests at once, unless `limit` says otherwise, and at most. One may have a megabyte."""
-
-
 class ApiRoutes:
     """Below `/api/v1`."""
 
@@ -144,11 +103,7 @@ class ApiRoutes:
     def routes(self) -> list[BaseRoute]:
         """All of them."""
         return [
-            Route('/session', self.session, methods=['GET']),
-            Route('/requests', self.requests, methods=['GET']),
-            Route('/requests/{id}', self.one, methods=['GET']),
-            Route('/requests/{id}/decision', self.decide, methods=['POST']),
-            Route('/history', self.history, methods=['GET']),
+            *(Route(each.path, getattr(self, each.name), methods=[_method(each).upper()]) for each in _OPERATIONS),
             Route('/openapi.json', self.document, methods=['GET']),
         ]
 
@@ -158,15 +113,15 @@ class ApiRoutes:
         token = self._visitors.token(visitor)
         return _json(SessionView(id=visitor.id, name=visitor.name, csrf_token=token))
 
-    async def requests(self, request: Request) -> Response:
-        """What is open."""
+    async def open(self, request: Request) -> Response:
+        """Open requests, the oldest first."""
         visitor = await self._visitors.visitor(request)
         limit, chosen = _limit(request), Filter.of(request.query_params)
         found = [entry for entry in await self._inbox.open() if chosen.passes(entry)]
         views = tuple(view_of(entry, visitor) for entry in found[:limit])
         return _json(RequestList(requests=views, more=len(found) - len(views)))
 
-    async def one(self, request: Request) -> Response:
+    async def request(self, request: Request) -> Response:
         """One request."""
         visitor = await self._visitors.visitor(request)
         entry = await self._inbox.get(request.path_params['id'])
@@ -175,14 +130,14 @@ class ApiRoutes:
         return await draw_apart(self._turn, lambda: _json(view_of(entry, visitor, whole=True)))
 
     async def decide(self, request: Request) -> Response:
-        """Answer one request."""
+        """Answer a request. The first valid answer holds."""
         visitor = await self._visitors.changing(request, request.headers.get(CSRF_HEADER))
         body = await read_decision(request)
         entry = await answer(self._inbox, request.path_params['id'], body, visitor)
         return _json(view_of(entry, visitor))
 
     async def history(self, request: Request) -> Response:
-        """What was settled."""
+        """Settled requests, the newest first."""
         visitor = await self._visitors.visitor(request)
         chosen = Filter.of(request.query_params)
         after = request.query_params.get('after')
@@ -193,6 +148,59 @@ class ApiRoutes:
         """What there is, for programs that make clients."""
         await self._visitors.visitor(request)
         return JSONResponse(openapi_document(base_of(request)))
+
+
+def openapi_document(server: str) -> dict[str, Any]:
+    """The document, in JSON form.
+
+    Args:
+        server: The path below which the API is.
+    """
+    models: dict[type[BaseModel], JsonSchemaMode] = {ErrorView: 'serialization'}
+    for each in _OPERATIONS:
+        models[each.view] = 'serialization'
+        if each.body is not None:
+            models[each.body] = 'validation'
+    _, schemas = models_json_schema(list(models.items()), ref_template='#/components/schemas/{model}')
+    return {
+        'openapi': '3.1.0',
+        'info': {
+            'title': 'Approvals',
+            'version': '1',
+            'description': 'Open requests of agents, and their answers. Who is logged in is up to the application.',
+        },
+        'servers': [{'url': server}],
+        'paths': {each.path: {_method(each): _described(each)} for each in _OPERATIONS},
+        'components': {'schemas': schemas['$defs']},
+    }
+
+
+def _method(operation: _Operation) -> str:
+    return 'get' if operation.body is None else 'post'
+
+
+def _described(operation: _Operation) -> dict[str, Any]:
+    summary = getdoc(getattr(ApiRoutes, operation.name))
+    statuses = sorted({*_ALWAYS, *operation.errors})
+    refused = {str(each): {'description': _ERRORS[each], 'content': _content(ErrorView)} for each in statuses}
+    described: dict[str, Any] = {
+        'operationId': operation.name,
+        'summary': summary,
+        'parameters': [_parameter(name) for name in operation.parameters],
+        'responses': {'200': {'description': summary, 'content': _content(operation.view)}, **refused},
+    }
+    if operation.body is not None:
+        described['requestBody'] = {'required': True, 'content': _content(operation.body)}
+    return described
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    place, meaning, schema = _PARAMETERS[name]
+    return {'name': name, 'in': place, 'required': place != 'query', 'description': meaning, 'schema': dict(schema)}
+
+
+def _content(model: type[BaseModel]) -> dict[str, Any]:
+    return {'application/json': {'schema': {'$ref': f'#/components/schemas/{model.__name__}'}}}
 
 
 def _limit(request: Request) -> int:
