@@ -10,8 +10,8 @@ from collections.abc import Generator
 from contextlib import suppress
 
 import pytest
-from tool_approval.ui.terminal.dialogue import Area, page
-from tool_approval.ui.terminal.keyboard import Event, Key, Paste
+from tool_approval.ui.terminal.dialogue import Dialogue, page
+from tool_approval.ui.terminal.keyboard import Event, Key, Keyboard, Paste
 from tool_approval.ui.terminal.tty import NoTerminal, Terminal, TerminalClosed, Withdrawn, restored_at_signals
 
 
@@ -214,10 +214,10 @@ def test_on_a_dumb_terminal_the_question_is_asked_again_below_instead_of_in_its_
     terminal = Terminal(line.device, is_dumb=True)
     try:
         with terminal.raw():
-            area = Area(terminal)
-            area.draw('what it is about\nApprove? ')
-            area.show('a hint')
-            area.end('Approved.')
+            dialogue = Dialogue(terminal, Keyboard(terminal))
+            dialogue.draw(lambda *, width, height: 'what it is about\nApprove? ')
+            dialogue.show('a hint')
+            dialogue.end('Approved.')
     finally:
         terminal.close()
 

@@ -40,6 +40,7 @@ POLL_S = 0.02
 """Chosen: how often it is looked whether the presenter is ready."""
 
 NOT_SAID = 'Its tool does not say what the changed call would do.'
+UNCHANGED = 'Nothing was changed.'
 
 Present = Callable[[ApprovalRequest, ApprovalRequest], ApprovalRequest]
 """Of the request as it was made, and the changed one: the changed one with what is shown of it."""
@@ -52,12 +53,7 @@ class Presenting:
     """
 
     def __init__(self, presenters: Mapping[str, Presenter], terminal: Terminal) -> None:
-        """Ask nothing yet.
-
-        Args:
-            presenters: By tool name.
-            terminal: Where the person waits; tells when nobody does any more.
-        """
+        """Ask nothing yet. The presenters are by tool name; `terminal` says when nobody waits any more."""
         self._presenters = presenters
         self._terminal = terminal
         self._loop = asyncio.get_running_loop()
@@ -65,27 +61,22 @@ class Presenting:
     def __call__(self, before: ApprovalRequest, changed: ApprovalRequest) -> ApprovalRequest:
         """The changed request with a presentation. A presenter that fails, or takes long, is replaced by a sentence.
 
-        Args:
-            before: The request as it was made.
-            changed: With other arguments, and no presentation.
-
         Raises:
             Withdrawn: Nobody waits any more.
         """
         presenter = self._presenters.get(changed.tool_name)
-        if presenter is None:
-            return with_arguments(before, changed, NOT_SAID)
+        problem = NOT_SAID
         try:
-            presentation = self._ask(presenter, changed)
+            presentation = None if presenter is None else self._ask(presenter, changed)
+            if isinstance(presentation, ApprovalPresentation):
+                return changed.model_copy(update={'presentation': presentation})
         except Withdrawn:
             raise
         except (PermissionError, ApprovalError) as error:  # their sentences are for whoever made the call
-            return with_arguments(before, changed, f'The changed call cannot be shown: {error}')
+            problem = f'The changed call cannot be shown: {error}'
         except Exception as error:  # noqa: BLE001 - a presenter may fail in any way; its text may quote what is hidden
-            return with_arguments(before, changed, f'The changed call cannot be shown ({type(error).__name__}).')
-        if not isinstance(presentation, ApprovalPresentation):
-            return with_arguments(before, changed, NOT_SAID)
-        return changed.model_copy(update={'presentation': presentation})
+            problem = f'The changed call cannot be shown ({type(error).__name__}).'
+        return changed.model_copy(update={'presentation': _replacement(before, problem)})
 
     def _ask(self, presenter: Presenter, changed: ApprovalRequest) -> object:
         # The arguments are those that will be approved, so the presenter gets its own.
@@ -102,31 +93,22 @@ class Presenting:
         return asked.result()
 
 
-def with_arguments(before: ApprovalRequest, changed: ApprovalRequest, told: str) -> ApprovalRequest:
-    """The changed request, to be shown by its arguments, with what the approval stays bound to.
-
-    Args:
-        before: The request as it was made; what it is bound to still holds.
-        changed: With other arguments.
-        told: Why there is no more.
-    """
-    lines = [told]
+def _replacement(before: ApprovalRequest, problem: str) -> ApprovalPresentation:
+    """Why there is no more to show than the arguments, and what the approval stays bound to."""
+    lines = [problem]
     for name, value in before.bound_to.items():
         if isinstance(value, Mapping):
-            lines.append(
-                f'The approval stays bound to its {name}: {", ".join(map(str, cast("Mapping[Any, Any]", value)))}'
-            )
-        elif name != 'cwd':
-            lines.append(f'The approval stays bound to its {name}: {value!r}')
+            value = ', '.join(map(str, cast('Mapping[Any, Any]', value)))
+        elif name == 'cwd':
+            continue
+        else:
+            value = repr(value)
+        lines.append(f'The approval stays bound to its {name}: {value}')
     folder = before.bound_to.get('cwd')
     if folder is None and before.presentation is not None:
         folder = before.presentation.metadata.get('cwd')
     facts = {} if folder is None else {'cwd': folder}
-    presentation = ApprovalPresentation(type='text', content='\n'.join(lines), metadata=facts)
-    return changed.model_copy(update={'presentation': presentation})
-
-
-UNCHANGED = 'Nothing was changed.'
+    return ApprovalPresentation(type='text', content='\n'.join(lines), metadata=facts)
 
 
 def change(
@@ -153,40 +135,40 @@ def change(
     editor = editor_of(environment)
     try:
         unchanged = canonical_json(editable(asked))
-        edited, hint = _one_by_one(dialogue, asked) if editor is None else _in_editor(dialogue, asked, editor)
+        edited = _one_by_one(dialogue, asked) if editor is None else _in_editor(dialogue, asked, editor)
         if edited is None or canonical_json(edited) == unchanged:
-            return asked, hint or UNCHANGED
+            return asked, UNCHANGED
+    except EditorFailed as error:
+        return asked, escape_line(f'Nothing was changed: {error}.')
     except (RecursionError, NotCanonicalError):
         return asked, 'These arguments cannot be edited.'
     if canonical_json(edited) == canonical_json(editable(request)):
         return request, 'The arguments are as they were.'
-    dialogue.area.show(question='Waiting for the tool to show the changed call. ')
+    dialogue.show(question='Waiting for the tool to show the changed call. ')
     shown = present(request, changed(request, edited))
-    dialogue.area.show(question='')
+    dialogue.show(question='')
     return shown, 'You have changed the call. Nothing is approved yet.'
 
 
-def _in_editor(dialogue: Dialogue, request: ApprovalRequest, editor: list[str]) -> tuple[dict[str, Any] | None, str]:
+def _in_editor(dialogue: Dialogue, request: ApprovalRequest, editor: list[str]) -> dict[str, Any] | None:
     args = editable(request)
     as_yaml = is_yaml(args)
     text = as_text(request.tool_name, args)
     while True:
+        dialogue.show(question='Waiting for the editor to end. ')
         try:
-            dialogue.area.show(question='Waiting for the editor to end. ')
-            try:
-                text = edit(dialogue.terminal, editor, text, suffix='.yaml' if as_yaml else '.json')
-            finally:
-                dialogue.area.leave()
-            return read_text(text, as_yaml=as_yaml), ''
-        except EditorFailed as error:
-            return None, escape_line(f'Nothing was changed: {error}.')
+            text = edit(dialogue.terminal, editor, text, suffix='.yaml' if as_yaml else '.json')
+        finally:
+            dialogue.leave()
+        try:
+            return read_text(text, as_yaml=as_yaml)
         except UnreadableEdit as error:
             problem = escape_line(f'That cannot be used: {error}.')
             if dialogue.choose([problem], 'Press e to edit it again; Esc drops it. ', ['e']) is None:
-                return None, UNCHANGED
+                return None
 
 
-def _one_by_one(dialogue: Dialogue, request: ApprovalRequest) -> tuple[dict[str, Any] | None, str]:
+def _one_by_one(dialogue: Dialogue, request: ApprovalRequest) -> dict[str, Any] | None:
     edited = editable(request)
     for number, (name, value) in enumerate(edited.items(), start=1):
         hint = f'Argument {number} of {len(edited)}, as JSON. Enter takes it; Esc goes back. Set $EDITOR for an editor.'
@@ -194,14 +176,14 @@ def _one_by_one(dialogue: Dialogue, request: ApprovalRequest) -> tuple[dict[str,
         if len(text) > LONGEST_LINE:
             continue
         while True:
-            dialogue.area.show(hint, question='')
+            dialogue.show(hint, question='')
             prompt = f'{fitted(escape_line(name), 16)}: '
             line = read_line(dialogue.terminal, dialogue.keyboard, prompt, text=text)
             if line is None:
-                return None, UNCHANGED
+                return None
             try:
                 edited[name] = read_value(line)
                 break
             except UnreadableEdit as error:
                 hint, text = escape_line(f'Not taken: {error}.'), line
-    return edited, ''
+    return edited

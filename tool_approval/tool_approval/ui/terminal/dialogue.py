@@ -2,67 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 from .keyboard import Key, Keyboard
 from .layout import NARROWEST, fitted
 from .tty import Terminal
 
-
-class Area:
-    """Begins with the question, which is the last line of what was drawn, and has the cursor at its end."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        """Nothing was drawn yet."""
-        self._terminal = terminal
-        self._rows_above = 0
-        self._question = ''
-
-    def draw(self, drawn: str) -> None:
-        """Write a whole question, below everything else. The cursor is hidden: nothing that is typed now answers."""
-        self._terminal.show_cursor(is_shown=False)
-        self._terminal.write(f'\n{drawn}')
-        self._rows_above = 0
-        self._question = drawn.rpartition('\n')[2]
-
-    def show(self, *lines: str, question: str | None = None) -> None:
-        """Put lines and a question in place of what is there. The cursor is hidden; see `draw`.
-
-        Args:
-            *lines: Escaped; what does not fit into a line is cut.
-            question: The last line, which is cut too; the one that was drawn, which fits, if `None`.
-        """
-        columns, _ = self._terminal.size
-        fitting = [fitted(line, columns - 1) for line in lines]
-        last = self._question if question is None else fitted(question, columns - 1)
-        self._put(fitting, last)
-
-    def leave(self) -> None:
-        """Go on in a new line: another program wrote on the screen."""
-        self._terminal.write('\n')
-        self._rows_above = 0
-
-    def end(self, line: str) -> None:
-        """Leave one line in place of what is there; it fits, and may have colours."""
-        self._put([], line)
-        self._terminal.write('\n')
-
-    def _put(self, lines: Sequence[str], last: str) -> None:
-        self._terminal.show_cursor(is_shown=False)
-        self._clear()
-        self._terminal.write(''.join(f'{line}\n' for line in lines) + last)
-        self._rows_above = len(lines)
-
-    def _clear(self) -> None:
-        if self._terminal.is_dumb:
-            self._terminal.write('\n')
-            return
-        up = f'\x1b[{self._rows_above}A' if self._rows_above else ''
-        self._terminal.write(f'\r{up}\x1b[J')
-
-
-Render = Callable[[int, int], str]
-"""Draws a question for so many columns and lines; its last line is the question itself."""
+Render = Callable[..., str]
+"""Draws a question for a `width` and a `height`, in columns and lines; its last line is the question itself."""
 
 PASTED = 'That came all at once, as a paste does, so it answers nothing. Press one key.'
 OTHER_KEY = 'That key answers nothing. Press one of the keys above.'
@@ -74,26 +21,59 @@ _DENYING = frozenset({'n', 'N', 'q', 'escape'})
 
 
 class Dialogue:
-    """Draws questions, and draws them again when the terminal was resized or used by others."""
+    """Draws questions, and draws them again when the terminal was resized or used by others.
+
+    Only the last lines on the screen, from the question on, are written anew while a person answers. The cursor is
+    hidden while anything is written: what is typed then answers nothing.
+    """
+
+    _render: Render  # of what was drawn last
 
     def __init__(self, terminal: Terminal, keyboard: Keyboard) -> None:
-        """Nothing was drawn yet.
-
-        Args:
-            terminal: In raw mode.
-            keyboard: What is read from it.
-        """
+        """Draw nothing yet. `terminal` is in raw mode, and `keyboard` reads it."""
         self.terminal = terminal
         self.keyboard = keyboard
-        self.area = Area(terminal)
-        self._render: Render = lambda columns, lines: ''
         self._size = self._seen = terminal.size
+        self._rows_above = 0
+        self._question = ''
 
     def draw(self, render: Render) -> None:
         """Draw a question below all that is there."""
         self._render = render
         self._size = self._seen = self.terminal.size
-        self.area.draw(render(*self._size))
+        drawn = render(width=self._size[0], height=self._size[1])
+        self.terminal.show_cursor(is_shown=False)
+        self.terminal.write(f'\n{drawn}')
+        self._rows_above = 0
+        self._question = drawn.rpartition('\n')[2]
+
+    def show(self, *lines: str, question: str | None = None) -> None:
+        """Put lines and a question in place of the question and the lines above it.
+
+        Args:
+            *lines: Escaped; what does not fit into a line is cut.
+            question: The last line, which is cut too; the one that was drawn, which fits, if `None`.
+        """
+        room = self.terminal.size[0] - 1
+        last = self._question if question is None else fitted(question, room)
+        self._put(''.join(f'{fitted(line, room)}\n' for line in lines) + last)
+        self._rows_above = len(lines)
+
+    def end(self, line: str) -> None:
+        """Leave one line in place of what is there; it fits, and may have colours."""
+        self._put(f'{line}\n')
+
+    def leave(self) -> None:
+        """Go on in a new line: another program wrote on the screen."""
+        self.terminal.write('\n')
+        self._rows_above = 0
+
+    def _put(self, text: str) -> None:
+        up = f'\x1b[{self._rows_above}A' if self._rows_above else ''
+        self.terminal.show_cursor(is_shown=False)
+        self.terminal.write('\n' if self.terminal.is_dumb else f'\r{up}\x1b[J')
+        self.terminal.write(text)
+        self._rows_above = 0
 
     def key(self, help: Mapping[str, str], hint: str = '') -> str:
         """Wait for the key that answers what was drawn.
@@ -109,28 +89,23 @@ class Dialogue:
         """
         lines = [hint] if hint else []
         if lines:
-            self.area.show(*lines)
+            self.show(*lines)
         while True:
             key = self._wait([*help, '?'], lines)
             if key != '?':
                 return key
             lines = [f'  {name}  {meaning}' for name, meaning in help.items()]
-            self.area.show(*lines)
+            self.show(*lines)
 
     def choose(self, lines: list[str], question: str, keys: Collection[str]) -> str | None:
-        """Ask something else in between, below what was drawn.
-
-        Args:
-            lines: To show above it; escaped.
-            question: One line, escaped.
-            keys: What answers it.
+        """Ask something else in between, below what was drawn; `lines` and `question` are escaped.
 
         Returns:
-            The key, or `None` to go back. What was drawn is asked again then; see `key`.
+            One of the keys, or `None` to go back. What was drawn is asked again then; see `key`.
         """
-        self.area.show(*lines, question=question)
+        self.show(*lines, question=question)
         key = self._wait([*keys, 'escape'], lines, question)
-        self.area.show()
+        self.show()
         return None if key == 'escape' else key
 
     def _wait(self, keys: Collection[str], lines: list[str], question: str | None = None) -> str:
@@ -142,14 +117,14 @@ class Dialogue:
             if key is not None and self._size == self.terminal.size:
                 other = OTHER_KEY if question is None else OTHER_KEY_HERE
                 hint = PASTED if key == 'paste' else other if self._size[0] >= NARROWEST else TOO_NARROW
-                self.area.show(*lines, hint, question=question)
+                self.show(*lines, hint, question=question)
                 if key == 'paste':
                     self.keyboard.settle()
                 self.terminal.show_cursor(is_shown=True)
             elif key is not None or self._is_disturbed():
                 self.terminal.enter()
                 self.draw(self._render)
-                self.area.show(*lines, question=question)
+                self.show(*lines, question=question)
                 self.keyboard.settle()
 
     def _is_shown(self) -> bool:
@@ -171,66 +146,48 @@ _OTHER_SCREEN, _OWN_SCREEN = '\x1b[?1049h', '\x1b[?1049l'
 
 
 def page(terminal: Terminal, keyboard: Keyboard, lines_for: Callable[[int], list[str]]) -> None:
-    """Show a text until the person goes back.
+    """Show a text on a second screen, if the terminal has one, until the person goes back.
 
     A program such as `less` would have to be trusted with what the model wrote, and can start others.
 
     Args:
-        terminal: Where; a second screen is used, if it has one.
+        terminal: Where.
         keyboard: What is read.
         lines_for: Makes the lines for so many columns, escaped. None is longer.
     """
     terminal.control(_OTHER_SCREEN)
     try:
-        _Pager(terminal, lines_for).run(keyboard)
+        _page(terminal, keyboard, lines_for)
     finally:
         terminal.control(_OWN_SCREEN)
 
 
-class _Pager:
-    def __init__(self, terminal: Terminal, lines_for: Callable[[int], list[str]]) -> None:
-        self._terminal = terminal
-        self._lines_for = lines_for
-        self._top = 0
-        self._size = (0, 0)
-        self._lines: list[str] = []
-
-    def run(self, keyboard: Keyboard) -> None:
-        self._draw()
-        while True:
-            events = keyboard.read()
-            moves = [event.name for event in events if isinstance(event, Key)]
-            for name in moves:
-                if name in ('q', 'escape', 'v'):
-                    return
-                self._move(name)
-            if moves or self._terminal.size != self._size or not self._terminal.is_raw:
-                if not self._terminal.is_raw:
-                    self._terminal.enter()
-                    self._terminal.control(_OTHER_SCREEN)
-                self._draw()
-
-    @property
-    def _room(self) -> int:
-        return max(1, self._size[1] - 1)
-
-    def _move(self, name: str) -> None:
-        by = {
-            ' ': self._room, 'f': self._room, 'page_down': self._room, 'b': -self._room, 'page_up': -self._room,
-            'j': 1, 'down': 1, 'enter': 1, 'k': -1, 'up': -1,
-            'g': -len(self._lines), 'home': -len(self._lines), 'G': len(self._lines), 'end': len(self._lines),
-        }.get(name, 0)  # fmt: skip
-        self._top = max(0, min(self._top + by, len(self._lines) - self._room))
-
-    def _draw(self) -> None:
-        if self._size != self._terminal.size:
-            self._size = self._terminal.size
-            self._lines = self._lines_for(self._size[0])
-            self._move('')
-        shown = self._lines[self._top : self._top + self._room]
-        last = self._top + len(shown)
-        place = f'lines {self._top + 1}-{last} of {len(self._lines)}   space: on   b: back   q: to the question'
-        self._terminal.control('\x1b[H\x1b[J')
-        dumb = '\n' if self._terminal.is_dumb else ''
-        body = ''.join(f'{line}\n' for line in shown)
-        self._terminal.write(f'{dumb}{body}{place[: self._size[0] - 1]}')
+def _page(terminal: Terminal, keyboard: Keyboard, lines_for: Callable[[int], list[str]]) -> None:
+    size, room, top = (0, 0), 1, 0
+    lines: list[str] = []
+    moves: list[str] = []
+    while True:
+        is_raw, is_resized = terminal.is_raw, size != terminal.size
+        if not is_raw:
+            terminal.enter()
+            terminal.control(_OTHER_SCREEN)
+        if is_resized:
+            size = terminal.size
+            lines, room = lines_for(size[0]), max(1, size[1] - 1)
+        for name in [*moves, '']:
+            by = {
+                ' ': room, 'f': room, 'page_down': room, 'b': -room, 'page_up': -room,
+                'j': 1, 'down': 1, 'enter': 1, 'k': -1, 'up': -1,
+                'g': -len(lines), 'home': -len(lines), 'G': len(lines), 'end': len(lines),
+            }.get(name, 0)  # fmt: skip
+            top = max(0, min(top + by, len(lines) - room))
+        if moves or is_resized or not is_raw:
+            shown = lines[top : top + room]
+            place = f'lines {top + 1}-{top + len(shown)} of {len(lines)}   space: on   b: back   q: to the question'
+            terminal.control('\x1b[H\x1b[J')
+            dumb = '\n' if terminal.is_dumb else ''
+            body = ''.join(f'{line}\n' for line in shown)
+            terminal.write(f'{dumb}{body}{place[: size[0] - 1]}')
+        moves = [event.name for event in keyboard.read() if isinstance(event, Key)]
+        if not {'q', 'escape', 'v'}.isdisjoint(moves):
+            return

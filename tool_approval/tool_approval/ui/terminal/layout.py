@@ -1,4 +1,7 @@
-"""Rows of a fixed width: a gutter that says whose words follow, and text that is broken where the row ends."""
+"""Rows of a fixed width: a gutter that says whose words follow, and text that is broken where the row ends.
+
+Nothing is told by a colour alone, and no colour vanishes on a light or a dark background.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +11,22 @@ from typing import Literal
 
 from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
-Style = Literal['plain', 'frame', 'title', 'strong', 'added', 'removed', 'odd', 'string']
+NARROWEST = 24
+"""Chosen, in columns: behind the frame, the widest label and the widest mark there is room for the widest escape, which
+is never broken, and in the bottom edge for the digest."""
+
+_WIDEST_ESCAPE = len('<U+10FFFF>')
+
+Style = Literal['plain', 'frame', 'title', 'strong', 'added', 'removed', 'odd']
 
 _CODES: dict[Style, str] = {
     'plain': '', 'frame': '2', 'title': '1', 'strong': '1', 'added': '32', 'removed': '31', 'odd': '1;35',
-    'string': '32',
 }  # fmt: skip
 """Select Graphic Rendition, ECMA-48 section 8.3.117: of the eight colours, those that all common themes keep apart from
 both backgrounds. Yellow vanishes on white, blue on black; faint is for the frame alone."""
 
-
-@dataclass(frozen=True)
-class Paint:
-    """Puts colours around text, each ended before the row ends."""
-
-    is_on: bool
-    """Whether to use colours at all."""
-
-    def __call__(self, text: str, style: Style) -> str:
-        """The text in a style."""
-        code = _CODES[style]
-        return f'\x1b[{code}m{text}\x1b[0m' if self.is_on and code and text else text
+_SPAN_STYLES: dict[str, Style] = {'escape': 'odd', 'key': 'strong', 'keyword': 'strong'}
+_LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', 'cut': 'strong', 'hunk': 'strong'}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,30 +45,30 @@ class Glyphs:
     """Before what says that something is left out."""
 
 
-UNICODE = Glyphs(top='╭', side='│', bottom='╰', line='─', quote='┊', again='↪', cut='⋮')
-ASCII = Glyphs(top='+', side='|', bottom='+', line='-', quote=':', again='\\', cut='*')
+_UNICODE = Glyphs(top='╭', side='│', bottom='╰', line='─', quote='┊', again='↪', cut='⋮')
+_ASCII = Glyphs(top='+', side='|', bottom='+', line='-', quote=':', again='\\', cut='*')
 
 
-NARROWEST = 24
-"""Chosen, in columns: behind the frame, the widest label and the widest mark there is room for the widest escape, which
-is never broken, and in the bottom edge for the digest."""
-
-_WIDEST_ESCAPE = len('<U+10FFFF>')
-
-_SPAN_STYLES: dict[str, Style] = {'escape': 'odd', 'key': 'strong', 'keyword': 'strong', 'string': 'plain'}
-_LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', 'cut': 'strong', 'hunk': 'strong'}
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Layout:
     """Makes rows."""
 
     width: int
     """Columns of the terminal, at least `NARROWEST`."""
-    glyphs: Glyphs
-    """What the frame and the gutter are drawn with."""
-    paint: Paint
-    """Colours, or none."""
+    color: bool
+    """Whether to use colours at all."""
+    ascii_only: bool
+    """Whether to draw with ASCII alone."""
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """What the frame and the gutter are drawn with."""
+        return _ASCII if self.ascii_only else _UNICODE
+
+    def paint(self, text: str, style: Style) -> str:
+        """The text in a style, which ends before the row does."""
+        code = _CODES[style]
+        return f'\x1b[{code}m{text}\x1b[0m' if self.color and code and text else text
 
     def rule(self, corner: str, left: str, right: str = '') -> str:
         """A horizontal edge of the box: `╭─ left ──── right ─`."""
@@ -103,12 +101,14 @@ class Layout:
             number = '' if line.number is None or not digits else str(line.number)
             column = f'{number:>{digits}} ' if digits else ''
             sign, after = self._signs(line)
-            gutter, blank = f'{column}{sign} ', f'{" " * len(column)}{after}'
             style = _LINE_STYLES.get(line.kind, 'plain')
-            rows += self._rows(gutter, blank, line.text, style, style if style != 'plain' else 'frame', line.spans)
+            gutter_style = 'frame' if style == 'plain' else style
+            again = f'{" " * len(column)}{after}'
+            rows += self._rows(f'{column}{sign} ', again, line.text, style, gutter_style, line.spans)
         return rows
 
     def _signs(self, line: DisplayLine) -> tuple[str, str]:
+        """The marks before a line, and before what of it is broken into the next rows."""
         match line.kind:
             case 'command':
                 return ('$' if line.is_first else '>'), ' '
@@ -116,25 +116,18 @@ class Layout:
                 return '+', '+'
             case 'removed':
                 return '-', '-'
-            case 'cut':
-                return self.glyphs.cut, self.glyphs.cut
-            case _:
-                return self.glyphs.quote, self.glyphs.quote
+            case kind:
+                sign = self.glyphs.cut if kind == 'cut' else self.glyphs.quote
+                return sign, sign
 
     def _rows(
         self, gutter: str, again: str, text: str, style: Style, gutter_style: Style, spans: Sequence[Span]
     ) -> list[str]:
-        side = self.glyphs.side
-        room = self.width - len(gutter or again + ' ') - 2
-        if not gutter:
-            room = self.width - 2
-        first = room
-        rest = self.width - len(again) - 3
+        edge = self.paint(self.glyphs.side, 'frame')
         rows: list[str] = []
         waiting = list(spans)[::-1]
-        for start, end in wrap(text, rest, first):
-            before = gutter if not rows else f'{again}{self.glyphs.again}'
-            edge = self.paint(side, 'frame')
+        for start, end in wrap(text, self.width - len(again) - 3, self.width - len(gutter) - 2):
+            before = f'{again}{self.glyphs.again}' if rows else gutter
             row = f'{edge} {self.paint(before, gutter_style)}{self._spanned(text, start, end, style, waiting)}'
             rows.append(row if start < end else f'{edge} {self.paint(before.rstrip(), gutter_style)}'.rstrip())
         return rows
@@ -146,16 +139,15 @@ class Layout:
         while waiting and waiting[-1].start < end:
             span = waiting[-1]
             begin, stop = max(span.start, at), min(span.end, end)
-            parts += [self.paint(text[at:begin], style), self.paint(text[begin:stop], self._style(span, style))]
+            parts += [
+                self.paint(text[at:begin], style),
+                self.paint(text[begin:stop], _SPAN_STYLES.get(span.role, style)),
+            ]
             at = stop
             if span.end > end:
                 break
             waiting.pop()
         return ''.join([*parts, self.paint(text[at:end], style)])
-
-    def _style(self, span: Span, style: Style) -> Style:
-        chosen = _SPAN_STYLES[span.role]
-        return style if chosen == 'plain' else chosen
 
 
 def fitted(text: str, columns: int) -> str:

@@ -6,7 +6,7 @@ row that is too wide, the question last), and 1 MB of arguments has to be drawn 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
@@ -26,7 +26,7 @@ from tool_approval.display import (
     warnings_of,
 )
 
-from .layout import ASCII, NARROWEST, UNICODE, Layout, Paint, fitted
+from .layout import NARROWEST, Layout, fitted
 
 TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns; q denies\nand stops the run. '
 """What is drawn in a window in which the terminal would break the rows, and their ends would stand without a frame."""
@@ -34,6 +34,8 @@ TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns; q d
 _KEYS_FIT = max(len(f'[{key}] {does}') for key, does in KEYS.items())
 _PLACE_FITS = len('--request 999999 of 999999---')
 """Columns that are needed to write them out."""
+_UNNAMED = 'Approve this call? '
+"""Asked where the name does not fit; then it is in the box."""
 
 
 def render_request(
@@ -69,28 +71,27 @@ def render_request(
     """
     if width < NARROWEST:
         return TOO_NARROW
-    layout = _layout(width, color=color, ascii_only=ascii_only)
+    layout = Layout(width, color, ascii_only)
     shown = display(request, ascii_only=ascii_only)
     allowed = offered_keys(request, is_whole=shown.is_whole)
     offered = [key for key in KEYS if key in (allowed if keys is None else keys)]
     offered = [key for key in offered if key in allowed or key not in 'sa']
-    rows = _box(request, shown, layout, position, offered, ascii_only=ascii_only, before=before)
-    paint = layout.paint
-    key_rows = _key_rows(offered, layout)
-    asked = _question(request, layout, ascii_only=ascii_only)
+    rows = _box(request, shown, layout, position=position, offered=offered, before=before)
+    key_rows = _key_rows({key: KEYS[key] for key in offered}, layout)
     is_short = len(key_rows) > height // 3 or width < _KEYS_FIT
     total = len(rows) + 2 + (0 if is_short else len(key_rows))
     if total > height:
         rows += layout.labelled('!', f'{total + 1:,} rows: read from the top.', style='strong', label_width=2)
-    rows.append(layout.rule(layout.glyphs.bottom, request_digest(request)))
+    rows.append(_bottom(request, layout))
+    asked = _question(name_of(request.tool_name, ascii_only=ascii_only), layout)
     short = f'[{"/".join(offered)}] '
     if not is_short:
         rows += key_rows
-    elif cell_width(asked + short) < layout.width:
+    elif cell_width(asked + short) < width:
         asked += short
     else:
         rows.append(short.rstrip())
-    return '\n'.join([*rows, paint(asked.rstrip(' '), 'title') + ' '])
+    return '\n'.join([*rows, layout.paint(asked.rstrip(' '), 'title') + ' '])
 
 
 def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = True, ascii_only: bool = False) -> str:
@@ -100,27 +101,27 @@ def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = Tru
     """
     if width < NARROWEST:
         return f'{TOO_NARROW.rstrip()}\n'
-    layout = _layout(width, color=color, ascii_only=ascii_only)
+    layout = Layout(width, color, ascii_only)
     shown = display(request, whole=True, ascii_only=ascii_only)
-    rows = _box(request, shown, layout, None, (), ascii_only=ascii_only, is_all=True)
-    return '\n'.join([*rows, layout.rule(layout.glyphs.bottom, request_digest(request)), ''])
+    return '\n'.join([*_box(request, shown, layout, is_all=True), _bottom(request, layout), ''])
 
 
-def _layout(width: int, *, color: bool, ascii_only: bool) -> Layout:
-    return Layout(width=width, glyphs=ASCII if ascii_only else UNICODE, paint=Paint(color))
+def _bottom(request: ApprovalRequest, layout: Layout) -> str:
+    return layout.rule(layout.glyphs.bottom, request_digest(request))
 
 
 def _box(
     request: ApprovalRequest,
     shown: Display,
     layout: Layout,
-    position: tuple[int, int] | None,
-    offered: Sequence[str],
     *,
-    ascii_only: bool,
+    position: tuple[int, int] | None = None,
+    offered: Sequence[str] = (),
     before: ApprovalRequest | None = None,
     is_all: bool = False,
 ) -> list[str]:
+    """The rows of the box but the last."""
+    ascii_only = layout.ascii_only
     name = name_of(request.tool_name, ascii_only=ascii_only, whole=is_all)
     place = _place(request, position, layout.width)
     fits = cell_width(name) + cell_width(place) + 8 <= layout.width
@@ -137,19 +138,19 @@ def _box(
         below += layout.labelled('!', f'Warning: {warning}', style='odd', label_width=2)
     if not shown.is_whole:
         below += layout.labelled('!', 'Not all of it is shown here.', style='strong', label_width=2)
-    below += _covered(request, layout, offered, ascii_only=ascii_only)
-    if not _fits(name, layout):
+    below += _covered(request, layout, offered)
+    if _question(name, layout) == _UNNAMED:
         below += layout.labelled('tool', name)
     return [*rows, layout.empty(), *below] if below else rows
 
 
-def _covered(request: ApprovalRequest, layout: Layout, offered: Sequence[str], *, ascii_only: bool) -> list[str]:
+def _covered(request: ApprovalRequest, layout: Layout, offered: Sequence[str]) -> list[str]:
     """What a remembered approval would cover."""
     label = ', '.join(key for key in offered if key in 'sa')
     if not label:
         return []
     rows: list[str] = []
-    choices = remember_choices(request, ascii_only=ascii_only)
+    choices = remember_choices(request, ascii_only=layout.ascii_only)
     for digit, (_, covered) in enumerate(choices, 1):
         rows += layout.labelled(label if digit == 1 else '', covered if len(choices) == 1 else f'{digit} {covered}')
     return rows
@@ -162,26 +163,23 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None, width: in
     return f'request {index} of {count}' if width >= _PLACE_FITS else f'{index}/{count}'
 
 
-def _fits(name: str, layout: Layout) -> bool:
-    return cell_width(f'Approve {name}? ') < layout.width
+def _question(name: str, layout: Layout) -> str:
+    asked = f'Approve {name}? '
+    return asked if cell_width(asked) < layout.width else _UNNAMED
 
 
-def _question(request: ApprovalRequest, layout: Layout, *, ascii_only: bool) -> str:
-    name = name_of(request.tool_name, ascii_only=ascii_only)
-    return f'Approve {name}? ' if _fits(name, layout) else 'Approve this call? '
-
-
-def _key_rows(offered: Sequence[str], layout: Layout) -> list[str]:
-    rows: list[list[str]] = [[]]
-    width = 0
-    for key in offered:
-        told = f'[{key}] {KEYS[key]}'
-        if rows[-1] and width + 2 + len(told) > layout.width:
-            rows.append([])
-            width = 0
-        width += len(told) + (2 if rows[-1] else 0)
-        rows[-1].append(f'[{layout.paint(key, "strong")}] {KEYS[key]}')
-    return ['  '.join(row) for row in rows]
+def _key_rows(keys: Mapping[str, str], layout: Layout) -> list[str]:
+    """Keys with what they do, as many in a row as fit."""
+    rows, used = [''], 0
+    for key, does in keys.items():
+        needed = len(f'[{key}] {does}')
+        if used and used + 2 + needed > layout.width:
+            rows.append('')
+            used = 0
+        gap = '  ' if used else ''
+        rows[-1] += f'{gap}[{layout.paint(key, "strong")}] {does}'
+        used += len(gap) + needed
+    return rows
 
 
 GROUP_KEYS = {'A': 'approve all', 'o': 'one by one', 'N': 'deny all', 'q': 'stop the run', '?': 'help'}
@@ -196,12 +194,7 @@ def group_keys(requests: Sequence[ApprovalRequest]) -> list[str]:
 def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int, color: bool, ascii_only: bool) -> str:
     """What is written before the answer to a group is read: every request, a list of them, the keys, the question.
 
-    Args:
-        requests: What is asked about.
-        width: Columns of the terminal; see `render_request` for few.
-        height: Rows of the terminal; the list, the keys and the question fit.
-        color: Whether to use colours.
-        ascii_only: Whether to draw with ASCII alone.
+    The list, the keys and the question fit into `height` rows. The arguments are those of `render_request`.
     """
     if width < NARROWEST:
         return TOO_NARROW
@@ -220,30 +213,12 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
     keys = group_keys(requests)
     if 'A' not in keys:
         rows.append('Some are not shown whole, so decide one by one; v shows all of each.')
-    rows += _wrapped([f'[{key}] {GROUP_KEYS[key]}' for key in keys], width)
+    rows += _key_rows({key: GROUP_KEYS[key] for key in keys}, Layout(width, color=False, ascii_only=ascii_only))
     return '\n'.join([*rows, f'Approve all {len(requests)}? ' if 'A' in keys else 'Go on? '])
 
 
-def _wrapped(words: list[str], width: int) -> list[str]:
-    rows = ['']
-    for word in words:
-        if rows[-1] and len(rows[-1]) + 2 + len(word) > width:
-            rows.append('')
-        rows[-1] += f'  {word}' if rows[-1] else word
-    return rows
-
-
-_GREEN, _RED, _PLAIN = '\x1b[32m', '\x1b[31m', '\x1b[0m'
-
-
 def outcome_text(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_only: bool) -> str:
-    """What was decided, as the words that follow the name of the person; escaped.
-
-    Args:
-        request: What was asked about.
-        decision: What was decided.
-        ascii_only: Whether to escape everything beyond ASCII.
-    """
+    """What was decided, as the words that follow the name of the person; escaped."""
     verb = 'approved' if decision.approved else 'denied'
     if decision.override_args is not None:
         verb = 'changed and approved'
@@ -254,18 +229,3 @@ def outcome_text(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_
         return f'{verb} {span}: {covered}' if name in covered else f'{verb} {name} {span}: {covered}'
     note = f' ({decision.note})' if decision.note else ''
     return escape_line(f'{verb} {request.tool_name}{note}: {request.attributed_description}', ascii_only=ascii_only)
-
-
-def outcome_line(text: str, *, is_good: bool, columns: int, ascii_only: bool, color: bool) -> str:
-    """A line of its own, shorter than `columns`, with a mark before the text.
-
-    Args:
-        text: Escaped.
-        is_good: Whether something may run.
-        columns: Of the terminal.
-        ascii_only: Whether the mark is ASCII.
-        color: Whether the mark has a colour.
-    """
-    mark = ('+' if is_good else 'x') if ascii_only else ('\N{CHECK MARK}' if is_good else '\N{BALLOT X}')
-    shown = fitted(text, columns - 4)
-    return f'{_GREEN if is_good else _RED}{mark}{_PLAIN} {shown}' if color else f'{mark} {shown}'
