@@ -4,7 +4,8 @@ import json
 import sys
 
 import pytest
-from tool_approval.ui.terminal.editing import LONGEST_TEXT, UnreadableEdit, as_text, is_yaml, read_text
+from tool_approval.answering import UnreadableArguments
+from tool_approval.ui.terminal.editing import LONGEST_TEXT, as_text, is_yaml, read_text
 from tool_approval.ui.terminal.yaml_text import LONGEST
 
 
@@ -35,5 +36,5 @@ def test_no_line_of_the_model_stands_where_vim_looks_for_its_settings(args: dict
 
 
 def test_a_text_has_an_end() -> None:
-    with pytest.raises(UnreadableEdit, match='longer than 1000000 characters'):
+    with pytest.raises(UnreadableArguments, match='longer than 1000000 characters'):
         read_text('x' * (LONGEST_TEXT + 1), as_yaml=True)

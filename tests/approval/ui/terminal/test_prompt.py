@@ -363,6 +363,16 @@ def test_a_hidden_argument_is_not_shown_and_stays() -> None:
     assert b'hunter2' not in person.sent
 
 
+def test_a_hidden_argument_cannot_be_set_in_the_editor() -> None:
+    request = ApprovalRequest(tool_name='delete', args={'path': 'a', 'token': 'hunter2'}, payload={'path': 'a'})
+    action = "file.write_text('path: b' + chr(10) + 'token: other')"
+
+    decisions, person = ask(request, steps=[(Q, 'e'), ('Press e', '\x1b'), (Q, 'y')], EDITOR=editor(action))
+
+    assert b'That cannot be used: an argument that is not shown cannot be changed.' in person.sent
+    assert decisions[0].override_args is None
+
+
 def test_a_resized_terminal_is_asked_again() -> None:
     decisions, person = ask(REQUEST, steps=[(Q, lambda person: person.resize(50, 30)), (Q, 'y')])
 

@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tool_approval.answering import UnreadableArguments
 from tool_approval.core.canonical import canonical_json
-from tool_approval.ui.terminal.editing import UnreadableEdit, as_text, is_yaml, read_text, read_value
+from tool_approval.ui.terminal.editing import as_text, is_yaml, read_text, read_value
 from tool_approval.ui.terminal.yaml_text import LONGEST, NotYaml, dump, load
 
 texts = st.text(st.characters(exclude_categories=['Cs']), max_size=20) | st.sampled_from(
@@ -76,13 +77,13 @@ def test_what_means_more_than_it_says_is_refused(text: str, problem: str) -> Non
 
 
 def test_numbers_that_json_lacks_are_refused() -> None:
-    with pytest.raises(UnreadableEdit):
+    with pytest.raises(UnreadableArguments):
         read_text('a: 1e999', as_yaml=True)
 
 
 @pytest.mark.parametrize('text', ['', 'x', '1, "b": 2', '1}', 'NaN', '"\ud800"'])
 def test_what_is_no_json_value_is_refused(text: str) -> None:
-    with pytest.raises(UnreadableEdit):
+    with pytest.raises(UnreadableArguments):
         read_value(text)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from tool_approval.answering import NotOffered, UnreadableArguments, editable, is_changed, with_arguments
 from tool_approval.core.canonical import canonical_json, copied
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.presentation import ApprovalPresentation
@@ -16,19 +18,7 @@ from tool_approval.core.threads import call
 from tool_approval.display import escape_line
 
 from .dialogue import Dialogue
-from .editing import (
-    EditorFailed,
-    UnreadableEdit,
-    as_text,
-    changed,
-    edit,
-    editable,
-    editor_of,
-    is_yaml,
-    read_text,
-    read_value,
-    value_text,
-)
+from .editing import EditorFailed, as_text, edit, editor_of, is_yaml, read_text, read_value
 from .layout import fitted
 from .line import LONGEST_LINE, read_line
 from .tty import Terminal, Withdrawn
@@ -40,7 +30,6 @@ POLL_S = 0.02
 """Chosen: how often it is looked whether the presenter is ready."""
 
 NOT_SAID = 'Its tool does not say what the changed call would do.'
-UNCHANGED = 'Nothing was changed.'
 
 Present = Callable[[ApprovalRequest, ApprovalRequest], ApprovalRequest]
 """Of the request as it was made, and the changed one: the changed one with what is shown of it."""
@@ -134,18 +123,18 @@ def change(
     """
     editor = editor_of(environment)
     try:
-        unchanged = canonical_json(editable(asked))
+        canonical_json(editable(asked))
         edited = _one_by_one(dialogue, asked) if editor is None else _in_editor(dialogue, asked, editor)
-        if edited is None or canonical_json(edited) == unchanged:
-            return asked, UNCHANGED
+        if edited is None or not is_changed(asked, edited):
+            return asked, 'Nothing was changed.'
     except EditorFailed as error:
         return asked, escape_line(f'Nothing was changed: {error}.')
     except (RecursionError, NotCanonicalError):
         return asked, 'These arguments cannot be edited.'
-    if canonical_json(edited) == canonical_json(editable(request)):
+    if not is_changed(request, edited):
         return request, 'The arguments are as they were.'
     dialogue.show(question='Waiting for the tool to show the changed call. ')
-    shown = present(request, changed(request, edited))
+    shown = present(request, with_arguments(request, edited))
     dialogue.show(question='')
     return shown, 'You have changed the call. Nothing is approved yet.'
 
@@ -161,8 +150,10 @@ def _in_editor(dialogue: Dialogue, request: ApprovalRequest, editor: list[str]) 
         finally:
             dialogue.leave()
         try:
-            return read_text(text, as_yaml=as_yaml)
-        except UnreadableEdit as error:
+            edited = read_text(text, as_yaml=as_yaml)
+            with_arguments(request, edited or {})  # names no argument that is not shown
+            return edited
+        except NotOffered as error:
             problem = escape_line(f'That cannot be used: {error}.')
             if dialogue.choose([problem], 'Press e to edit it again; Esc drops it. ', ['e']) is None:
                 return None
@@ -172,7 +163,7 @@ def _one_by_one(dialogue: Dialogue, request: ApprovalRequest) -> dict[str, Any] 
     edited = editable(request)
     for number, (name, value) in enumerate(edited.items(), start=1):
         hint = f'Argument {number} of {len(edited)}, as JSON. Enter takes it; Esc goes back. Set $EDITOR for an editor.'
-        text = value_text(value)
+        text = json.dumps(value, ensure_ascii=True)
         if len(text) > LONGEST_LINE:
             continue
         while True:
@@ -184,6 +175,6 @@ def _one_by_one(dialogue: Dialogue, request: ApprovalRequest) -> dict[str, Any] 
             try:
                 edited[name] = read_value(line)
                 break
-            except UnreadableEdit as error:
+            except UnreadableArguments as error:
                 hint, text = escape_line(f'Not taken: {error}.'), line
     return edited

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from tool_approval.answering import decision_on
 from tool_approval.core.decision import ApprovalDecision, Remember
 from tool_approval.core.errors import StoreError
 from tool_approval.core.memory import ApprovalMemory
@@ -111,11 +112,12 @@ class Prompt:
             decision: ApprovalDecision | None = None
             match key:
                 case 'y':
-                    decision = ApprovalDecision(approved=True, override_args=None if asked is request else asked.args)
+                    edited = None if asked is request else asked.payload
+                    decision = decision_on(request, approved=True, override_args=edited)
                 case 'n':
-                    decision = ApprovalDecision(approved=False)
+                    decision = decision_on(request, approved=False)
                 case 'd':
-                    decision = self._noted()
+                    decision = self._noted(request)
                 case 's' | 'a':
                     decision = self._remembered(asked, 'session' if key == 's' else 'always')
                 case 'e':
@@ -168,23 +170,25 @@ class Prompt:
         page(dialogue.terminal, dialogue.keyboard, lambda columns: whole(width=columns).split('\n')[:-1])
         dialogue.show()
 
-    def _noted(self) -> ApprovalDecision | None:
+    def _noted(self, request: ApprovalRequest) -> ApprovalDecision | None:
         dialogue = self._dialogue
         dialogue.show('Deny with a note. Enter sends it; Esc goes back.', question='')
         note = read_line(dialogue.terminal, dialogue.keyboard, 'Note: ')
         dialogue.show()
-        return None if note is None else ApprovalDecision(approved=False, note=note.strip() or None)
+        return None if note is None else decision_on(request, approved=False, note=note.strip())
 
     def _remembered(self, request: ApprovalRequest, remember: Remember) -> ApprovalDecision | None:
         """An approval for what the person chooses, where there is a choice; `None`: back to the question."""
         choices = remember_choices(request, ascii_only=self._ascii_only)
         if len(choices) == 1:
-            return ApprovalDecision(approved=True, remember=remember)
+            return decision_on(request, approved=True, remember=remember)
         numbers = {str(number): kind for number, (kind, _) in enumerate(choices, start=1)}
         lines = [f'  {number}  {label}' for number, (_, label) in enumerate(choices, start=1)]
         heading = f'Approve {"for this session" if remember == "session" else "always"}:'
         key = self._dialogue.choose([heading, *lines], f'Press 1 to {len(choices)}; Esc goes back. ', numbers)
-        return None if key is None else ApprovalDecision(approved=True, remember=remember, remember_option=numbers[key])
+        if key is None:
+            return None
+        return decision_on(request, approved=True, remember=remember, remember_option=numbers[key])
 
     def _revoke(self, memory: ApprovalMemory) -> str:
         """Show what is remembered, and let the person take it back; the line to show when they come back."""

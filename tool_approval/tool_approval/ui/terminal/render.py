@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tool_approval.answering import may_approve_together
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import (
@@ -18,7 +19,6 @@ from tool_approval.display import (
     display,
     escape_line,
     facts,
-    is_shown_whole,
     name_of,
     offered_keys,
     remember_choices,
@@ -188,7 +188,7 @@ GROUP_KEYS = {'A': 'approve all', 'o': 'one by one', 'N': 'deny all', 'q': 'stop
 
 def group_keys(requests: Sequence[ApprovalRequest]) -> list[str]:
     """Those that are offered: nothing is approved together unless all of it was shown."""
-    return [key for key in GROUP_KEYS if key != 'A' or all(map(is_shown_whole, requests))]
+    return [key for key in GROUP_KEYS if key != 'A' or may_approve_together(requests)]
 
 
 def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int, color: bool, ascii_only: bool) -> str:

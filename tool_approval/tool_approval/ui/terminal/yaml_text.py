@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import yaml
 
+from tool_approval.answering import UnreadableArguments
 from tool_approval.display import escape_line
 
 LONGEST = 200_000
 """Chosen, in characters: PyYAML needs seconds for more."""
 
 
-class NotYaml(Exception):
+class NotYaml(UnreadableArguments):
     """Not a mapping in such YAML; the text says why, and in which line."""
 
 
