@@ -3,12 +3,14 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tool_approval.answering import NotOffered
 from tool_approval.inbox import Answer, Approver, Content, InboxEntry
-from tool_approval.ui.slack.blocks import full_view, is_session_offered, message_of, note_form
+from tool_approval.ui.slack.actions import Press, decision_of
+from tool_approval.ui.slack.blocks import full_view, message_of, note_form
 
 from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, LineageEntry, RememberOption
 
-from .slack_server import active, buttons_of, refused_blocks, shown, texts_of
+from .slack_server import active, buttons_of, press_of, refused_blocks, shown, texts_of
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 HOSTILE = '<!channel> <@U0ADA> <https://evil.example|ok> &lt; ``` *Approved* @here\n> http://evil.example \u202e`'
@@ -25,6 +27,10 @@ def entry_of(request, state='pending', answer=None, **content):
         settled_at=settled,
         answer=answer,
     )
+
+
+def pressed(name):
+    return Press.model_validate(press_of(name, f'{"i" * 43}.{"d" * 64}.0'))
 
 
 def request_of(text):
@@ -122,14 +128,15 @@ def test_the_session_is_not_offered_where_something_is_not_shown(request_):
     names = buttons_of({'blocks': message_of(entry_of(request_)).blocks})
 
     assert 'approve_session' not in names
-    assert not is_session_offered(request_)
+    with pytest.raises(NotOffered):
+        decision_of(pressed('approve_session'), request_)
 
 
 def test_what_the_session_covers_is_told_before():
     request = ApprovalRequest(tool_name='send', args={'to': 'bob', 'text': 'hi'}, payload={'to': 'bob'})
     blocks = list(message_of(entry_of(request)).blocks)
 
-    assert is_session_offered(request)
+    assert decision_of(pressed('approve_session'), request).remember == 'session'
     assert "Nobody is asked again for:\n```\nevery send with to: 'bob'\n```" in shown(blocks)
 
 

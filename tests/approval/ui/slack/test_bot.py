@@ -87,9 +87,10 @@ def test_messages_are_posted_while_socket_mode_does_not_connect(play):
     play(scenario)
 
 
-def test_a_missing_library_is_told_by_its_extra(monkeypatch):
-    name = 'tool_approval.ui.slack.library'
-    monkeypatch.setitem(sys.modules, 'slack_bolt.app.async_app', None)
+@pytest.mark.parametrize('library', ['slack_bolt', 'aiohttp'])
+def test_a_missing_library_is_told_by_its_extra(monkeypatch, library):
+    name = 'tool_approval.ui.slack'
+    monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, name)
 
     with pytest.raises(MissingExtraError, match=r'tool-approval\[slack\]'):

@@ -6,8 +6,9 @@ from tool_approval.inbox import (
     NotAnApprover,
     OtherContent,
     UnknownRequest,
+    refusal_text,
 )
-from tool_approval.ui.slack.blocks import refusal_of
+from tool_approval.ui.slack.mrkdwn import code, plain
 
 from .slack_server import active
 
@@ -25,7 +26,7 @@ from .slack_server import active
     ],
 )
 def test_who_is_refused_is_told_why(error, told):
-    text = refusal_of(error)
+    text = refusal_text(error, name=code, text=plain)
 
     assert told in text
     assert active(text) == []

@@ -1,5 +1,12 @@
 """Asks in Slack: a bot that posts what waits in an inbox, and takes the answers that people press."""
 
+from importlib.util import find_spec
+
+from tool_approval.core.errors import MissingExtraError
+
+if not (find_spec('slack_bolt') and find_spec('aiohttp')):
+    raise MissingExtraError('slack-bolt', extra='slack')
+
 from .bot import SlackBot
 from .channel import SlackRefused, SlackUnavailable
 

@@ -11,13 +11,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
 from tool_approval.inbox import ApproverRule, Inbox
 
 from .actions import ButtonActions, People
 from .blocks import APPROVE, DENY, FULL, NEXT, NOTE, NOTE_FORM, PREVIOUS, SESSION
 from .channel import RateLimits, SlackChannel, Sleep
 from .endpoint import Replays, SlackEndpoint
-from .library import AsyncApp, AsyncBoltRequest, AsyncSocketModeHandler, AsyncWebClient, BoltResponse
 from .sync import MessageSync
 
 _CHANNEL = re.compile(r'[CGD][A-Z0-9]{2,40}')
@@ -93,9 +98,11 @@ class SlackBot:
                 "unset SLACK_CLIENT_ID and SLACK_CLIENT_SECRET: with them, Slack's library ignores `token`"
             )
         self._channel = SlackChannel(client, channel)
-        self._board = MessageSync(inbox, self._channel, now=now, sleep=sleep)
+        self._messages = MessageSync(inbox, self._channel, now=now, sleep=sleep)
         self._replays = Replays(clock)
-        self._listen(ButtonActions(inbox, self._channel, self._board, People(self._channel, approvers, people, clock)))
+        self._listen(
+            ButtonActions(inbox, self._channel, self._messages, People(self._channel, approvers, people, clock))
+        )
 
     @property
     def http(self) -> SlackEndpoint:
@@ -119,7 +126,7 @@ class SlackBot:
             InboxError: The inbox is closed, or cannot be trusted.
         """
         if app_token is None:
-            await self._board.follow()
+            await self._messages.follow()
         elif app_token.startswith('xapp-'):
             await self._run_with_socket(app_token)
         else:
@@ -130,22 +137,18 @@ class SlackBot:
         # It tries until it is connected, and requests are posted meanwhile.
         connecting = asyncio.ensure_future(socket.connect_async())
         try:
-            await self._board.follow()
+            await self._messages.follow()
         finally:
             connecting.cancel()
             await socket.close_async()
 
-    def _listen(self, presses: ButtonActions) -> None:
+    def _listen(self, actions: ButtonActions) -> None:
         # Its decorators take any function, and say nothing of their types.
         app: Any = self._app
         app.use(self._refuse_replays)
-        app.action(APPROVE)(presses.approve)
-        app.action(SESSION)(presses.approve_session)
-        app.action(DENY)(presses.deny)
-        app.action(NOTE)(presses.ask_note)
-        for name in (FULL, PREVIOUS, NEXT):
-            app.action(name)(presses.view_full)
-        app.view(NOTE_FORM)(presses.take_note)
+        for name in (APPROVE, SESSION, DENY, NOTE, FULL, PREVIOUS, NEXT):
+            app.action(name)(actions.take)
+        app.view(NOTE_FORM)(actions.take)
 
     async def _refuse_replays(self, req: AsyncBoltRequest, next: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
         # After Slack's library has checked the signature and its age. What comes by Socket Mode has none.

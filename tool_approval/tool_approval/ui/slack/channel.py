@@ -6,23 +6,21 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
+from aiohttp import ClientError
 from pydantic import BaseModel, ValidationError
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.http_retry.async_handler import AsyncRetryHandler
+from slack_sdk.http_retry.request import HttpRequest
+from slack_sdk.http_retry.response import HttpResponse
+from slack_sdk.http_retry.state import RetryState
+from slack_sdk.web.async_client import AsyncWebClient
 
 from tool_approval.core.errors import ApprovalError
 from tool_approval.inbox import InboxEntry
 
 from .blocks import View, message_of
-from .library import (
-    AsyncRetryHandler,
-    ClientError,
-    HttpRequest,
-    HttpResponse,
-    RetryState,
-    SlackApiError,
-    SlackClientError,
-)
 
 _PER_LOOK = 200
 """Source: Slack recommends no more than 200 messages for a page of `conversations.history`."""
@@ -45,28 +43,24 @@ _NEVER = frozenset(
 _WORD = re.compile(r'[a-z0-9_]{1,60}')
 
 
-class SlackResponse(Protocol):
-    """What Slack's library makes of an answer."""
+class SlackUnavailable(ApprovalError):
+    """Slack cannot be reached, is too busy, or does not let the bot in. What was asked may have been done or not."""
 
-    @property
-    def data(self) -> object:
-        """The answer's body; an object if it is JSON."""
-        ...  # pragma: no cover - a protocol has no body
+    def __init__(self, method: str, problem: str) -> None:
+        """Name the method of Slack's Web API, and what was wrong: Slack's word for it, where it said one."""
+        self.method = method
+        self.problem = problem
+        super().__init__(f'Slack could not be asked for {method}: {problem}')
 
 
-class WebApi(Protocol):
-    """Slack's Web API, as `slack_sdk`'s client calls it; its own types leave much open."""
+class SlackRefused(ApprovalError):
+    """Slack does not take this message, and never will. Nothing was done."""
 
-    def api_call(
-        self,
-        api_method: str,
-        *,
-        http_verb: str = 'POST',
-        params: dict[str, Any] | None = None,
-        json: dict[str, Any] | None = None,
-    ) -> Awaitable[SlackResponse]:
-        """Call a method; see Slack's reference of it."""
-        ...  # pragma: no cover - a protocol has no body
+    def __init__(self, method: str, problem: str) -> None:
+        """Name the method of Slack's Web API, and Slack's word for what was wrong."""
+        self.method = method
+        self.problem = problem
+        super().__init__(f'Slack has refused {method}: {problem}')
 
 
 class _Payload(BaseModel):
@@ -87,15 +81,11 @@ class _Message(BaseModel):
 class SlackChannel:
     """Posts, updates and finds the messages of the bot in one channel."""
 
-    def __init__(self, client: WebApi, channel: str) -> None:
-        """Use a client of Slack's Web API.
-
-        Args:
-            client: Holds the bot's token.
-            channel: The channel's id.
-        """
+    def __init__(self, client: AsyncWebClient, channel: str) -> None:
+        """Use a client that holds the bot's token, and the channel of that id."""
         self.id = channel
-        self._client = client
+        # The library's own types leave much open.
+        self._client: Any = client
         self._bot_id: str | None = None
 
     async def post(self, entry: InboxEntry) -> str:
@@ -206,7 +196,7 @@ class SlackChannel:
         try:
             answer = (await self._client.api_call(method, **arguments)).data
         except SlackApiError as error:
-            problem = _word(error)
+            problem = _word(cast('Any', error).response)
             raise (SlackRefused if problem in _NEVER else SlackUnavailable)(method, problem) from None
         # What the library raises besides: connections that break, times that are up, answers that are no JSON, and
         # `AttributeError` for JSON that is no object.
@@ -234,13 +224,14 @@ def _list(value: object) -> list[object]:
     return cast('list[object]', value) if isinstance(value, list) else []
 
 
-def _word(error: SlackApiError) -> str:
+def _word(response: Any) -> str:
     """Slack's word for what is wrong. What came instead may be a page of a proxy, which nobody wants in a log."""
     # The library does not say its type: it is its own answer, or that of aiohttp.
-    data: object = getattr(cast('object', error.response), 'data', None)
-    word: object = cast('dict[str, object]', data).get('error') if isinstance(data, dict) else None
-    is_word = isinstance(word, str) and _WORD.fullmatch(word)
-    return str(word) if is_word else 'an answer that is none of its own'
+    match getattr(response, 'data', None):
+        case {'error': str(word)} if _WORD.fullmatch(word):
+            return word
+        case _:
+            return 'an answer that is none of its own'
 
 
 MOST_RETRIES = 5
@@ -294,23 +285,3 @@ def _wait_s(response: HttpResponse) -> int:
         if name.lower() == 'retry-after' and told.isascii() and told.isdigit():
             return int(told[:9])
     return _UNTOLD_S
-
-
-class SlackUnavailable(ApprovalError):
-    """Slack cannot be reached, is too busy, or does not let the bot in. What was asked may have been done or not."""
-
-    def __init__(self, method: str, problem: str) -> None:
-        """Name the method of Slack's Web API, and what was wrong: Slack's word for it, where it said one."""
-        self.method = method
-        self.problem = problem
-        super().__init__(f'Slack could not be asked for {method}: {problem}')
-
-
-class SlackRefused(ApprovalError):
-    """Slack does not take this message, and never will. Nothing was done."""
-
-    def __init__(self, method: str, problem: str) -> None:
-        """Name the method of Slack's Web API, and Slack's word for what was wrong."""
-        self.method = method
-        self.problem = problem
-        super().__init__(f'Slack has refused {method}: {problem}')

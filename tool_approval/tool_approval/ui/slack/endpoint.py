@@ -8,7 +8,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 
-from .library import AsyncApp, AsyncBoltRequest, BoltResponse
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
 
 MAX_BYTES = 1024 * 1024
 """Chosen: Slack sends a message with what was pressed, and no message may be so long."""
