@@ -118,7 +118,7 @@ class People:
         Args:
             channel: Where to ask who is in a user group.
             rule: Slack's ids of users and of user groups.
-            ids: By Slack's user id, the id that the person has elsewhere. Who is not in it is let in by nothing.
+            ids: See `SlackBot`.
             clock: Seconds that never go back.
         """
         self._channel = channel
@@ -185,11 +185,10 @@ class ButtonActions:
             return
         try:
             await self._carry_out(press)
-        except AlreadySettled as error:
-            await self._tell(press, refusal_text(error, name=code, text=plain))
-            await self._refresh(press)
         except (AnswerRefused, NotOffered, InboxUnavailable) as error:
             await self._tell(press, refusal_text(error, name=code, text=plain))
+            if isinstance(error, AlreadySettled):
+                await self._refresh(press)
         except (SlackUnavailable, SlackRefused) as error:
             _log.error('%s', error)
             await self._tell(press, _NO_ANSWER)
@@ -206,13 +205,10 @@ class ButtonActions:
             # Its message is updated when the inbox reports the answer, as of answers given elsewhere.
             await self._inbox.decide(entry.id, decision, by=by, digest=digest)
         elif press.action == NOTE:
-            await self._channel.open_view(press.trigger_id, note_form(entry))
+            await self._channel.show_view(note_form(entry), trigger_id=press.trigger_id)
         else:
             view = await asyncio.to_thread(full_view, entry, int(page))
-            if press.view_id is None:
-                await self._channel.open_view(press.trigger_id, view)
-            else:
-                await self._channel.update_view(press.view_id, view)
+            await self._channel.show_view(view, trigger_id=press.trigger_id, view_id=press.view_id)
 
     async def _tell(self, press: Press, text: str) -> None:
         try:

@@ -80,12 +80,7 @@ class SlackBot:
             raise ValueError('`approvers` lists nobody, so nobody could answer')
         if signing_secret is not None and not signing_secret.strip():
             raise ValueError('`signing_secret` is empty; leave it out for Socket Mode')
-        client = AsyncWebClient(
-            token=token,
-            base_url=api,
-            retry_handlers=[RateLimits(sleep)],
-            logger=_log,
-        )
+        client = AsyncWebClient(token=token, base_url=api, retry_handlers=[RateLimits(sleep)], logger=_log)
         self._has_secret = signing_secret is not None
         self._app = AsyncApp(
             client=client,
@@ -97,12 +92,16 @@ class SlackBot:
             raise ValueError(
                 "unset SLACK_CLIENT_ID and SLACK_CLIENT_SECRET: with them, Slack's library ignores `token`"
             )
-        self._channel = SlackChannel(client, channel)
-        self._messages = MessageSync(inbox, self._channel, now=now, sleep=sleep)
+        slack = SlackChannel(client, channel)
+        self._messages = MessageSync(inbox, slack, now=now, sleep=sleep)
         self._replays = Replays(clock)
-        self._listen(
-            ButtonActions(inbox, self._channel, self._messages, People(self._channel, approvers, people, clock))
-        )
+        take = ButtonActions(inbox, slack, self._messages, People(slack, approvers, people, clock)).take
+        # Its decorators take any function, and say nothing of their types.
+        listening: Any = self._app
+        listening.use(self._refuse_replays)
+        for name in (APPROVE, SESSION, DENY, NOTE, FULL, PREVIOUS, NEXT):
+            listening.action(name)(take)
+        listening.view(NOTE_FORM)(take)
 
     @property
     def http(self) -> SlackEndpoint:
@@ -126,13 +125,9 @@ class SlackBot:
             InboxError: The inbox is closed, or cannot be trusted.
         """
         if app_token is None:
-            await self._messages.follow()
-        elif app_token.startswith('xapp-'):
-            await self._run_with_socket(app_token)
-        else:
+            return await self._messages.follow()
+        if not app_token.startswith('xapp-'):
             raise ValueError("`app_token` must be the app's, which begins with 'xapp-'")
-
-    async def _run_with_socket(self, app_token: str) -> None:
         socket = AsyncSocketModeHandler(self._app, app_token, logger=_log)
         # It tries until it is connected, and requests are posted meanwhile.
         connecting = asyncio.ensure_future(socket.connect_async())
@@ -141,14 +136,6 @@ class SlackBot:
         finally:
             connecting.cancel()
             await socket.close_async()
-
-    def _listen(self, actions: ButtonActions) -> None:
-        # Its decorators take any function, and say nothing of their types.
-        app: Any = self._app
-        app.use(self._refuse_replays)
-        for name in (APPROVE, SESSION, DENY, NOTE, FULL, PREVIOUS, NEXT):
-            app.action(name)(actions.take)
-        app.view(NOTE_FORM)(actions.take)
 
     async def _refuse_replays(self, req: AsyncBoltRequest, next: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
         # After Slack's library has checked the signature and its age. What comes by Socket Mode has none.

@@ -9,10 +9,9 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 from aiohttp import ClientError
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.http_retry.async_handler import AsyncRetryHandler
-from slack_sdk.http_retry.request import HttpRequest
 from slack_sdk.http_retry.response import HttpResponse
 from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
@@ -63,19 +62,13 @@ class SlackRefused(ApprovalError):
         super().__init__(f'Slack has refused {method}: {problem}')
 
 
-class _Payload(BaseModel):
-    request_id: str
+class _Posted(BaseModel):
+    """A message that shows a request, as Slack lists it."""
 
-
-class _Metadata(BaseModel):
-    event_type: Literal['tool_approval_open', 'tool_approval_settled']
-    event_payload: _Payload
-
-
-class _Message(BaseModel):
     ts: str
     bot_id: str
-    metadata: _Metadata
+    event_type: Literal['tool_approval_open'] = Field(validation_alias=AliasPath('metadata', 'event_type'))
+    request_id: str = Field(validation_alias=AliasPath('metadata', 'event_payload', 'request_id'))
 
 
 class SlackChannel:
@@ -114,11 +107,7 @@ class SlackChannel:
         await self._write('chat.update', **await asyncio.to_thread(_shown, entry), ts=timestamp)
 
     async def whisper(self, user_id: str, text: str) -> None:
-        """Tell one person something that nobody else sees.
-
-        Args:
-            user_id: The person's.
-            text: In Slack's markup.
+        """Show one person, and nobody else, a text in Slack's markup.
 
         Raises:
             SlackRefused: Slack never takes this message.
@@ -126,21 +115,16 @@ class SlackChannel:
         """
         await self._write('chat.postEphemeral', user=user_id, text=text, parse='none', link_names=False)
 
-    async def open_view(self, trigger_id: str, view: View) -> None:
-        """Open a view for whoever has just pressed a button.
+    async def show_view(self, view: View, *, trigger_id: str, view_id: str | None = None) -> None:
+        """Open a view for whoever has just pressed a button, or let the one that the button is in show something else.
 
         Raises:
             SlackUnavailable: It did not open, such as when the press was more than three seconds ago.
         """
-        await self._asked('views.open', json={'trigger_id': trigger_id, 'view': dict(view)})
-
-    async def update_view(self, view_id: str, view: View) -> None:
-        """Let a view that is open show something else.
-
-        Raises:
-            SlackUnavailable: It may have been changed or not.
-        """
-        await self._asked('views.update', json={'view_id': view_id, 'view': dict(view)})
+        if view_id is None:
+            await self._asked('views.open', json={'trigger_id': trigger_id, 'view': dict(view)})
+        else:
+            await self._asked('views.update', json={'view_id': view_id, 'view': dict(view)})
 
     async def members(self, group_id: str) -> frozenset[str]:
         """Who is in a user group.
@@ -168,25 +152,19 @@ class SlackChannel:
         while True:
             answer = await self._asked('conversations.history', http_verb='GET', params=page)
             for message in _list(answer.get('messages')):
-                found = self._open_message(message)
-                if found is not None:
-                    yield found.metadata.event_payload.request_id, found.ts
-            further: object = answer.get('response_metadata')
-            page['cursor'] = (
-                cast('Mapping[str, Any]', further).get('next_cursor') if isinstance(further, dict) else None
-            )
-            if not page['cursor']:
-                return
-
-    def _open_message(self, message: object) -> _Message | None:
-        try:
-            found = _Message.model_validate(message)
-        except ValidationError:
-            return None  # somebody else's, which may look like anything
-        # Attack: another app posts a message with our metadata, and has it filled with requests
-        # (test_sync.py: test_messages_of_others_are_not_taken_for_its_own).
-        is_own = found.bot_id == self._bot_id
-        return found if is_own and found.metadata.event_type == 'tool_approval_open' else None
+                try:
+                    found = _Posted.model_validate(message)
+                except ValidationError:
+                    continue  # one that is settled, or somebody else's, which may look like anything
+                # Attack: another app posts a message with our metadata, and has it filled with requests
+                # (test_sync.py: test_messages_of_others_are_not_taken_for_its_own).
+                if found.bot_id == self._bot_id:
+                    yield found.request_id, found.ts
+            match answer.get('response_metadata'):
+                case {'next_cursor': str(cursor)} if cursor:
+                    page['cursor'] = cursor
+                case _:
+                    return
 
     async def _write(self, method: str, **values: Any) -> Mapping[str, Any]:
         return await self._asked(method, json={'channel': self.id, **values})
@@ -254,23 +232,11 @@ class RateLimits(AsyncRetryHandler):
         super().__init__(max_retry_count=MOST_RETRIES)
         self._sleep = sleep
 
-    async def _can_retry_async(
-        self,
-        *,
-        state: RetryState,
-        request: HttpRequest,
-        response: HttpResponse | None = None,
-        error: Exception | None = None,
-    ) -> bool:
+    async def _can_retry_async(self, *, response: HttpResponse | None = None, **_: Any) -> bool:
         return response is not None and response.status_code == 429 and _wait_s(response) <= LONGEST_WAIT_S
 
     async def prepare_for_next_attempt_async(
-        self,
-        *,
-        state: RetryState,
-        request: HttpRequest,
-        response: HttpResponse | None = None,
-        error: Exception | None = None,
+        self, *, state: RetryState, response: HttpResponse | None = None, **_: Any
     ) -> None:
         """Wait, and let the library try again."""
         assert response is not None, 'only what was answered is tried again'

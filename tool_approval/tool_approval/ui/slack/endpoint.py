@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
@@ -15,8 +15,11 @@ from slack_bolt.response import BoltResponse
 MAX_BYTES = 1024 * 1024
 """Chosen: Slack sends a message with what was pressed, and no message may be so long."""
 
-_TIMESTAMP = re.compile(r'[0-9]{1,12}')
-_SIGNATURE = re.compile(r'v0=[0-9a-f]{64}')
+_SIGNED = {
+    'x-slack-request-timestamp': re.compile(r'[0-9]{1,12}'),
+    'x-slack-signature': re.compile(r'v0=[0-9a-f]{64}'),
+}
+"""Headers that must be there once, of the form that Slack's library can compare."""
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -33,7 +36,9 @@ class SlackEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one request; or the life of a server, in which nothing is to be done."""
         if scope['type'] == 'lifespan':
-            await _live(receive, send)
+            while (message := await receive())['type'] != 'lifespan.shutdown':
+                await send({'type': f'{message["type"]}.complete'})
+            await send({'type': 'lifespan.shutdown.complete'})
         elif scope['type'] == 'http':
             status, headers, body = await self._response(scope, receive)
             await send({'type': 'http.response.start', 'status': status, 'headers': headers})
@@ -44,9 +49,14 @@ class SlackEndpoint:
     async def _response(self, scope: Scope, receive: Receive) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         if scope['method'] != 'POST':
             return _refused(405)
-        headers = [(name.lower(), value.decode('latin-1')) for name, value in scope['headers']]
-        if not _is_signed(headers):
-            return _refused(401)
+        headers: dict[str, Sequence[str]] = {}
+        for name, value in scope['headers']:
+            name = name.decode('latin-1').lower()
+            headers[name] = [*headers.get(name, ()), value.decode('latin-1')]
+        for name, form in _SIGNED.items():
+            values = headers.get(name, ())
+            if len(values) != 1 or form.fullmatch(values[0]) is None:
+                return _refused(401)
         body = await _body(receive)
         if body is None:
             return _refused(413)
@@ -54,24 +64,9 @@ class SlackEndpoint:
             text = body.decode()
         except UnicodeDecodeError:
             return _refused(400)
-        named: dict[str, list[str]] = {}
-        for name, value in headers:
-            named.setdefault(name.decode('latin-1'), []).append(value)
-        response: BoltResponse = await self._app.async_dispatch(AsyncBoltRequest(body=text, headers=dict(named)))
+        response: BoltResponse = await self._app.async_dispatch(AsyncBoltRequest(body=text, headers=headers))
         sent = [(name.encode(), value.encode()) for name, values in response.headers.items() for value in values]
         return response.status, sent, response.body.encode()
-
-
-def _is_signed(headers: Iterable[tuple[bytes, str]]) -> bool:
-    """Whether there is one timestamp and one signature, of the form that Slack's library can compare."""
-    headers = list(headers)
-    timestamps = [value for name, value in headers if name == b'x-slack-request-timestamp']
-    signatures = [value for name, value in headers if name == b'x-slack-signature']
-    return (
-        len(timestamps) == len(signatures) == 1
-        and _TIMESTAMP.fullmatch(timestamps[0]) is not None
-        and _SIGNATURE.fullmatch(signatures[0]) is not None
-    )
 
 
 async def _body(receive: Receive) -> bytes | None:
@@ -90,12 +85,6 @@ def _refused(status: int) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     return status, [(b'content-type', b'text/plain'), (b'content-length', b'0')], b''
 
 
-async def _live(receive: Receive, send: Send) -> None:
-    while (message := await receive())['type'] != 'lifespan.shutdown':
-        await send({'type': f'{message["type"]}.complete'})
-    await send({'type': 'lifespan.shutdown.complete'})
-
-
 REMEMBERED_S = 600.0
 """Source: Slack's library takes a timestamp that is at most five minutes off, to either side, so a request may be valid
 for ten minutes."""
@@ -108,11 +97,7 @@ class Replays:
     """Remembers signatures. Slack signs the timestamp too, so that no two requests have the same."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing was seen yet.
-
-        Args:
-            clock: Seconds that never go back.
-        """
+        """Go by a clock of seconds that never go back."""
         self._clock = clock
         self._seen: OrderedDict[str, float] = OrderedDict()
 

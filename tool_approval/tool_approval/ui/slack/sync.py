@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from tool_approval.inbox import Inbox, InboxEntry, InboxUnavailable, UnknownRequest
 
@@ -27,22 +26,8 @@ _log = logging.getLogger('tool_approval')
 class MessageSync:
     """Keeps the channel like the inbox. What it knows is found again in both, so nothing is lost with it."""
 
-    def __init__(
-        self,
-        inbox: Inbox,
-        channel: SlackChannel,
-        *,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Sleep = asyncio.sleep,
-    ) -> None:
-        """Nothing is posted yet.
-
-        Args:
-            inbox: What is shown.
-            channel: Where.
-            now: The time of day, for where in the history of the channel to begin.
-            sleep: Waits for so many seconds after a failure.
-        """
+    def __init__(self, inbox: Inbox, channel: SlackChannel, *, now: Callable[[], datetime], sleep: Sleep) -> None:
+        """Show what is in `inbox` in `channel`; `now` and `sleep` are those of `SlackBot`."""
         self._inbox = inbox
         self._channel = channel
         self._now = now
