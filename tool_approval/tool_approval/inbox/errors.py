@@ -127,7 +127,7 @@ class InboxUntrusted(InboxError):
 
 
 def refusal_text(
-    error: AnswerRefused | InboxUnavailable | NotOffered,
+    error: InboxError | NotOffered,
     *,
     name: Callable[[str], str] = escape_line,
     text: Callable[[str], str] = escape_line,
@@ -150,7 +150,7 @@ def refusal_text(
             return 'The request shows something else by now. Nothing was changed; look at it again.'
         case UnknownRequest():
             return 'There is no such request in the inbox any more. Nothing was changed.'
-        case InboxUnavailable():
-            return 'The inbox cannot be reached, so your answer may not have been taken. Look again in a moment.'
-        case _:
+        case AnswerRefused() | NotOffered():
             return 'The request does not offer this answer. Nothing was changed.'
+        case _:
+            return 'The inbox cannot be reached, so your answer may not have been taken. Look again in a moment.'
