@@ -122,7 +122,7 @@ _LONG: Final = {
     'symbolic-ref': 'delete',
     'cherry-pick': 'edit gpg-sign strategy',
 }
-"""Long options, by sub-command; `option_table` has their letters."""
+"""Long options, by sub-command; `programs.toml` has their letters."""
 
 _SERVING: Final = frozenset(
     [

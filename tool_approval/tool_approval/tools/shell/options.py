@@ -8,8 +8,19 @@ from typing import Final
 
 from .checks import CHECKS, INTERPRETERS, unseen_code
 from .git_checks import unknown_command
-from .option_specs import GIT, OPTION_SPECS, OptionSpec
-from .option_table import HANDED_ON, INERT, RESPONSE_FILES, SAME_ENTRY, TABLE, Entry, option_name, plain_name
+from .program_data import (
+    GIT,
+    HANDED_ON,
+    INERT,
+    OPTION_SPECS,
+    RESPONSE_FILES,
+    SAME_ENTRY,
+    UNSAFE,
+    OptionSpec,
+    UnsafeOptions,
+    option_name,
+    plain_name,
+)
 from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
 from .scripts import script_end
 from .words import UnsafeArgument, Word, fixed
@@ -31,7 +42,7 @@ def opaque_arguments(words: Sequence[Word]) -> set[int]:
     found: set[int] = set()
     while known is not None and at < len(words):
         word, text = words[at], words[at].value
-        is_attached = known.attached.match(text) is not None
+        is_attached = known.attached_value(text) is not None
         if not word.is_fixed:
             if not is_attached or word.growth != 'none':
                 break
@@ -211,7 +222,7 @@ def _handed_on(name: str, words: Sequence[Word], named: int) -> UnsafeArgument |
 def known_name(program: str) -> str:
     """The name in the table: `python` for `python3.11`, `gcc` for `x86_64-linux-gnu-g++-12`, `diff3` for `diff3`."""
     name = _VARIANT.sub('', program_name(program).casefold())
-    name = name if name in TABLE or name in CHECKS or name in SAME_ENTRY else guarded_name(name)
+    name = name if name in UNSAFE or name in CHECKS or name in SAME_ENTRY else guarded_name(name)
     if (compiler := _COMPILER.fullmatch(name)) is not None:
         name = compiler[1]
     return SAME_ENTRY.get(name, name)
@@ -233,7 +244,7 @@ _NO_END: Final = frozenset(
 
 def _why(name: str, words: Sequence[Word], at: int, own: Sequence[Word]) -> str | None:
     text = words[at].value
-    entry = TABLE.get(name)
+    entry = UNSAFE.get(name)
     if entry is None or _is_harmless(entry, words, at):
         return None
     behind = own if name in GLOBAL_OPTIONS else words
@@ -262,7 +273,7 @@ def _why(name: str, words: Sequence[Word], at: int, own: Sequence[Word]) -> str 
     return None
 
 
-def _as_word(entry: Entry, text: str) -> str | None:
+def _as_word(entry: UnsafeOptions, text: str) -> str | None:
     """Of options with one dash and many letters; some take them with two as well."""
     name = option_name(text)
     if text in entry.words or (name and f'-{name}' in entry.words):
@@ -272,20 +283,20 @@ def _as_word(entry: Entry, text: str) -> str | None:
     return None
 
 
-def _as_long(entry: Entry, given: str) -> str | None:
+def _as_long(entry: UnsafeOptions, given: str) -> str | None:
     """Of long options, cut short and in any way to write them: to some programs `--outDir` is `--out-dir`."""
     if given in entry.safe:
         return None
     plain = plain_name(given)
-    return f'`--{given}` may run or write something' if any(each.startswith(plain) for each in entry.plain) else None
+    return f'`--{given}` may run or write something' if any(each.startswith(plain) for each in entry.long) else None
 
 
-def _is_harmless(entry: Entry, words: Sequence[Word], at: int) -> bool:
+def _is_harmless(entry: UnsafeOptions, words: Sequence[Word], at: int) -> bool:
     """Whether the option is one of those, with their values, that do no harm although their names are in the table."""
     if entry.harmless is None:
         return False
     given = [word.value for word in words[at : at + 2] if word.is_fixed]
-    return any(entry.harmless.fullmatch(' '.join(given[:count])) for count in (1, 2))
+    return any(re.fullmatch(entry.harmless, ' '.join(given[:count])) for count in (1, 2))
 
 
 _TAKE_DATA: Final = frozenset(

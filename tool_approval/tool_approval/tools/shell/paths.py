@@ -10,74 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from .option_specs import GIT, OPTION_SPECS, Kind, OptionSpec
 from .options import is_inert
+from .program_data import GIT, NO_PATH, OPTION_SPECS, Kind, OptionSpec
 from .programs import GLOBAL_OPTIONS, HAS_SUB_COMMANDS, guarded_name, trusted_name
 from .words import SimpleCommand, Word
 
-_ANY: Final = r'.*'
-_NO_OPTION: Final = r'[^-@].*'
-"""Attack: `pytest -k @file` reads options from the file, also where it is a value."""
-_NUMBER: Final = r'\d+'
-_LEVEL: Final = r'[A-Za-z]+|\d+'
-_PYTEST: Final = {
-    **dict.fromkeys(('-k', '-m'), _NO_OPTION),
-    '-n': r'\d+|auto|logical',
-    '-p': r'no:\w+',
-    '-r': '[A-Za-z]+',
-    '-W': 'error|ignore|default|always|once|module',
-    '--tb': 'auto|long|short|line|native|no',
-    '--capture': 'no|sys|fd|tee-sys',
-    '--show-capture': 'no|stdout|stderr|log|all',
-    '--import-mode': 'prepend|append|importlib',
-    '--color': 'yes|no|auto',
-    **dict.fromkeys(('--log-level', '--log-cli-level'), _LEVEL),
-    **dict.fromkeys(('--maxfail', '--durations', '--verbosity', '--cov-fail-under', '--timeout'), _NUMBER),
-}
-_COUNT: Final = r'[+-]?\d+[kKMG]?'
-_CONTEXT: Final = dict.fromkeys(
-    ('-A', '-B', '-C', '-m', '--after-context', '--before-context', '--context', '--max-count'), _NUMBER
-)
-_GREP: Final = {
-    **_CONTEXT,
-    **dict.fromkeys(('-e', '--regexp', '--include', '--exclude', '--exclude-dir', '--color'), _ANY),
-}
-_COUNTED: Final[dict[str, str]] = dict.fromkeys(('-n', '-c', '--lines', '--bytes'), _COUNT)
-_FD: Final = {'-d': _NUMBER, **dict.fromkeys(('-e', '-E', '-t'), _ANY)}
-_AWK: Final[dict[str, str]] = dict.fromkeys(('-F', '-v'), _ANY)
-_VALUES: Final[dict[str, dict[str, str]]] = {
-    **dict.fromkeys(('pytest', 'py.test'), _PYTEST),
-    **dict.fromkeys(('head', 'tail'), _COUNTED),
-    **dict.fromkeys(('grep', 'egrep', 'fgrep'), _GREP),
-    **dict.fromkeys(('awk', 'gawk', 'mawk'), _AWK),
-    'rg': {
-        **_CONTEXT,
-        **dict.fromkeys(('-e', '-g', '-t', '-T', '--regexp', '--glob', '--iglob', '--type', '--type-not', '--color'),
-            _ANY),
-        **dict.fromkeys(('-d', '-j', '-M', '--max-depth', '--max-columns', '--threads'), _NUMBER),
-    },
-    'sed': dict.fromkeys(('-e', '--expression'), _ANY),
-    'sort': dict.fromkeys(('-k', '-t', '--key', '--field-separator'), _ANY),
-    'cut': dict.fromkeys(('-d', '-f', '-c', '-b', '--delimiter', '--fields', '--characters', '--bytes',
-        '--output-delimiter'), _ANY),
-    **dict.fromkeys(('fd', 'fdfind'), _FD),
-    'uniq': dict.fromkeys(('-f', '-s', '-w'), _NUMBER),
-    'tree': {'-L': _NUMBER, '-P': _ANY, '-I': _ANY},
-    'du': {'-d': _NUMBER, '--max-depth': _NUMBER},
-    'stat': dict.fromkeys(('-c', '--format', '--printf'), _ANY),
-    'xxd': dict.fromkeys(('-l', '-s', '-c', '-g'), r'[+-]?\w+'),
-    'nl': dict.fromkeys(('-b', '-w', '-s'), _ANY),
-    'find': dict.fromkeys(
-        ('-name', '-iname', '-path', '-ipath', '-wholename', '-iwholename', '-regex', '-iregex', '-type', '-maxdepth',
-            '-mindepth',
-         '-newermt', '-newerat', '-newerct', '-printf', '-mtime', '-mmin', '-atime', '-amin', '-ctime', '-cmin',
-         '-size', '-user', '-group', '-perm'), _ANY,
-    ),
-}  # fmt: skip
-"""By program: options whose value is no path, and what it may be.
-
-What `pytest -n` is given has to be a number: without the plugin it would be a path.
-"""
 _SQL: Final = re.compile('readfile|fsdir|zipfile|attach|load|edit|read_|_scan|copy|glob', re.IGNORECASE)
 _OPENING: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(('awk', 'gawk', 'mawk'), re.compile('ARG|SYMTAB|getline')),
@@ -142,7 +79,7 @@ def arguments(words: Sequence[Word], *, after: int) -> PathArguments:
     loose = unknown = 0
     before: Kind = 'operand'
     option, is_sure = '', True
-    may_look = not any(spec.refused.fullmatch(word.value) for word in words[start:])
+    may_look = not any(re.fullmatch(spec.refused, word.value) for word in words[start:])
     for at, word in enumerate(words[start:], start=start):
         if at == after:
             loose, unknown = 0, int(before == 'unknown')
@@ -169,7 +106,7 @@ def arguments(words: Sequence[Word], *, after: int) -> PathArguments:
             is_sure = (
                 False  # Attack: `grep /etc/passwd --reg=out out`, where the pattern is given by a shortened option
             )
-        if kind != 'operand' and spec.instead.fullmatch(word.value):
+        if kind != 'operand' and re.fullmatch(spec.instead, word.value, re.DOTALL):
             texts, patterns = 0, []
         may_look = may_look and not (spec.paths_first and kind != 'operand' and word.value not in ('-H', '-P'))
         before, option = kind, word.value
@@ -181,13 +118,13 @@ def arguments(words: Sequence[Word], *, after: int) -> PathArguments:
 
 def _is_plain(name: str, option: str, value: str) -> bool:
     """Whether the value of an option is no path."""
-    allowed = _VALUES.get(name, {}).get(option)
+    allowed = NO_PATH.get(name, {}).get(option)
     return allowed is not None and re.fullmatch(allowed, value, re.DOTALL) is not None
 
 
 def _apart(spec: OptionSpec, text: str) -> tuple[str, str]:
     """An option and the value that is attached to it: `-k` and `a` of `-ka`, `--tb` and `no` of `--tb=no`."""
-    found = spec.attached.match(text)
+    found = spec.attached_value(text)
     if found is None or text.startswith('--'):
         option, _, value = text.partition('=')
         return option, value

@@ -5,115 +5,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from .program_data import WRAPPERS, OptionSpec, Wrapper, option_spec
 from .programs import program_name
 from .scripts import WrappedCommand, reads_otherwise, run_by_shell
 from .words import Word, fixed
 
 _ANYTHING: Final = Word('', '', is_fixed=False)
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Options:
-    """The options a wrapper has before the command, with what is needed to step over them."""
-
-    flags: str = ''
-    valued: str = ''
-    optional: str = ''
-    """Letters whose value, if any, is attached."""
-    long_flags: frozenset[str] = frozenset()
-    long_valued: frozenset[str] = frozenset()
-    operands: int = 0
-    """Operands before the command."""
-    is_transparent: bool = True
-    appends: bool = False
-    """Whether arguments are added that stand nowhere in the line."""
-
-
-def _options(
-    flags: str = '', valued: str = '', optional: str = '', *, long: str = '', long_valued: str = '', operands: int = 0,
-    is_transparent: bool = True, appends: bool = False,
-) -> _Options:  # fmt: skip
-    return _Options(
-        flags=flags,
-        valued=valued,
-        optional=optional,
-        long_flags=frozenset(long.split()),
-        long_valued=frozenset(long_valued.split()),
-        operands=operands,
-        is_transparent=is_transparent,
-        appends=appends,
-    )
-
-
-_WRAPPERS: Final = {
-    'timeout': _options('fpv', 'ks', long='foreground preserve-status verbose', long_valued='kill-after signal',
-                        operands=1),
-    'nice': _options('0123456789', 'n', long_valued='adjustment'),
-    'nohup': _options(),
-    'ionice': _options('t', 'cn', long='ignore', long_valued='class classdata'),
-    'stdbuf': _options('', 'ioe', long_valued='input output error'),
-    'time': _options('pqvV', 'f', long='portability quiet verbose', long_valued='format'),
-    'command': _options('p'),
-    'builtin': _options(),
-    'exec': _options('cl', 'a'),
-    'xargs': _options('0rtx', 'EILnPsda', 'eil', long='null no-run-if-empty verbose exit max-lines replace eof',
-                      long_valued='arg-file delimiter max-args max-procs max-chars',
-                      appends=True),
-    'setsid': _options('cfw', long='ctty fork wait', is_transparent=False),
-    'sudo': _options('AbEHknPSBi', 'ugpCDhrtTU', long='preserve-env non-interactive stdin login set-home background',
-                     long_valued='user group host prompt chdir role type close-from', is_transparent=False),
-    'doas': _options('nsL', 'uC', is_transparent=False),
-    'pkexec': _options('', '', long='disable-internal-agent keep-cwd', long_valued='user', is_transparent=False),
-    'chroot': _options('', '', long='skip-chdir', long_valued='userspec groups', operands=1, is_transparent=False),
-    'flock': _options('sxeunoF', 'wE', long='shared exclusive unlock nonblock close no-fork verbose',
-                      long_valued='timeout wait conflict-exit-code', operands=1, is_transparent=False),
-    'taskset': _options('ac', '', long='all-tasks cpu-list', operands=1, is_transparent=False),
-    'chrt': _options('abfiormv', 'TPD', operands=1, is_transparent=False),
-    'setarch': _options('vR3BFILSTXZ', '', operands=1, is_transparent=False),
-    'linux32': _options('vR', is_transparent=False), 'linux64': _options('vR', is_transparent=False),
-    'unshare': _options('cfimnpuUrCT', 'GS', is_transparent=False),
-    'nsenter': _options('mnpuUiCaFZr', 'tSG', is_transparent=False),
-    'setpriv': _options('', '', long='no-new-privs clear-groups keep-groups init-groups reset-env',
-                        long_valued='reuid regid groups ruid euid rgid egid inh-caps bounding-set pdeathsig',
-                        is_transparent=False),
-    'strace': _options('cCdfFhiqrtTvVxyDkwnzZ', 'aeEIObopPsSuXU', is_transparent=False),
-    'ltrace': _options('bcCfhiLrStTV', 'aAeDFlnopsuwx', is_transparent=False),
-    'catchsegv': _options(is_transparent=False), 'unbuffer': _options('p', is_transparent=False),
-    'fakeroot': _options('uh', 'lsifb', is_transparent=False), 'torsocks': _options(is_transparent=False),
-    'proxychains': _options('q', 'f', is_transparent=False), 'prlimit': _options(is_transparent=False),
-    'numactl': _options(is_transparent=False), 'cpulimit': _options('mivz', 'elP', is_transparent=False),
-    'dbus-run-session': _options(is_transparent=False), 'xvfb-run': _options('al', 'enfps', is_transparent=False),
-    'coproc': _options(is_transparent=False), 'busybox': _options(is_transparent=False),
-    'toybox': _options(is_transparent=False), 'runuser': _options('', 'ug', is_transparent=False),
-    'entr': _options('acdnprsxz', is_transparent=False, appends=True), 'systemd-run': _options(is_transparent=False),
-    **dict.fromkeys(('i386', 'i486', 'i586', 'i686', 'x86_64', 'uname26'), _options('vR', is_transparent=False)),
-    **dict.fromkeys(
-        ('chronic', 'tini', 'dumb-init', 'catatonit', 'eatmydata', 'proxychains4', 'torify', 'bwrap', 'systemd-cat',
-         'systemd-inhibit', 'ifne', 'watchexec', 'nodemon', 'reflex', 'retry', 'rlwrap', 'cronic', 'daemon',
-         'daemonize',
-         'runlim', 'runcon', 'run0', 'dzdo', 'gksu', 'gksudo', 'sshpass', 'autoexpect', 'bear', 'scan-build',
-         'mangohud',
-         'gamescope', 'prime-run', 'boxxy', 'oniux', 'heaptrack', 'multitime', 'softlimit', 'chpst', 'mpirun',
-         'mpiexec',
-         'salloc', 'srun', 'dtach', 'abduco', 'nq', 'tsp', 'zrun', 'ttyd', 'gotty', 'websocketd', 'kde-inhibit',
-         'distrobox-host-exec', 'tsocks', 'noglob', 'firejail', 'proot'),
-        _options(is_transparent=False),
-    ),
-    **dict.fromkeys(('envdir', 'setuidgid', 'envuidgid', 'setlock'), _options(operands=1, is_transparent=False)),
-    'gtime': _options('pqvV', 'f', long='portability quiet verbose', long_valued='format', is_transparent=False),
-    'perf': _options(operands=1, is_transparent=False), 'logsave': _options('asv', operands=1, is_transparent=False),
-    'faketime': _options('mf', operands=1, is_transparent=False),
-    'ssh-agent': _options('Dd', 'aEPt', is_transparent=False),
-    'gosu': _options(operands=1, is_transparent=False), 'su-exec': _options(operands=1, is_transparent=False),
-    'choom': _options('', 'n', is_transparent=False), 'cgexec': _options('', 'g', is_transparent=False),
-    'uclampset': _options('asR', 'mM', is_transparent=False), 'valgrind': _options(is_transparent=False),
-    'caffeinate': _options('dimsu', 't', is_transparent=False), 'arch': _options(is_transparent=False),
-    'ld.so': _options('', '', long='list verify inhibit-cache preload',
-                      long_valued='library-path inhibit-rpath argv0 audit', is_transparent=False),
-}  # fmt: skip
 
 _LOADER: Final = re.compile(r'ld-(?:linux|musl)[\w.-]*|ld\.so|ld-\d[\d.]*\.so')
 
@@ -132,27 +32,27 @@ def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(words)
-    options = _WRAPPERS.get(name)
-    return _after_options(options, words) if options is not None else None
+    wrapper = WRAPPERS.get(name)
+    return _after_options(wrapper, words) if wrapper is not None else None
 
 
-def _after_options(options: _Options, words: Sequence[Word]) -> WrappedCommand:
-    at, problem = _skip(options, words)
-    at += options.operands
+def _after_options(wrapper: Wrapper, words: Sequence[Word]) -> WrappedCommand:
+    at, problem = _skip(wrapper.spec, words)
+    at += wrapper.operands
     problem = problem or _growing(words[1:at])
     inner = tuple(words[at:])
     if not inner:
         # `sudo -s`, `unshare`: with nothing to run, some start a shell.
         return WrappedCommand(
-            is_program=True, problem=problem or (None if options.is_transparent else 'it may start a shell')
+            is_program=True, problem=problem or (None if wrapper.is_transparent else 'it may start a shell')
         )
-    if options.appends:
+    if wrapper.appends:
         inner = (*_replaced(words[:at], inner), _ANYTHING)
     if words[0].value in ('sudo', 'doas', 'time'):
         # Attack: `time A=1 rm x`. To the shell's own `time`, it is a variable.
         inner, names = _without_assignments(inner)
-        return WrappedCommand(words=(inner,), assignments=names, problem=problem, is_transparent=options.is_transparent)
-    return WrappedCommand(words=(inner,), is_transparent=options.is_transparent, problem=problem, own=at)
+        return WrappedCommand(words=(inner,), assignments=names, problem=problem, is_transparent=wrapper.is_transparent)
+    return WrappedCommand(words=(inner,), is_transparent=wrapper.is_transparent, problem=problem, own=at)
 
 
 def _growing(words: Sequence[Word]) -> str | None:
@@ -180,7 +80,7 @@ def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...
     )
 
 
-def _skip(options: _Options, words: Sequence[Word]) -> tuple[int, str | None]:
+def _skip(spec: OptionSpec, words: Sequence[Word]) -> tuple[int, str | None]:
     """Where the operands begin, and why that is not certain."""
     problem, at = None, 1
     while at < len(words):
@@ -192,25 +92,13 @@ def _skip(options: _Options, words: Sequence[Word]) -> tuple[int, str | None]:
             return at + 1, problem
         if len(text) < 2 or not text.startswith('-'):
             break
-        step, more = _step(options, text)
-        at, problem = at + step, problem or more
+        kind = spec.kind(text)
+        if kind == 'attached' and not spec.attached_value(text):
+            kind = spec.kind(text.partition('=')[0])  # `--preserve-env=PATH`
+        if kind == 'unknown':
+            problem = problem or f'the option `{text}` of a wrapper is not known'
+        at += 2 if kind == 'takes' else 1
     return at, problem
-
-
-def _step(options: _Options, text: str) -> tuple[int, str | None]:
-    if text.startswith('--'):
-        name, has_value, _ = text[2:].partition('=')
-        if name in options.long_valued:
-            return (1 if has_value else 2), None
-        return 1, None if name in options.long_flags else f'the option `{text}` of a wrapper is not known'
-    for place, letter in enumerate(text[1:], start=2):
-        if letter in options.optional:
-            return 1, None
-        if letter in options.valued:
-            return (1 if place < len(text) else 2), None
-        if letter not in options.flags:
-            return 1, f'the option `{text}` of a wrapper is not known'
-    return 1, None
 
 
 # Attack: `env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls`. To `env` and `sudo`, whatever has a `=` is a variable.
@@ -227,7 +115,7 @@ def _without_assignments(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple
     return (), tuple(names)
 
 
-_ENV: Final = _options('i0v', 'uC', long='ignore-environment null debug', long_valued='unset chdir')
+_ENV: Final = option_spec(flags='i0v', valued='uC', long='ignore-environment null debug', long_valued='unset chdir')
 
 
 def _env(words: Sequence[Word]) -> WrappedCommand:
@@ -262,7 +150,7 @@ def _split(words: Sequence[Word]) -> tuple[Word, ...]:
 def _command(words: Sequence[Word]) -> WrappedCommand:
     if len(words) > 1 and words[1].value in ('-v', '-V'):
         return WrappedCommand(is_program=True)  # it says what it would run
-    return _after_options(_WRAPPERS['command'], words)
+    return _after_options(WRAPPERS['command'], words)
 
 
 def _eval(words: Sequence[Word]) -> WrappedCommand:
@@ -280,7 +168,7 @@ def _trap(words: Sequence[Word]) -> WrappedCommand:
 
 
 def _watch(words: Sequence[Word]) -> WrappedCommand:
-    at, problem = _skip(_options('bcdegptxr', 'nq', long_valued='interval'), words)
+    at, problem = _skip(option_spec(flags='bcdegptxr', valued='nq', long_valued='interval'), words)
     return WrappedCommand(
         scripts=(' '.join(word.value for word in words[at:]),), problem=problem or '`watch` runs it again'
     )
@@ -303,7 +191,7 @@ def _by_letter(letter: str, problem: str) -> Callable[[Sequence[Word]], WrappedC
     return find
 
 
-_SSH: Final = _options('46AaCfGgKkMNnqsTtVvXxYy', 'BbcDEeFIiJLlmOopQRSWw')
+_SSH: Final = option_spec(flags='46AaCfGgKkMNnqsTtVvXxYy', valued='BbcDEeFIiJLlmOopQRSWw')
 
 
 def _remote(words: Sequence[Word]) -> WrappedCommand | None:
@@ -318,7 +206,7 @@ def _remote(words: Sequence[Word]) -> WrappedCommand | None:
 
 
 def _flock(words: Sequence[Word]) -> WrappedCommand:
-    inside = _after_options(_WRAPPERS['flock'], words)
+    inside = _after_options(WRAPPERS['flock'], words)
     given = inside.words[0] if inside.words else ()
     if len(given) > 1 and given[0].value in ('-c', '--command') and given[1].is_fixed:
         return WrappedCommand(scripts=(given[1].value,), problem=inside.problem or 'it is given to a shell')
@@ -326,7 +214,7 @@ def _flock(words: Sequence[Word]) -> WrappedCommand:
 
 
 def _entr(words: Sequence[Word]) -> WrappedCommand:
-    inside = _after_options(_WRAPPERS['entr'], words)
+    inside = _after_options(WRAPPERS['entr'], words)
     script = next(iter(inside.words[0]), None) if inside.words else None
     if script is None or not any(re.fullmatch(r'-[a-z]*s[a-z]*', word.value) for word in words[1 : inside.own]):
         return inside
@@ -334,14 +222,14 @@ def _entr(words: Sequence[Word]) -> WrappedCommand:
     return WrappedCommand(scripts=(script.value,), problem=problem)
 
 
-def _strings(options: _Options) -> Callable[[Sequence[Word]], WrappedCommand]:
+def _strings(spec: OptionSpec) -> Callable[[Sequence[Word]], WrappedCommand]:
     """Of a program that gives each of its operands to a shell; options may follow them."""
 
     def find(words: Sequence[Word]) -> WrappedCommand:
         scripts: list[Word] = []
         problem, rest = _growing(words[1:]), words
         while len(rest) > 1:
-            at, more = _skip(options, rest)
+            at, more = _skip(spec, rest)
             scripts += rest[at : at + 1]
             problem, rest = problem or more, rest[at:]
         if not all(script.is_fixed for script in scripts):
@@ -397,10 +285,10 @@ def _ends_batch(words: Sequence[Word], at: int) -> bool:
 _SPECIAL: Final[dict[str, Callable[[Sequence[Word]], WrappedCommand | None]]] = {
     'command': _command, 'env': _env, 'eval': _eval, 'trap': _trap, 'watch': _watch, 'find': _find, 'ssh': _remote,
     'flock': _flock, 'parallel': _parallel, 'sem': _parallel, 'entr': _entr,
-    'hyperfine': _strings(_options('i', 'wmMru', long='ignore-failure show-output',
+    'hyperfine': _strings(option_spec(flags='i', valued='wmMru', long='ignore-failure show-output',
                                    long_valued='warmup min-runs max-runs runs style sort time-unit')),
-    **dict.fromkeys(('pee', 'mispipe', 'bench'), _strings(_options())),
-    'concurrently': _strings(_options('kr', 'm', long='kill-others kill-others-on-fail raw',
+    **dict.fromkeys(('pee', 'mispipe', 'bench'), _strings(OptionSpec())),
+    'concurrently': _strings(option_spec(flags='kr', valued='m', long='kill-others kill-others-on-fail raw',
         long_valued='max-processes')),
     'su': _by_letter('c', 'it runs as somebody else'), 'script': _by_letter('c', '`script` writes a file'),
     'nix-shell': _by_letter('run', 'it runs in another environment'),
