@@ -116,7 +116,7 @@ class ApiRoutes:
     async def open(self, request: Request) -> Response:
         """Open requests, the oldest first."""
         visitor = await self._visitors.visitor(request)
-        limit, chosen = _limit(request), Filter.of(request.query_params)
+        limit, chosen = _limit(request), Filter(request.query_params)
         found = [entry for entry in await self._inbox.open() if chosen.passes(entry)]
         views = tuple(view_of(entry, visitor) for entry in found[:limit])
         return _json(RequestList(requests=views, more=len(found) - len(views)))
@@ -139,7 +139,7 @@ class ApiRoutes:
     async def history(self, request: Request) -> Response:
         """Settled requests, the newest first."""
         visitor = await self._visitors.visitor(request)
-        chosen = Filter.of(request.query_params)
+        chosen = Filter(request.query_params)
         after = request.query_params.get('after')
         entries = await self._inbox.history(_limit(request), read_moment(request), after=after)
         return _json(RequestList(requests=tuple(view_of(entry, visitor) for entry in entries if chosen.passes(entry))))

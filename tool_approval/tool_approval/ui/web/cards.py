@@ -83,7 +83,7 @@ def _spanned(line: DisplayLine) -> Sequence[str]:
     return [joined(*parts), line.text[at:]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PageContext:
     """Where a page is, and for whom."""
 
@@ -93,14 +93,16 @@ class PageContext:
     """Who looks."""
     token: str
     """What their forms carry."""
+    can_log_out: bool
+    """Whether there is a session that can be ended."""
 
 
-def card_of(entry: InboxEntry, place: PageContext, *, page: int | None = None) -> Html:
+def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None) -> Html:
     """A request with its forms.
 
     Args:
         entry: The request.
-        place: Where the card stands.
+        context: Where the card is.
         page: Which page of all there is, from 1; `None` shows the beginning and the end of what is long.
     """
     request = entry.request
@@ -108,9 +110,9 @@ def card_of(entry: InboxEntry, place: PageContext, *, page: int | None = None) -
     lines, turning = shown.lines, None
     name = name_of(request.tool_name)
     if page is not None:
-        lines, turning = _turned(display(request, whole=True).lines, page, _whole_address(entry, place))
+        lines, turning = _turned(display(request, whole=True).lines, page, _whole_address(entry, context))
     elif not shown.is_whole:
-        link = element('a', 'Show all of it', href=_whole_address(entry, place))
+        link = element('a', 'Show all of it', href=_whole_address(entry, context))
         turning = element('p', 'Not all of it is shown here. ', link, class_='notice')
     return element(
         'article',
@@ -119,7 +121,7 @@ def card_of(entry: InboxEntry, place: PageContext, *, page: int | None = None) -
         content_of(lines, f'What {name} is called with'),
         *(element('p', f'Warning: {text}', class_='warning') for text in warnings_of(request)),
         turning,
-        _foot(entry, place, name, is_whole=shown.is_whole),
+        _foot(entry, context, name, is_whole=shown.is_whole),
         class_=f'card {entry.state}',
         id=f'request-{entry.id}',
         data_key=entry.id,
@@ -135,8 +137,8 @@ def response_key(request: ApprovalRequest) -> str | None:
     return None if response is None else sha256(response.encode()).hexdigest()[:16]
 
 
-def _whole_address(entry: InboxEntry, place: PageContext) -> str:
-    return f'{place.base}/requests/{entry.id}?whole=1'
+def _whole_address(entry: InboxEntry, context: PageContext) -> str:
+    return f'{context.base}/requests/{entry.id}?whole=1'
 
 
 def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequence[DisplayLine], Html | None]:
@@ -196,21 +198,21 @@ def _facts(request: ApprovalRequest) -> Html | None:
     return element('dl', *(part for label, text in told for part in (element('dt', label), element('dd', text))))
 
 
-def _foot(entry: InboxEntry, place: PageContext, name: str, *, is_whole: bool) -> Html:
+def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool) -> Html:
     if entry.state != 'pending':
         return outcome_block(entry)
-    problem = why_not(entry, place.visitor)
+    problem = why_not(entry, context.visitor)
     if problem is not None:
-        told = f'{short_name(place.visitor.id)} may not answer this: {problem}.'
+        told = f'{short_name(context.visitor.id)} may not answer this: {problem}.'
         return element('div', element('p', told, class_='notice'), class_='actions')
-    request = f'{place.base}/requests/{entry.id}'
+    request = f'{context.base}/requests/{entry.id}'
     options = answer_options(entry.request, is_whole=is_whole)
     edit = None
     if 'edit' in options.kinds:
         edit = element('a', LABELS['edit'], class_='button', href=f'{request}/edit', aria_label=f'Edit {name}')
     return element(
         'form',
-        *hidden(place, digest=entry.digest),
+        *hidden(context, digest=entry.digest),
         note_field(f'note-{entry.id}'),
         element('div', *buttons(name), edit, class_='buttons'),
         _remembering(options, name),
@@ -220,14 +222,14 @@ def _foot(entry: InboxEntry, place: PageContext, name: str, *, is_whole: bool) -
     )
 
 
-def hidden(place: PageContext, **values: str) -> Sequence[Html]:
+def hidden(context: PageContext, **values: str) -> Sequence[Html]:
     """What a form carries unseen, and a button that takes Enter.
 
     Attack: Enter in a field of a form presses its first button, and a person has answered who never meant to. This
     one is first and sends nothing: outside a dialog the method has no effect. It is not disabled, because on a choice
     Chromium takes the first button that is not (test_stories.py: test_enter_in_a_field_answers_nothing).
     """
-    fields = {'csrf': place.token, **values}
+    fields = {'csrf': context.token, **values}
     inputs = (element('input', type='hidden', name=key, value=value) for key, value in fields.items())
     return [element('button', type='submit', formmethod='dialog', hidden=True), *inputs]
 

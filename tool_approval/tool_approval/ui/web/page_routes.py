@@ -7,7 +7,7 @@ import json
 from datetime import datetime
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tool_approval.answering import (
@@ -73,48 +73,50 @@ class PageRoutes:
         return routes
 
     async def open(self, request: Request) -> Response:
-        """What waits."""
+        """What is open."""
         token = request.query_params.get('token')
         if self._login is not None and token is not None and request.method == 'GET':
             return self._log_in(request, self._login, token)
-        place = await self._place(request)
-        chosen = Filter.of(request.query_params)
+        context = await self._context(request)
+        chosen = Filter(request.query_params)
         entries = await self._inbox.open()
         found = [entry for entry in entries if chosen.passes(entry)]
-        body = (chosen.form(entries, place.base), list_of(found, place))
-        return self._page(request, 'Open requests', *body, place=place, is_live=True)
+        body = (chosen.form(entries, context.base), list_of(found, context))
+        return page(request, 'Open requests', *body, context=context, is_live=True)
 
     async def history(self, request: Request) -> Response:
         """What was settled, the newest first."""
-        place = await self._place(request)
+        context = await self._context(request)
         after = request.query_params.get('after')
         entries = await self._inbox.history(HISTORY_AT_ONCE, read_moment(request), after=after)
-        chosen = Filter.of(request.query_params)
-        cards = [card_of(entry, place) for entry in entries if chosen.passes(entry)]
+        chosen = Filter(request.query_params)
+        cards = [card_of(entry, context) for entry in entries if chosen.passes(entry)]
         older = None
         if len(entries) == HISTORY_AT_ONCE:
-            older = element('p', element('a', 'Older', href=f'{place.base}/history?after={entries[-1].id}', rel='next'))
+            older = element(
+                'p', element('a', 'Older', href=f'{context.base}/history?after={entries[-1].id}', rel='next')
+            )
         empty = element('p', 'Nothing was settled yet.', class_='empty') if not cards else None
-        return self._page(request, 'History', empty, *cards, older, place=place)
+        return page(request, 'History', empty, *cards, older, context=context)
 
     async def one(self, request: Request) -> Response:
         """One request, all of it if wanted."""
-        place = await self._place(request)
+        context = await self._context(request)
         entry = await self._inbox.get(request.path_params['id'])
         if request.query_params.get('whole') != '1':
-            card = card_of(entry, place)
+            card = card_of(entry, context)
         else:
             number = read_number(request, 'page', most=_MOST_PAGES) or 1
-            card = await draw_apart(self._turn, lambda: card_of(entry, place, page=number))
-        return self._page(request, 'One request', card, _lineage(entry), place=place)
+            card = await draw_apart(self._turn, lambda: card_of(entry, context, page=number))
+        return page(request, 'One request', card, _lineage(entry), context=context)
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
-        values, override = _decision_fields(fields), single(fields, 'args')
-        if override is not None:
-            values['override_args'] = _arguments(override)
+        values, changed = _decision_fields(fields), single(fields, 'args')
+        if changed is not None:
+            values['override_args'] = read_arguments(changed)
         entry = await answer(self._inbox, request.path_params['id'], decision_of(values), visitor)
         if wants_json(request):
             return JSONResponse(_told(entry))
@@ -140,20 +142,20 @@ class PageRoutes:
         if wants_json(request):
             return JSONResponse({'outcomes': told})
         rows = [element('li', each['outcome']) for each in told.values()]
-        return self._page(request, 'Answered together', element('ul', *rows), place=self._place_of(request, visitor))
+        return page(request, 'Answered together', element('ul', *rows), context=self._context_of(request, visitor))
 
     async def edit(self, request: Request) -> Response:
         """The arguments, to be changed."""
-        place = await self._place(request)
-        entry = await self._editable(request, place.visitor)
-        return self._page(request, 'Edit arguments', edit_form(entry, place), place=place)
+        context = await self._context(request)
+        entry = await self._editable(request, context.visitor)
+        return page(request, 'Edit arguments', edit_form(entry, context), context=context)
 
     async def preview(self, request: Request) -> Response:
         """The changed call, to be approved; or what is wrong with it."""
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         entry = await self._editable(request, visitor)
-        place = self._place_of(request, visitor)
+        context = self._context_of(request, visitor)
         text, problem, status = single(fields, 'args') or '', None, 200
         try:
             edited = read_arguments(text)
@@ -161,16 +163,16 @@ class PageRoutes:
                 text = json.dumps(edited, indent=2, ensure_ascii=True)
             elif is_changed(entry.request, edited):
                 asked = with_arguments(entry.request, edited)
-                preview = await draw_apart(self._turn, lambda: preview_of(entry, asked, place))
-                return self._page(request, 'Approve the changed call', preview, place=place)
+                preview = await draw_apart(self._turn, lambda: preview_of(entry, asked, context))
+                return page(request, 'Approve the changed call', preview, context=context)
             else:
                 problem = 'The arguments are as they were.'
         except UnreadableArguments as error:
             problem, status = f'That cannot be used: {escape_line(error.problem)}.', 422
         except NotOffered as error:
             problem, status = sentence(error.problem), 422
-        form = edit_form(entry, place, text=text, problem=problem)
-        return self._page(request, 'Edit arguments', form, place=place, status=status)
+        form = edit_form(entry, context, text=text, problem=problem)
+        return page(request, 'Edit arguments', form, context=context, status=status)
 
     async def log_out(self, request: Request) -> Response:
         """End the session."""
@@ -199,23 +201,12 @@ class PageRoutes:
             raise HttpRefusal(403, 'not_an_approver', f'you may not answer this: {problem}')
         return entry
 
-    async def _place(self, request: Request) -> PageContext:
-        return self._place_of(request, await self._visitors.visitor(request))
+    async def _context(self, request: Request) -> PageContext:
+        return self._context_of(request, await self._visitors.visitor(request))
 
-    def _place_of(self, request: Request, visitor: Approver) -> PageContext:
-        return PageContext(base=base_of(request), visitor=visitor, token=self._visitors.token(visitor))
-
-    def _page(
-        self,
-        request: Request,
-        title: str,
-        *body: str | None,
-        place: PageContext,
-        status: int = 200,
-        is_live: bool = False,
-    ) -> HTMLResponse:
-        can_log_out = self._login is not None
-        return page(request, title, *body, place=place, status=status, can_log_out=can_log_out, is_live=is_live)
+    def _context_of(self, request: Request, visitor: Approver) -> PageContext:
+        token = self._visitors.token(visitor)
+        return PageContext(base_of(request), visitor, token, can_log_out=self._login is not None)
 
 
 def read_moment(request: Request) -> datetime | None:
@@ -271,13 +262,6 @@ def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -
         values['remember'] = said
         values['remember_option'] = single(fields, 'remember_option') or ''
     return values
-
-
-def _arguments(text: str) -> dict[str, object]:
-    try:
-        return read_arguments(text)
-    except UnreadableArguments as error:
-        raise HttpRefusal(422, 'invalid_answer', f'the changed arguments cannot be used: {error}') from None
 
 
 def _lineage(entry: InboxEntry) -> Html | None:

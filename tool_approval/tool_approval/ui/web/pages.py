@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -39,10 +38,9 @@ def page(
     request: Request,
     title: str,
     *body: str | None,
-    place: PageContext | None = None,
+    context: PageContext | None = None,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
-    can_log_out: bool = False,
     is_live: bool = False,
 ) -> HTMLResponse:
     """A page.
@@ -51,20 +49,19 @@ def page(
         request: What it answers.
         title: Its heading.
         *body: Markup, and texts, which are escaped.
-        place: For whom; without one there is no navigation.
+        context: For whom; without one there is no navigation.
         status: Of HTTP.
         headers: More of them.
-        can_log_out: Whether there is a session that can be ended.
         is_live: Whether its list is kept up to date.
     """
     base = base_of(request)
     written = _template().substitute(
         base=markup(base),
         title=markup(title),
-        navigation='' if place is None else _navigation(request, place, can_log_out=can_log_out),
+        navigation='' if context is None else _navigation(request, context),
         body=joined(*body),
         live='true' if is_live else 'false',
-        token='' if place is None else place.token,
+        token='' if context is None else context.token,
     )
     return HTMLResponse(written, status, headers=dict(headers or {}))
 
@@ -90,55 +87,49 @@ def sentence(text: str) -> str:
     return f'{text[:1].upper()}{text[1:]}.'
 
 
-def _navigation(request: Request, place: PageContext, *, can_log_out: bool) -> Html:
-    here = request.url.path.removeprefix(place.base)
+def _navigation(request: Request, context: PageContext) -> Html:
+    here = request.url.path.removeprefix(context.base)
     links = [
-        element('a', text, href=f'{place.base}{path}', aria_current='page' if here == path else None)
+        element('a', text, href=f'{context.base}{path}', aria_current='page' if here == path else None)
         for text, path in (('Open', '/'), ('History', '/history'))
     ]
     leave = None
-    if can_log_out:
-        csrf = element('input', type='hidden', name='csrf', value=place.token)
+    if context.can_log_out:
+        csrf = element('input', type='hidden', name='csrf', value=context.token)
         button = element('button', 'Log out', type='submit')
-        leave = element('form', csrf, button, method='post', action=f'{place.base}/logout')
-    who = element('span', element('span', 'You are ', class_='spoken'), short_name(place.visitor.id), class_='who')
+        leave = element('form', csrf, button, method='post', action=f'{context.base}/logout')
+    who = element('span', element('span', 'You are ', class_='spoken'), short_name(context.visitor.id), class_='who')
     return joined(element('nav', *links, aria_label='Pages'), who, leave)
 
 
 AT_ONCE = 50
 """Chosen: as many as a person reads in one go; the next come when these are answered."""
 
-_NAMES = ('tool', 'agent', 'run')
+_FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
+    'tool': lambda request: request.tool_name,
+    'agent': agent_of,
+    'run': lambda request: request.run_id,
+}
+"""What requests are filtered by."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Which requests to show: those of this tool, agent and run; `None`: of any."""
+    """Which requests to show: those of the tool, the agent and the run that an address names."""
 
-    tool: str | None = None
-    """The tool's name."""
-    agent: str | None = None
-    """The name of the agent that calls it."""
-    run: str | None = None
-    """The run's id."""
-
-    @classmethod
-    def of(cls, query: QueryParams) -> Filter:
-        """The filter that an address names; an empty value is none."""
-        return cls(**{name: query.get(name) or None for name in _NAMES})
+    def __init__(self, query: QueryParams) -> None:
+        """Read the query of an address; an empty value is none."""
+        self._wanted = {name: value for name in _FACTS if (value := query.get(name))}
 
     def passes(self, entry: InboxEntry) -> bool:
         """Whether a request is to be shown."""
-        return all(wanted in (None, found) for wanted, found in zip(self._wanted(), _facts(entry), strict=True))
-
-    def _wanted(self) -> tuple[str | None, ...]:
-        return (self.tool, self.agent, self.run)
+        return all(_FACTS[name](entry.request) == value for name, value in self._wanted.items())
 
     def form(self, entries: Sequence[InboxEntry], base: str) -> Html:
         """The choices there are."""
         fields: list[Html] = []
-        for index, (name, wanted) in enumerate(zip(_NAMES, self._wanted(), strict=True)):
-            values = sorted({value for each in entries if (value := _facts(each)[index]) is not None})
+        for name, fact in _FACTS.items():
+            wanted = self._wanted.get(name)
+            values = sorted({value for each in entries if (value := fact(each.request)) is not None})
             if wanted is not None and wanted not in values:
                 values.append(wanted)
             options = [
@@ -148,10 +139,6 @@ class Filter:
             fields.append(element('p', element('label', name.capitalize(), for_=f'by-{name}'), select))
         button = element('button', 'Filter', type='submit')
         return element('form', *fields, button, method='get', action=f'{base}/', id='filter', aria_label='Filter')
-
-
-def _facts(entry: InboxEntry) -> tuple[str | None, ...]:
-    return (entry.request.tool_name, agent_of(entry.request), entry.request.run_id)
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
@@ -173,21 +160,21 @@ def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
     return list(groups.values())
 
 
-def list_of(entries: Sequence[InboxEntry], place: PageContext) -> Html:
+def list_of(entries: Sequence[InboxEntry], context: PageContext) -> Html:
     """The cards of open requests, and a form after each group of several."""
     items: list[Html] = []
     for group in grouped(in_order(entries)[:AT_ONCE]):
-        items += [card_of(entry, place) for entry in group]
-        mine = [entry for entry in group if why_not(entry, place.visitor) is None]
+        items += [card_of(entry, context) for entry in group]
+        mine = [entry for entry in group if why_not(entry, context.visitor) is None]
         if len(mine) > 1:
-            items.append(_group_form(mine, place))
+            items.append(_group_form(mine, context))
     more = len(entries) - AT_ONCE
     rest = element('p', f'{more:,} more wait behind these.', class_='notice', id='more') if more > 0 else None
     empty = element('p', 'Nothing waits for an answer.', class_='empty', id='empty', hidden=bool(entries))
     return element('div', empty, element('div', *items, id='open'), rest, id='list', data_count=str(len(entries)))
 
 
-def _group_form(group: Sequence[InboxEntry], place: PageContext) -> Html:
+def _group_form(group: Sequence[InboxEntry], context: PageContext) -> Html:
     items = [f'{entry.id}.{entry.digest}' for entry in group]
     # The same requests make the same form, so that a page sees when there are others.
     key = f'group-{sha256(" ".join(items).encode()).hexdigest()[:16]}'
@@ -200,13 +187,13 @@ def _group_form(group: Sequence[InboxEntry], place: PageContext) -> Html:
         told += ' Not all are shown whole, so they are approved one by one.'
     return element(
         'form',
-        *hidden(place),
+        *hidden(context),
         *fields,
         element('p', told),
         note_field(f'note-{key}'),
         element('div', approve if are_whole else None, deny, class_='buttons'),
         method='post',
-        action=f'{place.base}/answers',
+        action=f'{context.base}/answers',
         class_='actions group',
         id=key,
         data_key=key,
@@ -218,12 +205,12 @@ def _group_form(group: Sequence[InboxEntry], place: PageContext) -> Html:
 _HINT = 'A JSON object. Nothing is approved yet: the changed call is shown to you before you approve it.'
 
 
-def edit_form(entry: InboxEntry, place: PageContext, *, text: str | None = None, problem: str | None = None) -> Html:
+def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = None, problem: str | None = None) -> Html:
     """The arguments as a text.
 
     Args:
         entry: The request.
-        place: Where the form stands.
+        context: Where the form stands.
         text: What was written so far; the arguments as they are if `None`.
         problem: What is wrong with that.
     """
@@ -231,7 +218,7 @@ def edit_form(entry: InboxEntry, place: PageContext, *, text: str | None = None,
     return element(
         'form',
         None if problem is None else element('p', problem, class_='notice', role='alert', id='problem'),
-        *hidden(place),
+        *hidden(context),
         element('label', f'Arguments of {name_of(entry.request.tool_name)}', for_='args'),
         element('p', _HINT, id='hint'),
         element(
@@ -248,19 +235,19 @@ def edit_form(entry: InboxEntry, place: PageContext, *, text: str | None = None,
         element(
             'div',
             element('button', 'Show the changed call', type='submit', class_='approve'),
-            _back(place),
+            _back(context),
             class_='buttons',
         ),
         method='post',
-        action=f'{place.base}/requests/{entry.id}/edit',
+        action=f'{context.base}/requests/{entry.id}/edit',
         class_='card edit',
     )
 
 
-def preview_of(entry: InboxEntry, asked: ApprovalRequest, place: PageContext) -> Html:
+def preview_of(entry: InboxEntry, asked: ApprovalRequest, context: PageContext) -> Html:
     """The changed call, all of it, and what approves it."""
     name = name_of(asked.tool_name)
-    request = f'{place.base}/requests/{entry.id}'
+    request = f'{context.base}/requests/{entry.id}'
     approve = element(
         'button', 'Approve the changed call', type='submit', name='answer', value='approve', class_='approve'
     )
@@ -274,8 +261,8 @@ def preview_of(entry: InboxEntry, asked: ApprovalRequest, place: PageContext) ->
         element(
             'form',
             # On one line of ASCII, which no browser changes on the way.
-            *hidden(place, digest=entry.digest, args=json.dumps(asked.payload, ensure_ascii=True)),
-            element('div', approve, again, _back(place), class_='buttons'),
+            *hidden(context, digest=entry.digest, args=json.dumps(asked.payload, ensure_ascii=True)),
+            element('div', approve, again, _back(context), class_='buttons'),
             method='post',
             action=f'{request}/answer',
             class_='actions',
@@ -284,5 +271,5 @@ def preview_of(entry: InboxEntry, asked: ApprovalRequest, place: PageContext) ->
     )
 
 
-def _back(place: PageContext) -> Html:
-    return element('a', 'Back', class_='button', href=f'{place.base}/')
+def _back(context: PageContext) -> Html:
+    return element('a', 'Back', class_='button', href=f'{context.base}/')

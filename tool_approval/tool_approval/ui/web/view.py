@@ -33,6 +33,8 @@ class FactView(BaseModel):
 class SpanView(BaseModel):
     """A part of a line that is drawn differently."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     start: int
     """Index of its first character; of Unicode code points, not of UTF-16 units."""
     end: int
@@ -43,6 +45,8 @@ class SpanView(BaseModel):
 
 class LineView(BaseModel):
     """One line to draw."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     kind: LineKind
     """`meta` and `cut` are words of this program; all others quote a model or a tool, and must look so."""
@@ -249,7 +253,7 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
         group=group_of(request),
         facts=tuple(FactView(label=label, text=text) for label, text in facts(request)),
         warnings=tuple(warnings_of(request)),
-        lines=_lines(request, whole=whole),
+        lines=tuple(LineView.model_validate(line) for line in display(request, whole=whole).lines),
         is_whole=is_whole,
         remember=options.spans,
         choices=tuple(ChoiceView(option=option, label=label) for option, label in options.choices),
@@ -260,19 +264,6 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
         settled_at=entry.settled_at,
         outcome=entry.outcome,
         answer=_answer(entry),
-    )
-
-
-def _lines(request: ApprovalRequest, *, whole: bool) -> tuple[LineView, ...]:
-    return tuple(
-        LineView(
-            kind=line.kind,
-            text=line.text,
-            number=line.number,
-            is_first=line.is_first,
-            spans=tuple(SpanView(start=each.start, end=each.end, role=each.role) for each in line.spans),
-        )
-        for line in display(request, whole=whole).lines
     )
 
 
