@@ -96,7 +96,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             raise ValueError(f"unknown default {default!r}; use 'required' or 'none'")
         if pre_approved is not None:
             warnings.warn(
-                "`pre_approved` will be removed in the next major version; use tool_configs={name: {'approval': 'none'}}",
+                '`pre_approved` will be removed in the next major version; '
+                "use tool_configs={name: {'approval': 'none'}}",
                 DeprecationWarning,
                 stacklevel=2,
             )
