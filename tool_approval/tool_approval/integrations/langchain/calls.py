@@ -186,6 +186,14 @@ async def decide(controller: ApprovalController, calls: Sequence[PendingCall], *
     return [settled[index] for index in range(len(calls))]
 
 
+async def decide_alone(controller: ApprovalController, call: PendingCall, default: str) -> Settled:
+    """Decide a call that runs as soon as it is allowed."""
+    [settled] = await decide(controller, [call], default=default)
+    if isinstance(settled, Refused) or settled.request is None:
+        return settled
+    return await confirm(controller, settled, default=default)
+
+
 async def confirm(controller: ApprovalController, allowed: Allowed, *, default: str) -> Settled:
     """Look again at a call that was approved, right before it runs: time has passed since.
 

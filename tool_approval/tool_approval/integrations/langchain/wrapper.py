@@ -15,7 +15,7 @@ from tool_approval.core.tool_checks import judging
 
 from .arguments import read_arguments
 from .bound_tool import BoundTool, StandIn, ToolInput, answer, arguments_of, call_id_of, with_arguments
-from .calls import Allowed, PendingCall, Refused, Settled, check_default, confirm, decide, find_place, unfit
+from .calls import PendingCall, Refused, Settled, check_default, decide_alone, find_place, unfit
 
 
 class ApprovalToolWrapper(StandIn):
@@ -115,7 +115,4 @@ class ApprovalToolWrapper(StandIn):
             place=find_place(told, caller=self._caller),
             config=told,
         )
-        [settled] = await decide(self._controller, [call], default=self._default)
-        if isinstance(settled, Allowed) and settled.request is not None:
-            return await confirm(self._controller, settled, default=self._default)
-        return settled
+        return await decide_alone(self._controller, call, self._default)
