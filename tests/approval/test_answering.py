@@ -132,10 +132,8 @@ def test_edited_arguments_are_read_as_those_of_a_call():
 
 @pytest.mark.parametrize('text', ['[]', '{"a": 1, "a": 2}', '{"a": NaN}', '{'])
 def test_a_text_without_arguments_is_refused(text):
-    with pytest.raises(UnreadableArguments, match='^the changed arguments cannot be used: ') as refused:
+    with pytest.raises(UnreadableArguments):
         read_arguments(text)
-
-    assert str(refused.value).endswith(refused.value.problem)
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,6 @@ class NotOffered(ApprovalError):
 class UnreadableArguments(NotOffered):
     """An edited text holds no arguments that a call can have."""
 
-    def __str__(self) -> str:
-        """What it is about, and the problem."""
-        return f'the changed arguments cannot be used: {self.problem}'
-
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerOptions:

@@ -27,9 +27,9 @@ _log = logging.getLogger('tool_approval')
 class Channel(Protocol):
     """Tells people of requests, such as a chat. To answer, it calls `Inbox.decide`; the first valid answer wins.
 
-    Coroutine functions run on the event loop of the run, plain ones in a thread of their own. What they raise is logged,
-    and keeps neither another channel nor the run from going on; so does what takes longer than 30 seconds. For one
-    request, `settled` is called after `posted` has ended, whatever became of that; for several, in any order.
+    Coroutine functions run on the event loop of the run, plain ones in a thread of their own. What they raise is
+    logged, and keeps neither another channel nor the run from going on; so does what takes longer than 30 seconds. For
+    one request, `settled` is called after `posted` has ended, whatever became of that; for several, in any order.
 
     They are called in the process of the run, and not after it has ended. What must survive that, such as the page,
     follows `Inbox.changes` in a process of its own.
@@ -109,7 +109,8 @@ class InboxUI:
             channels: Told of each request and of what became of it.
             approvers: By tool name or glob: who may answer; see `ApproverRules`. `None`: whoever a channel lets in.
             requester: The id of the person for whom the agent works, or what finds it out for a request.
-            forbid_self_approval: Whether that person may not answer. A request without a known requester is denied then.
+            forbid_self_approval: Whether that person may not answer. A request without a known requester is denied
+                then.
             now: The time of day; only to show when a request expires.
 
         Raises:

@@ -116,7 +116,11 @@ class PageRoutes:
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         values, changed = _decision_fields(fields), single(fields, 'args')
         if changed is not None:
-            values['override_args'] = read_arguments(changed)
+            try:
+                values['override_args'] = read_arguments(changed)
+            except UnreadableArguments as error:
+                problem = f'the changed arguments cannot be used: {error}'
+                raise HttpRefusal(422, 'invalid_answer', problem) from None
         entry = await answer(self._inbox, request.path_params['id'], decision_of(values), visitor)
         if wants_json(request):
             return JSONResponse(_told(entry))
