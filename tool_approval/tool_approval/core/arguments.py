@@ -39,6 +39,8 @@ class CallArguments:
     bound: dict[str, Any]
     """For keyed digests only: `given`, the arguments as the model gave them (`None` if unknown), and `received`, what
     the tool gets. Secrets are in clear. Empty if `shown` says it all."""
+    has_secrets: bool = False
+    """Whether a value is of a secret type."""
 
 
 def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> CallArguments:
@@ -73,7 +75,7 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
         [only] = shown.values() if len(shown) == 1 else [None]
         fields = cast('dict[str, Any]', only) if isinstance(only, dict) else None
     bound = {} if given is None and not secrets else {'given': given, 'received': received}
-    return CallArguments(shown=shown, is_altered=is_altered, fields=fields, bound=bound)
+    return CallArguments(shown=shown, is_altered=is_altered, fields=fields, bound=bound, has_secrets=bool(secrets))
 
 
 def as_json(values: Mapping[str, Any]) -> dict[str, Any]:

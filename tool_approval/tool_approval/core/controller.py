@@ -23,7 +23,7 @@ from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities
 from .redact import Outcome, decision_entry, outcome_entry
-from .request import ApprovalContext, ApprovalRequest
+from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .threads import RunCancelled, call, together
 from .verdict import ApprovalResult
 
@@ -112,12 +112,8 @@ class ApprovalController:
         decisions: dict[int, ApprovalDecision] = {}
         to_ask: list[int] = []
         # Requests answered together on a page need not be one question elsewhere, so this makes no group of them.
-        batch = {'batch_id': secrets.token_hex(8)} if len(requests) > 1 else {}
-        shared = {'batch_size': len(requests), 'can_remember_always': self.memory.remembers_always}
-        placed = [
-            request.model_copy(update={'metadata': {**batch, **request.metadata, 'position': position, **shared}})
-            for position, request in enumerate(requests, start=1)
-        ]
+        batch_id = secrets.token_hex(8) if len(requests) > 1 else None
+        placed = [self._placed(request, batch_id, number, len(requests)) for number, request in enumerate(requests, 1)]
         for index, request in enumerate(placed):
             decided = self._decide_alone(request)
             if decided is not None:
@@ -149,9 +145,12 @@ class ApprovalController:
         logic: Sequence[object] = (),
         framework_context: object = None,
         default: str | None = None,
+        facts: CallFacts | None = None,
     ) -> ApprovalResult:
         """What the policy says of a call before any request is made; see `ApprovalPolicy.judge`."""
-        return await self.policy.judge(context, logic=logic, framework_context=framework_context, default=default)
+        return await self.policy.judge(
+            context, logic=logic, framework_context=framework_context, default=default, facts=facts
+        )
 
     def digest(self, tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any] | None = None) -> str:
         """What an approval of this call is bound to.
@@ -227,6 +226,17 @@ class ApprovalController:
         except Exception as failure:  # noqa: BLE001 - the result of what has run must not get lost
             problem = failure if isinstance(failure, AuditError) else type(failure).__name__
             _log.error('The outcome of a call of %r was not written: %s', request.tool_name, problem)
+
+    def _placed(self, request: ApprovalRequest, batch_id: str | None, position: int, size: int) -> ApprovalRequest:
+        place: dict[str, Any] = {
+            'position': position,
+            'batch_size': size,
+            'can_remember_always': self.memory.remembers_always,
+        }
+        # What the framework names as batch stays.
+        if batch_id is not None and 'batch_id' not in request.metadata:
+            place['batch_id'] = batch_id
+        return request.changed(request.facts._replace(**place), metadata={**request.metadata, **place})
 
     def _decide_alone(self, request: ApprovalRequest) -> ApprovalDecision | None:
         """What policy and mode decide."""
@@ -320,7 +330,7 @@ class ApprovalController:
     def _judged_again(self, request: ApprovalRequest, decision: ApprovalDecision) -> ApprovalDecision:
         if not decision.approved or decision.override_args is None:
             return decision
-        changed = request.model_copy(update={'args': decision.override_args})
+        changed = request.changed(args=decision.override_args)
         verdict = self.policy.judge_request(changed)
         try:
             canonical_json(decision.override_args)
@@ -335,7 +345,7 @@ class ApprovalController:
         description = self.policy.rule_for(request.tool_name).description
         if description is None:
             return request
-        return request.model_copy(update={'description': description, 'described_by': self.policy.source})
+        return request.changed(description=description, described_by=self.policy.source)
 
     async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:
         """What the UI is given. Neither it nor the presenter shares its arguments with anybody."""
@@ -346,7 +356,7 @@ class ApprovalController:
             presentation = await call(presenter, _copied(request))
         if presentation is not None and not isinstance(presentation, ApprovalPresentation):
             raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
-        return _copied(request).model_copy(update={'presentation': presentation})
+        return _copied(request).changed(presentation=presentation)
 
     def _questions(self, requests: list[ApprovalRequest], to_ask: list[int]) -> list[list[int]]:
         abilities = UIAbilities.of(self.ui)
@@ -386,14 +396,12 @@ def _copied(request: ApprovalRequest) -> ApprovalRequest:
     # Attack: the caller, a presenter or a UI changes the nested arguments of a request while it is open, so that
     # another call is remembered, written down or run than was shown (test_attacks.py). Only what is known to be JSON
     # is copied to its depth.
-    return request.model_copy(
-        update={
-            'args': copied(request.args),
-            'payload': copied(request.payload),
-            'bound_to': copied(request.bound_to),
-            'remember_options': tuple(
-                option.model_copy(update={'payload': copied(option.payload)}) for option in request.remember_options
-            ),
-            'metadata': dict(request.metadata),
-        }
+    return request.changed(
+        args=copied(request.args),
+        payload=copied(request.payload),
+        bound_to=copied(request.bound_to),
+        remember_options=tuple(
+            option.model_copy(update={'payload': copied(option.payload)}) for option in request.remember_options
+        ),
+        metadata=dict(request.metadata),
     )

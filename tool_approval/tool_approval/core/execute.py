@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from .arguments import CallArguments, materialised, read_arguments, restored
 from .controller import ApprovalController
 from .errors import ApprovalBlocked, ApprovalDenied, NotCanonicalError
-from .request import ApprovalContext, ApprovalRequest
-from .tool_checks import approving, judging
-from .verdict import ApprovalResult, make_request
+from .gate import Allowed, Call, Gate, Refused, Settled
+from .request import CallFacts
+from .tool_checks import judging
 
 
 async def execute_tool(
@@ -43,84 +44,54 @@ async def execute_tool(
         StoreError: Remembered approvals cannot be trusted or kept. Nothing has run.
         Exception: Whatever `func` raises.
     """
-    with judging():
-        return await _execute(func, name, args, controller, context_metadata, default)
-
-
-async def _execute(
-    func: Callable[..., Any],
-    name: str,
-    args: Mapping[str, Any],
-    controller: ApprovalController,
-    context_metadata: Mapping[str, Any] | None,
-    default: str,
-) -> Any:
+    gate = Gate(controller, default=default)
     metadata = dict(context_metadata or {})
-    arguments, read = _read(args)
-    context = ApprovalContext(tool_name=name, args=read.shown, metadata=metadata)
-    verdict = await controller.judge(context, logic=[func], default=default)
-    if verdict.is_pre_approved:
-        return await _call(func, arguments)
-    request = make_request(context, verdict, hides_arguments=read.is_altered)
-    request = request.model_copy(update={'bound_to': controller.bound_to(read, verdict.bound_to)})
-    if verdict.is_blocked:
-        _refuse(controller, request, verdict)
-    approved = _digest(controller, request)
-    decision = await controller.request_approval(request)
-    if not decision.approved:
-        raise ApprovalDenied(name, decision.note or 'no reason was given')
-    if decision.override_args is not None:
-        try:
-            arguments, read = _read(restored(decision.override_args, read.shown, arguments))
-        except ValueError as error:
-            controller.record_outcome(request, 'refused')
-            raise ApprovalDenied(name, f"the approver's arguments cannot be used: {error}") from None
-        bound_to = controller.bound_to(read, verdict.bound_to)
-        request = request.model_copy(update={'args': read.shown, 'bound_to': bound_to})
-        approved = _digest(controller, request)
-        context = context.model_copy(update={'args': request.args})
-    # The tool is asked again: about changed arguments, and whether what it bound the approval to still holds.
-    verdict = await controller.judge(context, logic=[func], default=default)
-    if verdict.is_blocked:
-        controller.record_outcome(request, 'refused')
-        _refuse(controller, request, verdict)
-    arguments, read = _read(arguments)
-    if not controller.is_bound(approved, name, read.shown, controller.bound_to(read, verdict.bound_to)):
-        # Attack: the caller, or the tool's own check, holds the same nested objects (test_attacks.py).
-        controller.record_outcome(request, 'refused')
-        raise ApprovalDenied(name, 'the call changed after it was approved')
-    try:
-        with approving(None if decision.decided_by == 'policy' else arguments):
-            result = await _call(func, arguments)
-    except BaseException as error:
-        controller.record_outcome(request, 'failed', error=error)
-        raise
-    controller.record_outcome(request, 'executed')
-    return result
+
+    def call_with(values: Mapping[str, Any]) -> Call:
+        values, arguments = _read(values)
+        return Call(
+            tool_name=name,
+            arguments=arguments,
+            values=values,
+            facts=CallFacts.of(metadata),
+            metadata=metadata,
+            checks=[func],
+            reread=lambda changed: call_with(restored(changed, arguments.shown, values)),
+        )
+
+    with judging():
+        prepared = await gate.prepare(call_with(args))
+        if prepared.verdict.is_pre_approved:
+            return await _run(func, prepared.call.values)
+        [settled] = await gate.decide_all([prepared])
+        if not isinstance(settled, Refused):
+            # The tool is asked again: about changed arguments, and whether what it bound the approval to still holds.
+            again = await gate.prepare(settled.call)
+            # Attack: the caller, or the tool's own check, holds the same nested objects (test_attacks.py).
+            settled = gate.confirm(replace(again, call=call_with(settled.call.values)), settled.binding)
+        allowed = _allowed(name, settled)
+        with gate.execution(allowed):
+            return await _run(func, allowed.call.values)
 
 
-def _digest(controller: ApprovalController, request: ApprovalRequest) -> str:
-    try:
-        return controller.digest(request.tool_name, request.args, request.bound_to)
-    except NotCanonicalError:
-        return ''  # the controller denies it, and nothing has this digest
+def _allowed(name: str, settled: Settled) -> Allowed:
+    if not isinstance(settled, Refused):
+        return settled
+    if settled.is_block and settled.decision is None:
+        raise ApprovalBlocked(name, settled.reason)
+    has_reason = settled.decision is None or settled.decision.note
+    raise ApprovalDenied(name, settled.reason if has_reason else 'no reason was given')
 
 
-def _refuse(controller: ApprovalController, request: ApprovalRequest, verdict: ApprovalResult) -> None:
-    reason = verdict.reason or 'blocked'
-    controller.record_block(request, reason)
-    raise ApprovalBlocked(request.tool_name, reason)
-
-
-async def _call(func: Callable[..., Any], args: dict[str, Any]) -> Any:
+async def _run(func: Callable[..., Any], args: Mapping[str, Any]) -> Any:
     result = func(**args)
     return await result if inspect.isawaitable(result) else result
 
 
 def _read(args: Mapping[str, Any]) -> tuple[dict[str, Any], CallArguments]:
     try:
-        arguments = materialised(args)
-        return arguments, read_arguments(arguments)
+        values = materialised(args)
+        return values, read_arguments(values)
     except NotCanonicalError:
         # Left as it is, the controller finds it cannot be judged and denies it.
         return dict(args), CallArguments(shown=dict(args), is_altered=False, bound={})

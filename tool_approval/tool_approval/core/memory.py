@@ -188,16 +188,15 @@ class ApprovalMemory:
         return self._id(request, 'capability', {'capability': capability}, {'granted in': run}, key=self._key)
 
     def _id(self, request: ApprovalRequest, kind: str, payload: Any, scope: dict[str, Any], *, key: bytes) -> str:
-        toolset, definition = request.metadata.get('toolset_id'), request.metadata.get('tool_digest')
         return fingerprint(
             request.tool_name,
             kind,
             {
                 'payload': dict(payload),
                 'agents': self._agents(request),
-                'toolset': toolset if isinstance(toolset, str) else None,
+                'toolset': request.facts.toolset_id,
                 # Two toolsets without an id may have different tools of the same name.
-                'definition': definition if isinstance(definition, str) else None,
+                'definition': request.facts.tool_digest,
                 **scope,
             },
             key=key,
@@ -205,8 +204,7 @@ class ApprovalMemory:
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
         """Who asks: agents by name, and the tools between them. One without a name is nobody else."""
-        caller = request.metadata.get('caller')
-        itself = caller if isinstance(caller, str) and caller else {'run': request.run_id}
+        itself = request.facts.caller or {'run': request.run_id}
         above = [(level.agent_name or {'run': level.run_id}, level.tool_name) for level in request.lineage]
         if self._shares_with_nested:
             return [above[0][0] if above else itself]

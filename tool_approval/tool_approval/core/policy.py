@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from .config import PolicyConfig, ToolRule, parse_config, read_config
-from .request import ApprovalContext, ApprovalRequest
+from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .tool_checks import ask_check
 from .tool_rules import ToolRules
 from .verdict import ApprovalResult
@@ -94,6 +94,7 @@ class ApprovalPolicy:
         logic: Sequence[object] = (),
         framework_context: object = None,
         default: str | None = None,
+        facts: CallFacts | None = None,
     ) -> ApprovalResult:
         """Blocked, pre-approved or in need of approval.
 
@@ -103,10 +104,12 @@ class ApprovalPolicy:
                 with its decorator.
             framework_context: Passed on to `needs_approval`.
             default: What the code around the tool chose; the stricter of this and the policy's own holds.
+            facts: What is known of the call; read from the context's metadata if `None`.
         """
         rule = self.rule_for(context.tool_name)
         own: ApprovalResult | None = None
-        blocked = self._configured_block(context.tool_name, rule, context.metadata)
+        facts = CallFacts.of(context.metadata) if facts is None else facts
+        blocked = self._configured_block(context.tool_name, rule, facts)
         if blocked is not None:
             return blocked
         for tool in logic:
@@ -125,7 +128,7 @@ class ApprovalPolicy:
             default: As for `judge`.
         """
         rule = self.rule_for(tool_name)
-        if (blocked := self._configured_block(tool_name, rule, {})) is not None:
+        if (blocked := self._configured_block(tool_name, rule, CallFacts())) is not None:
             return blocked
         if own is not None and own.is_blocked:
             return own
@@ -151,7 +154,7 @@ class ApprovalPolicy:
             granted: Capabilities that an approver has granted to its tool before.
         """
         rule = self.rule_for(request.tool_name)
-        blocked = self._configured_block(request.tool_name, rule, request.metadata)
+        blocked = self._configured_block(request.tool_name, rule, request.facts)
         if blocked is not None:
             return blocked
         if rule.approval == 'none' or (rule.approval is None and self._is_granted(request, granted)):
@@ -163,20 +166,17 @@ class ApprovalPolicy:
             return verdict
         return replace(verdict, description=rule.description, described_by=self.source)
 
-    def _configured_block(self, tool_name: str, rule: ToolRule, metadata: Mapping[str, Any]) -> ApprovalResult | None:
+    def _configured_block(self, tool_name: str, rule: ToolRule, facts: CallFacts) -> ApprovalResult | None:
         if rule.approval == 'blocked':
             return ApprovalResult.blocked(f'The tool {tool_name!r} is blocked by policy.')
-        if metadata.get('approval_policy') == 'blocked':
-            reason = metadata.get('approval_reason')
-            return ApprovalResult.blocked(
-                reason if isinstance(reason, str) and reason else f'The tool {tool_name!r} blocked this call.'
-            )
+        if facts.is_blocked:
+            return ApprovalResult.blocked(facts.block_reason or f'The tool {tool_name!r} blocked this call.')
         return None
 
     def _is_granted(self, request: ApprovalRequest, granted: Collection[str]) -> bool:
         missing = request.missing_capabilities
-        profile = request.metadata.get('isolation_profile')
-        granted_unasked = self.config.auto_grant.get(profile, []) if isinstance(profile, str) else []
+        profile = request.facts.isolation_profile
+        granted_unasked = [] if profile is None else self.config.auto_grant.get(profile, [])
         return bool(missing) and all(each in granted or each in granted_unasked for each in missing)
 
 

@@ -243,14 +243,10 @@ def _identity(request: ApprovalRequest, digest: str | None) -> dict[str, Any]:
         'tool_call_id': request.tool_call_id,
         'run_id': request.run_id,
         'session_id': request.session_id,
-        'caller': _text(request.metadata.get('caller')),
+        'caller': request.facts.caller,
         'lineage': [level.model_dump() for level in request.lineage],
         'digest': digest,
     }
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _note(note: str, request: ApprovalRequest, decision: ApprovalDecision) -> str:

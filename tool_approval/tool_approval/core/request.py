@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from .canonical import EXACT
 from .presentation import ApprovalPresentation
@@ -74,6 +74,76 @@ class LineageEntry(BaseModel):
     """The id of that call."""
 
 
+class CallFacts(NamedTuple):
+    """What is known of a call beside its arguments. Everything that decides about a call reads it here.
+
+    Metadata has the same under the conventional keys, for tools, presenters and UIs; it is read once, where a request
+    is made, and what is written into it afterwards decides nothing.
+    """
+
+    run_id: str | None = None
+    """The id of the run that makes the call."""
+    session_id: str | None = None
+    """The conversation approvals are remembered for."""
+    caller: str | None = None
+    """The agent's name."""
+    lineage: tuple[LineageEntry, ...] = ()
+    """The agents and tool calls above, from the outermost run inwards."""
+    toolset_id: str | None = None
+    """The id of the tool's toolset."""
+    tool_digest: str | None = None
+    """A digest of what the model is told of the tool."""
+    batch_id: str | None = None
+    """Names the response that the call is one of."""
+    position: int | None = None
+    """This is call i of the response, from 1."""
+    batch_size: int | None = None
+    """How many calls of the response need a decision."""
+    can_remember_always: bool = False
+    """Whether an approval may hold `always`."""
+    isolation_profile: str | None = None
+    """The isolation the tool runs in, as it says itself."""
+    missing_capabilities: tuple[str, ...] = ()
+    """The capabilities that an approval grants. Each once, in the tool's order."""
+    is_blocked: bool = False
+    """Whether the tool refuses the call itself."""
+    block_reason: str | None = None
+    """Why it does."""
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, Any], *, lineage: tuple[LineageEntry, ...] = ()) -> CallFacts:
+        """Read the conventional keys. A value of another type than the key's counts as absent."""
+        if not metadata:
+            return cls(lineage=lineage)
+        missing = metadata.get('missing_capabilities')
+        if missing is None:
+            granted = _capabilities(metadata.get('granted_capabilities'))
+            missing = [each for each in _capabilities(metadata.get('required_capabilities')) if each not in granted]
+        found: dict[str, Any] = {name: value for name in _TEXTS if isinstance(value := metadata.get(name), str)}
+        found |= {name: value for name in _NUMBERS if type(value := metadata.get(name)) is int}
+        reason = metadata.get('approval_reason')
+        return cls(
+            **found,
+            lineage=lineage,
+            missing_capabilities=tuple(dict.fromkeys(_capabilities(missing))),
+            can_remember_always=metadata.get('can_remember_always') is True,
+            is_blocked=metadata.get('approval_policy') == 'blocked',
+            block_reason=reason if isinstance(reason, str) and reason else None,
+        )
+
+    def as_metadata(self) -> dict[str, Any]:
+        """What the framework knows, under the conventional keys; `run_id`, `session_id` and `caller` in any case."""
+        found = {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
+        return {'run_id': self.run_id, 'session_id': self.session_id, 'caller': self.caller, **found}
+
+
+_TEXTS = ('run_id', 'session_id', 'caller', 'toolset_id', 'tool_digest', 'batch_id', 'isolation_profile')
+"""The facts that are texts, by the key that metadata has them under."""
+
+_NUMBERS = ('position', 'batch_size')
+"""Those that are numbers."""
+
+
 class ApprovalRequest(BaseModel):
     """One call awaiting judgement: what a person, a rule and the audit log get to see of it."""
 
@@ -114,6 +184,8 @@ class ApprovalRequest(BaseModel):
     """Whether the tool's own JSON form leaves out or alters arguments that the model gave, as `Field(exclude=True)` and
     secret types do. An approval of such a call is never remembered."""
 
+    _facts: CallFacts = PrivateAttr(default=CallFacts())
+
     @field_validator('remember_options')
     @classmethod
     def _are_distinct(cls, options: tuple[RememberOption, ...]) -> tuple[RememberOption, ...]:
@@ -125,19 +197,35 @@ class ApprovalRequest(BaseModel):
             object.__setattr__(self, 'payload', dict(self.args))
         if not self.description:
             object.__setattr__(self, 'description', describe(self.tool_name, self.payload))
+        self._facts = CallFacts.of(self.metadata)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """See `BaseModel.model_copy`. The facts are those of the copy's metadata."""
+        copied = super().model_copy(update=update, deep=deep)
+        if update and 'metadata' in update:
+            copied._facts = CallFacts.of(copied.metadata)
+        return copied
+
+    def changed(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
+        """A copy with these fields, which are not validated, and these facts; the same facts if `None`."""
+        copied = super().model_copy(update=fields)
+        if facts is not None:
+            copied._facts = facts
+        return copied
+
+    @property
+    def facts(self) -> CallFacts:
+        """What is known of the call beside its arguments, read from the metadata when the request was made. Where the
+        request has a field of its own, such as `run_id`, that field counts.
+        """
+        return self._facts
 
     @property
     def missing_capabilities(self) -> tuple[str, ...]:
         """What an approval grants: `missing_capabilities` of the metadata, or without it those of
         `required_capabilities` that are not among its `granted_capabilities`. Each once, in the tool's order.
         """
-        missing = self.metadata.get('missing_capabilities')
-        if missing is None:
-            granted = _capabilities(self.metadata.get('granted_capabilities'))
-            missing = [
-                each for each in _capabilities(self.metadata.get('required_capabilities')) if each not in granted
-            ]
-        return tuple(dict.fromkeys(_capabilities(missing)))
+        return self._facts.missing_capabilities
 
     @property
     def bound(self) -> Mapping[str, Any]:

@@ -108,7 +108,8 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
         ValidationError: The lineage does not consist of `LineageEntry` or mappings of its fields, or a detail is wrong.
     """
     metadata = context.metadata
-    fields = {name: metadata[name] for name in ('run_id', 'session_id') if isinstance(metadata.get(name), str)}
+    fields: dict[str, Any] = {'bound_to': verdict.bound_to}
+    fields |= {name: metadata[name] for name in ('run_id', 'session_id') if isinstance(metadata.get(name), str)}
     # Dropping what cannot be read would make a nested request look like one of the outermost run.
     if metadata.get('lineage') is not None:
         fields['lineage'] = metadata['lineage']
@@ -123,7 +124,6 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
         reason=verdict.reason,
         remember_options=verdict.remember_options,
         metadata=metadata,
-        bound_to=verdict.bound_to,
         **{**fields, **details},
     )
 

@@ -12,8 +12,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.core.arguments import as_json, read_arguments
+from tool_approval.core.gate import Binding, Call, Gate
 from tool_approval.integrations.pydantic_ai import approval_handler
-from tool_approval.integrations.pydantic_ai.binding import BINDING_KEY, bind, is_approved
 from tool_approval.integrations.pydantic_ai.results import refuse, with_notice
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import ScriptedUI, approve_all
@@ -23,32 +23,32 @@ from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, 
 
 from .test_handler import FAILED, Log
 
-APPROVED = ApprovalDecision(approved=True)
+
+def bound(controller: ApprovalController, **args: Any) -> Binding:
+    return Gate(controller).bind(ApprovalRequest(tool_name='delete', args=args), by_policy=False)
 
 
-def bound(controller: ApprovalController, **args: Any) -> dict[str, Any]:
-    return bind(controller, ApprovalRequest(tool_name='delete', args=args), APPROVED)[BINDING_KEY]
+def is_approved(controller: ApprovalController, binding: Binding, tool_name: str, args: dict[str, Any]) -> bool:
+    call = Call(tool_name=tool_name, arguments=read_arguments(args), values=args)
+    return Gate(controller).is_bound(Binding.of(binding.as_json()), call)
 
 
 def test_an_approval_is_of_its_tool_its_arguments_and_its_controller():
     controller = ApprovalController()
     binding = bound(controller, path='a')
 
-    assert is_approved(controller, binding, 'delete', read_arguments({'path': 'a'}))
-    assert not is_approved(controller, binding, 'remove', read_arguments({'path': 'a'}))
-    assert not is_approved(controller, binding, 'delete', read_arguments({'path': 'b'}))
-    assert not is_approved(controller, binding, 'delete', read_arguments({'path': 'a', 'force': True}))
-    assert not is_approved(ApprovalController(), binding, 'delete', read_arguments({'path': 'a'}))
+    assert is_approved(controller, binding, 'delete', {'path': 'a'})
+    assert not is_approved(controller, binding, 'remove', {'path': 'a'})
+    assert not is_approved(controller, binding, 'delete', {'path': 'b'})
+    assert not is_approved(controller, binding, 'delete', {'path': 'a', 'force': True})
+    assert not is_approved(ApprovalController(), binding, 'delete', {'path': 'a'})
 
 
 def test_a_lasting_key_lets_another_process_take_an_approval_up():
     key = b'k' * 32
 
     assert is_approved(
-        ApprovalController(key=key),
-        bound(ApprovalController(key=key), path='a'),
-        'delete',
-        read_arguments({'path': 'a'}),
+        ApprovalController(key=key), bound(ApprovalController(key=key), path='a'), 'delete', {'path': 'a'}
     )
 
 
@@ -56,14 +56,17 @@ def test_a_mapping_inside_of_a_single_parameter_is_no_unpacked_model():
     controller = ApprovalController()
     binding = bound(controller, path='a')
 
-    assert not is_approved(controller, binding, 'delete', read_arguments({'options': {'path': 'a'}}))
+    assert not is_approved(controller, binding, 'delete', {'options': {'path': 'a'}})
 
 
 @pytest.mark.parametrize(
     'forged', [{}, {'digest': 1, 'bound_to': {}}, {'digest': 'ä', 'bound_to': {}}, {'digest': 'a', 'bound_to': None}]
 )
 def test_a_malformed_binding_approves_nothing(forged: Any):
-    assert not is_approved(ApprovalController(), forged, 'delete', read_arguments({}))
+    call = Call(tool_name='delete', arguments=read_arguments({}), values={})
+
+    assert not Gate(ApprovalController()).is_bound(Binding.of(forged), call)
+    assert Binding.of(forged).by_policy
 
 
 def test_arguments_that_have_no_json_form_are_not_what_was_approved():

@@ -10,7 +10,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
-from tool_approval.integrations.pydantic_ai.guard import logic_of
+from tool_approval.integrations.pydantic_ai.arguments import checks_of
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.loop.scripted import call, returns, scripted
@@ -113,15 +113,15 @@ _forbidden.check_approval = _never  # type: ignore[attr-defined]
 def test_a_tool_without_a_function_has_no_logic_of_its_own():
     tool: Any = SimpleNamespace()
 
-    assert list(logic_of(None, tool)) == []
+    assert list(checks_of(None, tool)) == []
 
 
 @pytest.mark.parametrize('tool', [MagicMock(), MagicMock(spec=ToolsetTool)], ids=['any', 'specified'])
 def test_the_attributes_of_a_test_double_are_not_followed(tool: Any):
     toolset = MagicMock(spec=AbstractToolset)
 
-    assert list(logic_of(toolset, tool)) == [toolset]
-    assert list(logic_of(None, tool)) == []
+    assert list(checks_of(toolset, tool)) == [toolset]
+    assert list(checks_of(None, tool)) == []
 
 
 class _Endless(FunctionToolset[Any]):
@@ -131,4 +131,4 @@ class _Endless(FunctionToolset[Any]):
 
 def test_toolsets_that_wrap_each_other_without_end_are_an_error():
     with pytest.raises(UserError, match='wrap each other without end'):
-        list(logic_of(_Endless(), MagicMock()))
+        list(checks_of(_Endless(), MagicMock()))

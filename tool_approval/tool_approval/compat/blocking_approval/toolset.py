@@ -26,7 +26,8 @@ try:
 except ImportError as error:
     raise MissingExtraError('pydantic_ai', extra='pydantic-ai') from error
 
-from tool_approval.integrations.pydantic_ai.guard import already_judged, logic_of
+from tool_approval.integrations.pydantic_ai.arguments import function_of
+from tool_approval.integrations.pydantic_ai.guard import judged_context
 
 from .memory import ApprovalMemory
 from .types import (
@@ -161,8 +162,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
                 raise ApprovalBlocked(name, verdict.reason)
             if not verdict.is_pre_approved:
                 await self._ask(name, args, ctx, verdict)
-            with approving(None if verdict.is_pre_approved else args), already_judged(ctx):
-                return await super().call_tool(name, tool_args, ctx, tool)
+            with approving(None if verdict.is_pre_approved else args):
+                return await super().call_tool(name, tool_args, judged_context(ctx, verdict), tool)
 
     async def _judge(
         self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
@@ -195,7 +196,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
 
     async def _marked(self, name: str, args: dict[str, Any], tool: ToolsetTool[AgentDepsT]) -> ApprovalResult | None:
         """The verdict of the function that a tool of a `FunctionToolset` calls; within combined toolsets too."""
-        function = next(logic_of(None, tool), None)
+        function = function_of(tool)
         if function is None:
             return None
         verdict = await ask_check(function, ApprovalContext(tool_name=name, args=args))

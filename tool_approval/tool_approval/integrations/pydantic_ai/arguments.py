@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from pydantic_ai import RunContext
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
-from pydantic_ai.toolsets import ToolsetTool
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import ValidationError
 
 from tool_approval.core.arguments import CallArguments, fields_of, read_arguments
@@ -60,9 +61,54 @@ def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
     """The name that the model calls `tool` by: toolsets around the one that knows it as `name` may have renamed it."""
     made = _made_call(ctx, ctx.tool_call_id)
     found = find_tool(ctx, made.tool_name) if made is not None else None
+    schema = found.tool_def.parameters_json_schema if found is not None else None
     # A tool may also call another one itself, and must not lend it its name: only a renamed one has the same schema.
-    is_same = found is not None and found.tool_def.parameters_json_schema is tool.tool_def.parameters_json_schema
-    return made.tool_name if made is not None and is_same else name
+    if made is not None and schema is tool.tool_def.parameters_json_schema:
+        return made.tool_name
+    function = function_of(tool)
+    offered = (ctx.tool_manager.tools if ctx.tool_manager is not None else None) or {}
+    names = [each for each, other in offered.items() if function is not None and function_of(other) is function]
+    return name if name in names or not names else names[0]
+
+
+def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> Iterator[object]:
+    """What may have a check of its own: the toolsets from `toolset` inwards, then the function.
+
+    Args:
+        toolset: The outermost toolset to ask; `None` leaves the toolsets out.
+        tool: The tool, as that toolset offers it.
+
+    Raises:
+        UserError: The toolsets wrap each other without end.
+    """
+    current: object = toolset
+    for _ in range(_MAX_DEPTH):
+        inside: object = None
+        if isinstance(current, AbstractToolset):
+            yield current
+            inside = getattr(cast(object, current), 'wrapped', None)
+            # A combined toolset records with the tool which of its parts the tool comes from.
+            current = getattr(tool, 'source_toolset', None) if inside is None else inside
+        if inside is None:
+            source: object = getattr(tool, 'source_tool', None)
+            # A test double has every attribute: only the host's own type is followed.
+            if not isinstance(source, ToolsetTool):
+                break
+            tool = cast('ToolsetTool[Any]', source)
+    else:
+        raise UserError(f'The toolsets around a tool wrap each other without end: {type(toolset).__name__}.')
+    function = getattr(getattr(getattr(tool, 'call_func', None), '__self__', None), 'function', None)
+    if function is not None:
+        yield function
+
+
+_MAX_DEPTH = 100
+"""How many toolsets may wrap each other. Chosen: far more than anyone nests, and reached at once by a cycle."""
+
+
+def function_of(tool: ToolsetTool[Any]) -> object:
+    """The function that a tool calls, where it is one of a `FunctionToolset`."""
+    return next(checks_of(None, tool), None)
 
 
 def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCallPart | None:

@@ -12,14 +12,14 @@ from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
 from tool_approval.core.arguments import as_json
 from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.gate import CHANGED
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, FileTools, SandboxConfig
 
-from .binding import CHANGED, declared_by, find_binding
 from .requests import REQUEST_KEY
-from .results import refuse
+from .results import find_binding, refuse
 
 _OTHER_PATH = (
     'an approval is bound to the paths that were shown, so with another path it is refused. Deny it with a note that names '
@@ -127,7 +127,7 @@ class FileToolset(FunctionToolset[Any]):
             self.files.forget()
             raise ApprovalRequired(metadata={REQUEST_KEY: request, 'approval_description': request.description})
         binding = find_binding(ctx)
-        if binding is not None and declared_by(binding) != request.bound_to:
+        if binding is not None and not binding.declares(request.bound_to):
             self.files.forget()
             raise PermissionError(CHANGED)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
@@ -14,17 +14,38 @@ from pydantic_ai.messages import ToolCallPart
 from tool_approval.core.arguments import ARGUMENTS, CallArguments, materialised, restored
 from tool_approval.core.canonical import decode_arguments
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.request import ApprovalContext, ApprovalRequest
-from tool_approval.core.tool_checks import approving, ask_check
+from tool_approval.core.gate import (
+    CHANGED,
+    NO_ARGUMENTS,
+    Allowed,
+    Call,
+    Gate,
+    Prepared,
+    Refused,
+    Settled,
+    cannot_be_judged,
+)
+from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
+from tool_approval.core.tool_checks import ask_check
 from tool_approval.core.verdict import ApprovalResult, make_request
 
-from .arguments import call_arguments, find_tool, given_arguments, is_unpacked, validated
-from .binding import CHANGED, approved_digest, bind, find_binding, is_approved, was_asked, watched
-from .guard import logic_of
-from .requests import REQUEST_KEY, Frame, Session, request_of, tool_facts
-from .results import External, Refusal, approval, carry_out, failure, outcome_of, refuse, unfit, with_notice
+from .arguments import call_arguments, find_tool, function_of, given_arguments, is_unpacked, validated
+from .requests import REQUEST_KEY, Session, facts_of, request_of, tool_facts
+from .results import (
+    External,
+    Refusal,
+    approval,
+    binding_metadata,
+    carry_out,
+    failure,
+    find_binding,
+    outcome_of,
+    recorded_here,
+    refuse,
+    unfit,
+    with_notice,
+)
 
 Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -75,66 +96,38 @@ class ApprovalHandler:
         Raises:
             StoreError: Remembered approvals cannot be trusted, or kept. None of `requests` has run.
         """
-        frame = Frame.of(ctx, self.session)
-        return await Batch(self.controller, requests, external=self.external, frame=frame, ctx=ctx).answer()
+        facts = facts_of(ctx, self.session)
+        return await Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx).answer()
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
         """Run what was approved, and only that; write down what came of it."""
-        binding = find_binding(ctx)
+        gate, binding = Gate(self.controller), find_binding(ctx)
+        arguments, is_bound = NO_ARGUMENTS, False
         try:
             args = materialised(args)
             arguments = call_arguments(ctx, call.tool_call_id, args)
+            is_bound = True
         except NotCanonicalError:
-            arguments = None
-        request = self._executing(ctx, call, {} if arguments is None else arguments.shown, binding)
-        # The decision's own, so that the log has them in a pair: a model may have been shown in another form.
-        digest = approved_digest(binding)
-        if binding is None or arguments is None or not is_approved(self.controller, binding, call.tool_name, arguments):
-            self.controller.record_outcome(request, 'refused', digest=digest)
+            pass
+        facts = facts_of(ctx, self.session)
+        executing = Call(tool_name=call.tool_name, arguments=arguments, values=args, facts=facts)
+        request = ApprovalRequest(
+            tool_name=call.tool_name,
+            args=arguments.shown,
+            description=call.tool_name,
+            payload={},
+            tool_call_id=call.tool_call_id,
+            bound_to={} if binding is None else binding.bound_to,
+        ).changed(facts, run_id=facts.run_id, session_id=facts.session_id, lineage=facts.lineage)
+        allowed = Allowed(call=executing, request=request, binding=binding)
+        if binding is None or not is_bound or not gate.is_bound(binding, executing):
+            gate.record(allowed, 'refused')
             return refuse(CHANGED, 'refused')
-        token = watched.set((ctx.run_id, call.tool_call_id))
-        try:
-            with approving(args if was_asked(binding) else None):
-                result = await run(args)
-        except BaseException as error:
-            outcome = outcome_of(error)
-            failure = error if outcome == 'failed' else None
-            self.controller.record_outcome(request, outcome, error=failure, digest=digest)
-            raise
-        finally:
-            watched.reset(token)
-        if isinstance(result, Refusal):
-            self.controller.record_outcome(request, outcome_of(result), digest=digest)
-            return result
-        self.controller.record_outcome(request, 'executed', digest=digest)
-        if self.tells_changes and binding.get('has_changed_arguments') is True:
-            return with_notice(result, request.args)
-        return result
-
-    def _executing(
-        self, ctx: RunContext[Any], call: ToolCallPart, args: Mapping[str, Any], binding: Mapping[str, Any] | None
-    ) -> ApprovalRequest:
-        return executing_request(Frame.of(ctx, self.session), call.tool_name, call.tool_call_id, args, binding)
-
-
-def executing_request(
-    frame: Frame,
-    tool_name: str,
-    tool_call_id: str | None,
-    args: Mapping[str, Any],
-    binding: Mapping[str, Any] | None,
-) -> ApprovalRequest:
-    """What identifies the call that executes, in the log."""
-    return ApprovalRequest(
-        tool_name=tool_name,
-        args=args,
-        description=tool_name,
-        payload={},
-        tool_call_id=tool_call_id,
-        bound_to=binding.get('bound_to', {}) if binding is not None else {},
-        metadata={'caller': frame.caller},
-        **frame.fields(),
-    )
+        with recorded_here(ctx), gate.execution(allowed, outcome_of=outcome_of) as execution:
+            result = await run(args)
+            if isinstance(result, Refusal):
+                execution.outcome = outcome_of(result)
+        return with_notice(result, arguments.shown) if binding.has_changed_arguments and self.tells_changes else result
 
 
 class Batch:
@@ -146,7 +139,7 @@ class Batch:
         requests: DeferredToolRequests,
         *,
         external: External,
-        frame: Frame,
+        facts: CallFacts,
         ctx: RunContext[Any] | None,
     ) -> None:
         """Prepare.
@@ -155,86 +148,83 @@ class Batch:
             controller: Decides.
             requests: The calls.
             external: What carries out external calls, by tool name.
-            frame: What is known of the run.
+            facts: What is known of the run.
             ctx: The run that waits for the answer; `None` where it has ended.
         """
-        self.controller = controller
+        self.gate = Gate(controller, default='none')
         self.requests = requests
         self.external = external
-        self.frame = frame
+        self.facts = facts
         self.ctx = ctx
         self.results = DeferredToolResults()
 
     async def answer(self) -> DeferredToolResults:
         """Decide everything, then do what is done here."""
-        approvals = [(call, await self._approval(call)) for call in self.requests.approvals]
-        externals = [(call, self._request(call)) for call in self.requests.calls]
-        to_ask, to_do = await self._externals_to_ask(externals)
-        asked = [*(request for _, request in approvals), *(request for _, request in to_ask)]
-        decisions = await self.controller.request_approvals(asked)
-        for (call, request), decision in zip(approvals, decisions, strict=False):
-            self._settle(call, request, decision)
-        for (call, request), decision in zip(to_ask, decisions[len(approvals) :], strict=True):
-            if decision.approved:
-                to_do.append((call, request, decision))
+        approvals = [await self._approval(call) for call in self.requests.approvals]
+        externals = [await self._external(call) for call in self.requests.calls]
+        to_ask = [each for each in externals if isinstance(each, Prepared)]
+        settled = await self.gate.decide_all([*approvals, *to_ask])
+        for prepared, each in zip(approvals, settled, strict=False):
+            self._answer(prepared.request, each)
+        to_do = [each for each in externals if isinstance(each, Allowed)]
+        for prepared, each in zip(to_ask, settled[len(approvals) :], strict=True):
+            if isinstance(each, Refused):
+                self._fail(prepared.request, each.reason)
             else:
-                self.results.calls[call.tool_call_id] = failure(decision.note or 'The call was denied.')
+                to_do.append(each)
         # Nothing is started before every decision of the batch is made.
-        await asyncio.gather(*(self._do(*each) for each in to_do))
+        await asyncio.gather(*(self._do(each) for each in to_do))
         return self.results
 
     def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
         metadata = self.requests.metadata.get(call.tool_call_id)
-        return request_of(call, metadata, self.frame, tool_facts(self.ctx, call.tool_name), args)
+        return request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
 
-    async def _approval(self, call: ToolCallPart) -> ApprovalRequest:
-        """The request for an approval; of a bare tool, with what its function says of the call."""
+    async def _approval(self, call: ToolCallPart) -> Prepared:
+        """The request that a tool has made; or one for a bare tool, with what its function says of the call."""
         tool = find_tool(self.ctx, call.tool_name)
         if tool is None:
-            return self._request(call)
-        if REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {}):
-            return self._bound(call)
-        request = self._whole(call)
-        context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
-        for function in logic_of(None, tool):
-            verdict = await ask_check(function, context, framework_context=self.ctx)
-            if verdict is not None and verdict.is_needs_approval:
-                request = _told(request, context, verdict)
-            elif verdict is not None and verdict.is_blocked:
-                blocked = {'approval_policy': 'blocked', 'approval_reason': verdict.reason}
-                request = request.model_copy(update={'metadata': {**request.metadata, **blocked}})
-        return request
-
-    def _whole(self, call: ToolCallPart) -> ApprovalRequest:
-        """The request of a bare tool, with everything that the tool gets."""
-        given = call.args if isinstance(call.args, Mapping) else None
+            return self._prepared(call, self._request(call))
+        is_made = REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {})
+        request = self._request(call) if is_made else None
+        if request is not None and ARGUMENTS in request.bound_to:
+            return self._prepared(call, request)
         try:
             values, arguments = self._arguments(call)
         except ValueError as error:
+            if request is not None:
+                return self._prepared(call, request)
             # Attack: what cannot be read may hold a secret, and would be shown as the model gave it
             # (test_arguments_that_cannot_be_judged_are_refused_before_anybody_is_asked).
-            problem = error.problem if isinstance(error, NotCanonicalError) else error
-            reason = f'The arguments of {call.tool_name!r} cannot be judged ({problem}), so the call was not run.'
-            request = self._request(call, {})
-            blocked = {'approval_policy': 'blocked', 'approval_reason': reason}
-            return request.model_copy(update={'metadata': {**request.metadata, **blocked}})
-        shown = arguments.shown
-        if arguments.fields is not None and is_unpacked(values, given):
-            shown = arguments.fields
-        request = self._request(call, shown)
-        bound_to = self.controller.bound_to(arguments, request.bound_to)
-        return request.model_copy(update={'hides_arguments': arguments.is_altered, 'bound_to': bound_to})
+            problem = error.problem if isinstance(error, NotCanonicalError) else str(error)
+            return self._prepared(call, _blocked(self._request(call, {}), cannot_be_judged(call.tool_name, problem)))
+        if request is not None:
+            # Only a toolset with a controller can bind it to the arguments itself.
+            bound_to = self.gate.controller.bound_to(arguments, request.bound_to)
+            return self._prepared(call, request.changed(bound_to=bound_to))
+        given = call.args if isinstance(call.args, Mapping) else None
+        is_model = arguments.fields is not None and is_unpacked(values, given)
+        request = self._request(call, arguments.fields if is_model else arguments.shown)
+        bound_to = self.gate.controller.bound_to(arguments, request.bound_to)
+        request = request.changed(hides_arguments=arguments.is_altered, bound_to=bound_to)
+        context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
+        verdict = await ask_check(function_of(tool), context, framework_context=self.ctx)
+        if verdict is not None and verdict.is_needs_approval:
+            request = _told(request, context, verdict)
+        elif verdict is not None and verdict.is_blocked:
+            request = _blocked(request, verdict.reason)
+        return self._prepared(call, request)
 
-    def _bound(self, call: ToolCallPart) -> ApprovalRequest:
-        """The request that a tool has made. Only a toolset with a controller can bind it to the arguments itself."""
-        request = self._request(call)
-        if ARGUMENTS in request.bound_to:
-            return request
-        try:
-            _, arguments = self._arguments(call)
-        except ValueError:
-            return request
-        return request.model_copy(update={'bound_to': self.controller.bound_to(arguments, request.bound_to)})
+    def _prepared(self, call: ToolCallPart, request: ApprovalRequest) -> Prepared:
+        def reread(changed: Mapping[str, Any]) -> Call:
+            known = decode_arguments(call.args) if self.ctx is None else given_arguments(self.ctx, call.tool_call_id)
+            given = restored(changed, request.args, known)
+            values = materialised(validated(self.ctx, call.tool_name, given))
+            arguments = call_arguments(self.ctx, call.tool_call_id, values)
+            return replace(deferred, arguments=arguments, values=values, given=given)
+
+        deferred = _call_of(request, reread)
+        return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
 
     def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
         """What a tool of this run will get, and how to show and to bind it.
@@ -252,76 +242,75 @@ class Batch:
             values = materialised(validated(self.ctx, call.tool_name, given))
         return values, call_arguments(self.ctx, call.tool_call_id, values)
 
-    def _settle(self, call: ToolCallPart, request: ApprovalRequest, decision: ApprovalDecision) -> None:
+    def _answer(self, request: ApprovalRequest, settled: Settled) -> None:
         """Answer an approval, bound to what the tool will get."""
-        if decision.approved and decision.override_args is not None:
-            try:
-                known = (
-                    decode_arguments(call.args) if self.ctx is None else given_arguments(self.ctx, call.tool_call_id)
-                )
-                given = restored(decision.override_args, request.args, known)
-                values = materialised(validated(self.ctx, call.tool_name, given))
-                changed = call_arguments(self.ctx, call.tool_call_id, values)
-            except ValueError as error:
-                decision = ApprovalDecision(
-                    approved=False, note=f"The approver's arguments cannot be used: {error}. The call was not run."
-                )
-                refused = request.model_copy(update={'args': decision.override_args})
-                self.controller.record_outcome(refused, 'refused')
-            else:
-                self.results.metadata[call.tool_call_id] = bind(self.controller, request, decision, changed)
-                decision = decision.model_copy(update={'override_args': given})
-        elif decision.approved:
-            self.results.metadata[call.tool_call_id] = bind(self.controller, request, decision)
-        self.results.approvals[call.tool_call_id] = approval(decision)
+        call_id, decision = str(request.tool_call_id), settled.decision
+        assert decision is not None, 'a deferred call is decided'
+        if isinstance(settled, Allowed) and settled.binding is not None:
+            self.results.metadata[call_id] = binding_metadata(settled.binding)
+            if decision.override_args is not None:
+                decision = decision.model_copy(update={'override_args': settled.call.given})
+        self.results.approvals[call_id] = approval(decision)
         answered_by: object = getattr(self.results, 'answered_by', None)
         if isinstance(answered_by, dict) and decision.decided_by:
-            answered_by[call.tool_call_id] = decision.decided_by
+            answered_by[call_id] = decision.decided_by
 
-    async def _externals_to_ask(
-        self, externals: list[tuple[ToolCallPart, ApprovalRequest]]
-    ) -> tuple[
-        list[tuple[ToolCallPart, ApprovalRequest]], list[tuple[ToolCallPart, ApprovalRequest, ApprovalDecision]]
-    ]:
-        """Which external calls somebody is asked about, and which are done without; the others are answered."""
-        to_ask: list[tuple[ToolCallPart, ApprovalRequest]] = []
-        to_do: list[tuple[ToolCallPart, ApprovalRequest, ApprovalDecision]] = []
-        for call, request in externals:
-            context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
-            verdict = await self.controller.judge(context, logic=[self.external.get(call.tool_name)], default='none')
-            if verdict.is_blocked:
-                reason = verdict.reason or 'The call is blocked.'
-                self.controller.record_block(_told(request, context, verdict), reason)
-                self.results.calls[call.tool_call_id] = failure(reason)
-            elif call.tool_name not in self.external:
-                self._refuse(call, request, f'Nothing here can carry out {call.tool_name!r}.')
-            elif (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
-                self._refuse(call, request, f'The arguments of {call.tool_name!r} cannot be used: {problem}.')
-            elif verdict.is_pre_approved:
-                self.controller.record_pre_approval(request)
-                to_do.append((call, request, ApprovalDecision(approved=True, decided_by='policy')))
-            else:
-                to_ask.append((call, _told(request, context, verdict)))
-        return to_ask, to_do
+    def _fail(self, call: Call | ApprovalRequest, reason: str) -> None:
+        self.results.calls[str(call.tool_call_id)] = failure(reason)
 
-    def _refuse(self, call: ToolCallPart, request: ApprovalRequest, reason: str) -> None:
-        self.controller.record_block(request, reason)
-        self.results.calls[call.tool_call_id] = failure(reason)
+    async def _external(self, call: ToolCallPart) -> Prepared | Allowed | None:
+        """An external call that an approver is asked about, or one that is done without; any other is answered."""
+        request, function = self._request(call), self.external.get(call.tool_name)
 
-    async def _do(self, call: ToolCallPart, request: ApprovalRequest, decision: ApprovalDecision) -> None:
-        args = request.args
-        if decision.override_args is not None:
-            args = decision.override_args
-            request = request.model_copy(update={'args': args})
-            problem = unfit(self.ctx, call.tool_name, args)
+        def reread(changed: Mapping[str, Any]) -> Call:
+            return _call_of(request.changed(args=changed), reread)
+
+        context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
+        verdict = await self.gate.controller.judge(context, logic=[function], default='none', facts=request.facts)
+        if verdict.is_blocked:
+            request = _told(request, context, verdict)
+            reason = verdict.reason or 'The call is blocked.'
+        elif function is None:
+            reason = f'Nothing here can carry out {call.tool_name!r}.'
+        elif (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
+            reason = f'The arguments of {call.tool_name!r} cannot be used: {problem}.'
+        elif verdict.is_pre_approved:
+            self.gate.controller.record_pre_approval(request)
+            binding = self.gate.bind(request, by_policy=True)
+            return Allowed(call=_call_of(request, reread), request=request, binding=binding)
+        else:
+            return Prepared(call=_call_of(request, reread), verdict=verdict, request=_told(request, context, verdict))
+        self.gate.controller.record_block(request, reason)
+        self._fail(request, reason)
+        return None
+
+    async def _do(self, allowed: Allowed) -> None:
+        call, binding = allowed.call, allowed.binding
+        if binding is not None and binding.has_changed_arguments:
+            problem = unfit(self.ctx, call.tool_name, call.values)
             if problem is not None:
-                self.controller.record_outcome(request, 'refused')
-                self.results.calls[call.tool_call_id] = failure(f"The approver's arguments cannot be used: {problem}.")
+                self.gate.record(allowed, 'refused')
+                self._fail(call, f"The approver's arguments cannot be used: {problem}.")
                 return
-        with approving(None if decision.decided_by == 'policy' else args):
-            result, is_done = await carry_out(self.ctx, self.external, call.tool_name, args)
-        self.controller.record_outcome(request, 'executed' if is_done else 'failed')
-        self.results.calls[call.tool_call_id] = result
+        with self.gate.execution(allowed) as execution:
+            result, is_done = await carry_out(self.ctx, self.external, call.tool_name, call.values)
+            execution.outcome = 'executed' if is_done else 'failed'
+        self.results.calls[str(call.tool_call_id)] = result
+
+
+def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Call]) -> Call:
+    return Call(
+        tool_name=request.tool_name,
+        arguments=replace(NO_ARGUMENTS, shown=dict(request.args)),
+        values=request.args,
+        facts=request.facts,
+        tool_call_id=request.tool_call_id,
+        reread=reread,
+    )
+
+
+def _blocked(request: ApprovalRequest, reason: str | None) -> ApprovalRequest:
+    return request.changed(request.facts._replace(is_blocked=True, block_reason=reason))
 
 
 def _told(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
@@ -337,4 +326,4 @@ def _told(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalR
         told |= {'description': own.description, 'described_by': own.described_by}
     if verdict.reason is not None:
         told['reason'] = verdict.reason
-    return request.model_copy(update=told)
+    return request.changed(**told)

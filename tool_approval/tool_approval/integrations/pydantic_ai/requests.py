@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pydantic_ai import DeferredToolRequests, RunContext
@@ -14,7 +13,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.request import ApprovalRequest, LineageEntry
+from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry
 
 from .arguments import find_tool
 
@@ -36,25 +35,25 @@ REQUEST_KEY = 'tool_approval_request'
 what a model sends, or what was read from a file, is never one."""
 
 
-def build_approval_requests(requests: DeferredToolRequests, frame: Frame | None = None) -> list[ApprovalRequest]:
+def build_approval_requests(requests: DeferredToolRequests, facts: CallFacts | None = None) -> list[ApprovalRequest]:
     """One request for each call that awaits approval, in the same order; external calls are not among them.
 
     Args:
         requests: What the host hands to a handler, or ends a run with.
-        frame: What is known of the run.
+        facts: What is known of the run.
 
     Returns:
         New requests; nothing of `requests` is shared. One whose arguments cannot be read is marked as blocked, so that
         every controller denies it.
     """
-    return [request_of(call, requests.metadata.get(call.tool_call_id), frame) for call in requests.approvals]
+    return [request_of(call, requests.metadata.get(call.tool_call_id), facts) for call in requests.approvals]
 
 
 def request_of(
     call: ToolCallPart,
     metadata: Mapping[str, Any] | None,
-    frame: Frame | None = None,
-    facts: Mapping[str, Any] | None = None,
+    known: CallFacts | None = None,
+    tool: Mapping[str, Any] | None = None,
     args: Mapping[str, Any] | None = None,
 ) -> ApprovalRequest:
     """The request for one call.
@@ -63,33 +62,38 @@ def request_of(
         call: The call, with its arguments as JSON text or as a mapping.
         metadata: What the tool said when it deferred. `approval_description`, `summary`, `reason` or `path`, in this
             order, becomes the description.
-        frame: What is known of the run.
-        facts: What is known of the tool; it wins over the same keys of `metadata`.
+        known: What is known of the run; it wins over what `metadata` says.
+        tool: What is known of the tool, as `tool_facts` returns it; it wins, too.
         args: What to show in place of the call's own arguments.
     """
     told = dict(metadata or {})
     made = told.pop(REQUEST_KEY, None)
-    placed = {**told, **(frame.metadata() if frame is not None else {}), **(facts or {})}
-    fields: dict[str, Any] = {'tool_call_id': call.tool_call_id, **(frame.fields() if frame is not None else {})}
     if isinstance(made, ApprovalRequest) and made.tool_name == call.tool_name:
-        if made.session_id is not None and fields.get('session_id') is None:
+        request = made
+        told = {**made.metadata, **told}
+        if known is not None and known.session_id is None:
             # A handler that names no session leaves the one that the toolset names.
-            fields['session_id'] = placed['session_id'] = made.session_id
-        return made.model_copy(update={**fields, 'metadata': {**made.metadata, **placed}})
-    try:
-        args = decode_arguments(call.args) if args is None else args
-    except NotCanonicalError as error:
-        reason = f'The arguments of {call.tool_name!r} cannot be read ({error.problem}), so the call was denied.'
-        blocked = {**placed, 'approval_policy': 'blocked', 'approval_reason': reason}
-        return ApprovalRequest(tool_name=call.tool_name, description=reason, metadata=blocked, **fields)
-    return ApprovalRequest(
-        tool_name=call.tool_name,
-        args=args,
-        description=_first_text(told, 'approval_description', 'summary', 'reason', 'path') or '',
-        reason=_first_text(told, 'approval_reason', 'reason'),
-        metadata=placed,
-        **fields,
-    )
+            known = known._replace(session_id=made.session_id)
+    else:
+        try:
+            problem = None
+            args = decode_arguments(call.args) if args is None else args
+        except NotCanonicalError as error:
+            problem = f'The arguments of {call.tool_name!r} cannot be read ({error.problem}), so the call was denied.'
+            told |= {'approval_policy': 'blocked', 'approval_reason': problem}
+        request = ApprovalRequest(
+            tool_name=call.tool_name,
+            args=args or {},
+            description=problem or _first_text(told, 'approval_description', 'summary', 'reason', 'path') or '',
+            reason=None if problem else _first_text(told, 'approval_reason', 'reason'),
+            metadata=told,
+        )
+    if known is None:
+        return request.model_copy(update={'tool_call_id': call.tool_call_id, 'metadata': told})
+    fields = {'run_id': known.run_id, 'session_id': known.session_id, 'lineage': known.lineage}
+    facts = CallFacts.of(told)._replace(**fields, caller=known.caller, **(tool or {}))
+    metadata = {**told, **facts.as_metadata()}
+    return request.changed(facts, metadata=metadata, tool_call_id=call.tool_call_id, **fields)
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
@@ -98,8 +102,8 @@ def conventional(request: ApprovalRequest) -> dict[str, Any]:
         'approval_description': request.attributed_description,
         'approval_reason': request.reason,
         'approval_policy': 'needs_approval',
-        'toolset_id': request.metadata.get('toolset_id'),
-        'worker': request.metadata.get('caller'),
+        'toolset_id': request.facts.toolset_id,
+        'worker': request.facts.caller,
     }
     return {REQUEST_KEY: request, **{key: value for key, value in told.items() if value is not None}}
 
@@ -109,55 +113,39 @@ def _first_text(metadata: Mapping[str, Any], *keys: str) -> str | None:
     return next((text for text in texts if isinstance(text, str) and text), None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Frame:
-    """Where a call stands."""
+def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | None = None) -> CallFacts:
+    """What the host knows of a call.
 
-    run_id: str | None
-    """The run that makes it."""
-    session_id: str | None
-    """The conversation, where one is given."""
-    caller: str | None
-    """The agent's name."""
-    lineage: tuple[LineageEntry, ...]
-    """The agents and tool calls above, from the outermost run inwards."""
+    Args:
+        ctx: The run that makes it.
+        session: The conversation approvals are remembered for.
+        tool_name: The tool, as the model calls it; without it, nothing is said of the tool.
 
-    @classmethod
-    def of(cls, ctx: RunContext[Any], session: Session = None) -> Frame:
-        """Of the run that `ctx` belongs to.
-
-        Raises:
-            UserError: What is given as session, or returned, is no text; or the deps' `session_id`, where none is given.
-        """
-        if session is None:
-            session_id = session_of_deps(ctx.deps)
-        else:
-            session_id = _text(session(ctx) if callable(session) else session, 'session')
-        agent = ctx.agent
-        return cls(
-            run_id=ctx.run_id,
-            session_id=session_id,
-            caller=agent.name if agent is not None else None,
-            lineage=tuple(
-                LineageEntry(
-                    agent_name=level.agent_name,
-                    run_id=level.run_id,
-                    tool_name=level.tool_name,
-                    tool_call_id=level.tool_call_id,
-                )
-                for level in lineage()
-                # While a tool executes, its own call is the innermost level; above it are those of other runs.
-                if level.run_id != ctx.run_id
-            ),
-        )
-
-    def metadata(self) -> dict[str, Any]:
-        """The frame as the metadata of an `ApprovalContext`."""
-        return {'run_id': self.run_id, 'session_id': self.session_id, 'caller': self.caller}
-
-    def fields(self) -> dict[str, Any]:
-        """The frame as fields of an `ApprovalRequest`."""
-        return {'run_id': self.run_id, 'session_id': self.session_id, 'lineage': self.lineage}
+    Raises:
+        UserError: What is given as session, or returned, is not a text; or the deps' `session_id`, where none is given.
+    """
+    if session is None:
+        session_id = session_of_deps(ctx.deps)
+    else:
+        session_id = _text(session(ctx) if callable(session) else session, 'session')
+    agent = ctx.agent
+    return CallFacts(
+        run_id=ctx.run_id,
+        session_id=session_id,
+        caller=agent.name if agent is not None else None,
+        lineage=tuple(
+            LineageEntry(
+                agent_name=level.agent_name,
+                run_id=level.run_id,
+                tool_name=level.tool_name,
+                tool_call_id=level.tool_call_id,
+            )
+            for level in lineage()
+            # While a tool executes, its own call is the innermost level; above it are those of other runs.
+            if level.run_id != ctx.run_id
+        ),
+        **({} if tool_name is None else tool_facts(ctx, tool_name)),
+    )
 
 
 def session_of_deps(deps: object) -> str | None:

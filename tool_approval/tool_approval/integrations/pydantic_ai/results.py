@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias, cast
 
 from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
@@ -12,6 +13,7 @@ from pydantic_ai.messages import ToolReturn
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.gate import Binding
 from tool_approval.core.redact import Outcome
 from tool_approval.core.threads import call
 
@@ -22,6 +24,45 @@ TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)
 
 NOTICE_KEY = 'approval_notice'
 """Under which a result that is no text is told that arguments were changed."""
+
+
+BINDING_KEY = 'tool_approval'
+"""Where the binding travels: in `DeferredToolResults.metadata`, which the host hands to the tool, and stop and resume
+keeps."""
+
+GRANTED_KEY = 'granted_capabilities'
+"""Where a tool finds, beside the binding, which capabilities its approval grants."""
+
+
+def binding_metadata(binding: Binding) -> dict[str, Any]:
+    """The metadata that a tool is given with its approval."""
+    granted = {} if binding.granted is None else {GRANTED_KEY: binding.granted}
+    return {BINDING_KEY: binding.as_json(), **granted}
+
+
+def find_binding(ctx: RunContext[Any]) -> Binding | None:
+    """The binding of the call that executes, or `None` if another handler approved it."""
+    given: object = ctx.tool_call_metadata
+    metadata = cast('Mapping[str, object]', given if isinstance(given, Mapping) else {})
+    carried = metadata.get(BINDING_KEY)
+    if not isinstance(carried, Mapping):
+        return None
+    return Binding.of(cast('Mapping[str, Any]', carried), metadata.get(GRANTED_KEY))
+
+
+@contextmanager
+def recorded_here(ctx: RunContext[Any]) -> Generator[None]:
+    """Enclose an execution whose outcome is recorded here: an `ApprovalToolset` inside leaves it, and the notice, to us.
+
+    Its binding says so, which no run nested in the call has, and which wrappers on the way hand on.
+    """
+    metadata = cast('dict[str, Any]', ctx.tool_call_metadata)
+    carried = metadata[BINDING_KEY]
+    metadata[BINDING_KEY] = {**carried, 'is_recorded': True}
+    try:
+        yield
+    finally:
+        metadata[BINDING_KEY] = carried
 
 
 def approval(decision: ApprovalDecision) -> bool | ToolApproved | ToolDenied:

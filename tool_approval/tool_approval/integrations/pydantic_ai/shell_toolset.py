@@ -9,15 +9,15 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
+from tool_approval.core.gate import CHANGED, was_asked
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.core.tool_checks import approving, judged
 from tool_approval.tools.shell import ShellTool
 
-from .binding import CHANGED, declared_by, find_binding, was_asked
 from .requests import REQUEST_KEY
-from .results import refuse
+from .results import find_binding, refuse
 
 
 class ShellToolset(FunctionToolset[Any]):
@@ -112,5 +112,5 @@ class ShellToolset(FunctionToolset[Any]):
                 metadata={REQUEST_KEY: request, 'approval_description': request.attributed_description}
             )
         binding = find_binding(ctx)
-        if binding is not None and declared_by(binding) != request.bound_to:
+        if binding is not None and not binding.declares(request.bound_to):
             raise PermissionError(CHANGED)

@@ -14,9 +14,10 @@ from pydantic_ai.agent import AbstractAgent
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import ApprovalUI
+from tool_approval.core.request import CallFacts
 
 from .handler import Batch
-from .requests import Frame, session_of_deps
+from .requests import session_of_deps
 from .results import External
 
 DepsT = TypeVar('DepsT')
@@ -59,8 +60,8 @@ async def collect_approvals(
         controller = ApprovalController(mode, ui=ui, memory=memory)
     elif ui is not None or memory is not None or mode != 'interactive':
         raise ValueError('give either a controller, or `ui`, `mode` and `memory` to make one of')
-    frame = Frame(run_id=None, session_id=session, caller=caller, lineage=())
-    return await Batch(controller, requests, external=external or {}, frame=frame, ctx=None).answer()
+    facts = CallFacts(session_id=session, caller=caller)
+    return await Batch(controller, requests, external=external or {}, facts=facts, ctx=None).answer()
 
 
 def collect_approvals_sync(

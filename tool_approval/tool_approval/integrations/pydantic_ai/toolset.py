@@ -9,20 +9,17 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, UserError
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from tool_approval.core.arguments import CallArguments, materialised
+from tool_approval.core.arguments import materialised
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.redact import Outcome
-from tool_approval.core.request import ApprovalContext, ApprovalRequest
-from tool_approval.core.tool_checks import approving, judging
-from tool_approval.core.verdict import ApprovalResult, make_request
+from tool_approval.core.gate import NO_ARGUMENTS, Allowed, Call, Gate, Refused, cannot_be_judged
+from tool_approval.core.tool_checks import judging
 
-from .arguments import call_arguments, called_name
-from .binding import CHANGED, approved_digest, find_binding, is_approved, was_asked, watched
-from .guard import already_judged, logic_of
-from .requests import Frame, Session, conventional, tool_facts
-from .results import Refusal, outcome_of, refuse, with_notice
+from .arguments import call_arguments, called_name, checks_of
+from .guard import judged_context
+from .requests import Session, conventional, facts_of
+from .results import Refusal, find_binding, outcome_of, refuse, with_notice
 
 
 @dataclass
@@ -77,83 +74,43 @@ class ApprovalToolset(WrapperToolset[Any]):
             ApprovalRequired: Somebody has to consent first; the metadata has the conventional keys.
             ToolFailed: It is refused, on hosts that have this; on others the refusal is the result.
         """
-        with judging():
-            return await self._judged(name, tool_args, ctx, tool)
-
-    async def _judged(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
-        frame = Frame.of(ctx, self.session)
         # A toolset around this one may have renamed the tool: the policy here has its own names, the approver is shown
         # the one that the model calls.
         called = called_name(ctx, name, tool)
-        facts = tool_facts(ctx, called)
-        metadata = {**frame.metadata(), 'toolset_id': self.id, **facts}
+        facts = facts_of(ctx, self.session, called)
+        arguments, blocked = NO_ARGUMENTS, None
         try:
             tool_args = materialised(tool_args)
             arguments = call_arguments(ctx, ctx.tool_call_id, tool_args)
         except NotCanonicalError as error:
-            reason = f'The arguments of {name!r} cannot be judged ({error.problem}), so the call was not run.'
-            request = ApprovalRequest(tool_name=called, tool_call_id=ctx.tool_call_id, **frame.fields())
-            self.controller.record_block(request, reason)
-            return self._refuse(request, reason, ctx)
-        context = ApprovalContext(tool_name=name, args=arguments.shown, metadata=metadata)
-        verdict = await self.controller.judge(
-            context, logic=list(logic_of(self.wrapped, tool)), framework_context=ctx, default=self.default
-        )
-        request = make_request(
-            context.model_copy(update={'tool_name': called}),
-            verdict,
+            blocked = cannot_be_judged(name, error.problem)
+        call = Call(
+            tool_name=called,
+            judged_as=name,
+            arguments=arguments,
+            values=tool_args,
+            facts=facts if facts.toolset_id is not None else facts._replace(toolset_id=self.id),
             tool_call_id=ctx.tool_call_id,
-            hides_arguments=arguments.is_altered,
-            **frame.fields(),
-        ).model_copy(update={'bound_to': self.controller.bound_to(arguments, verdict.bound_to)})
-        if verdict.is_blocked:
-            reason = verdict.reason or f'The tool {name!r} is blocked.'
-            self.controller.record_block(request, reason)
-            return self._refuse(request, reason, ctx)
-        if ctx.tool_call_approved:
-            return await self._approved(name, tool_args, ctx, tool, arguments, verdict, request)
-        if verdict.is_pre_approved:
-            with already_judged(ctx):
-                return await self.wrapped.call_tool(name, tool_args, ctx, tool)
-        raise ApprovalRequired(metadata=conventional(request))
-
-    async def _approved(
-        self,
-        name: str,
-        tool_args: dict[str, Any],
-        ctx: RunContext[Any],
-        tool: ToolsetTool[Any],
-        arguments: CallArguments,
-        verdict: ApprovalResult,
-        request: ApprovalRequest,
-    ) -> Any:
-        binding = find_binding(ctx)
-        if binding is not None and not is_approved(
-            self.controller, binding, request.tool_name, arguments, verdict.bound_to
-        ):
-            return self._refuse(request, CHANGED, ctx)
-        try:
-            with approving(tool_args if was_asked(binding) else None), already_judged(ctx):
-                result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
-        except BaseException as error:
-            self._record(request, outcome_of(error), approved_digest(binding), error)
-            raise
-        outcome = outcome_of(result) if isinstance(result, Refusal) else 'executed'
-        self._record(request, outcome, approved_digest(binding))
-        is_changed = binding is not None and binding.get('has_changed_arguments') is True
-        if is_changed and self.tells_changes and watched.get() != (ctx.run_id, ctx.tool_call_id):
-            return with_notice(result, arguments.shown)
-        return result
-
-    def _refuse(self, request: ApprovalRequest, reason: str, ctx: RunContext[Any]) -> str:
-        if ctx.tool_call_approved:
-            self._record(request, 'refused', approved_digest(find_binding(ctx)))
-        return refuse(reason, 'refused')
-
-    def _record(
-        self, request: ApprovalRequest, outcome: Outcome, digest: str | None, error: BaseException | None = None
-    ) -> None:
-        # A handler around it records whatever comes of the call.
-        if watched.get() != (request.run_id, request.tool_call_id):
-            failure = error if outcome == 'failed' else None
-            self.controller.record_outcome(request, outcome, error=failure, digest=digest)
+            checks=list(checks_of(self.wrapped, tool)),
+            framework_context=ctx,
+        )
+        gate = Gate(self.controller, default=self.default)
+        with judging():
+            prepared = await gate.prepare(call, blocked=blocked)
+            if ctx.tool_call_approved:
+                settled = gate.confirm(prepared, find_binding(ctx))
+            elif prepared.verdict.is_blocked:
+                settled = gate.block(prepared)
+            elif prepared.verdict.is_pre_approved:
+                settled = Allowed(call=call, request=None, binding=None)
+            else:
+                raise ApprovalRequired(metadata=conventional(prepared.request))
+            if isinstance(settled, Refused):
+                return refuse(settled.reason, 'refused')
+            with gate.execution(settled, outcome_of=outcome_of) as execution:
+                result = await self.wrapped.call_tool(name, tool_args, judged_context(ctx, prepared), tool)
+                if isinstance(result, Refusal):
+                    execution.outcome = outcome_of(result)
+        binding = settled.binding
+        is_changed = binding is not None and binding.has_changed_arguments and not binding.is_recorded
+        return with_notice(result, arguments.shown) if is_changed and self.tells_changes else result

@@ -1,0 +1,364 @@
+"""The gate in front of a tool: judge, request, decide, bind, confirm before execution, record the outcome.
+
+An adapter reads what its framework is about to run as a `Call`. Everything else about approval happens here, in the
+order of the methods of `Gate`: `prepare` and `decide_all` before anything of a response runs, `confirm` right before
+one call does, `execution` around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, cast
+
+from .arguments import ARGUMENTS, CallArguments
+from .controller import ApprovalController
+from .decision import ApprovalDecision
+from .errors import NotCanonicalError
+from .redact import Outcome
+from .request import ApprovalContext, ApprovalRequest, CallFacts
+from .tool_checks import approving
+from .verdict import ApprovalResult, make_request
+
+CHANGED = 'The call changed after it was approved, so it was not run.'
+"""The reason where what would run is not what was approved."""
+
+
+NO_ARGUMENTS = CallArguments(shown={}, is_altered=False, bound={})
+"""In place of arguments that cannot be read."""
+
+
+def cannot_be_judged(tool_name: str, problem: str) -> str:
+    """The reason to refuse a call whose arguments cannot be read."""
+    return f'The arguments of {tool_name!r} cannot be judged ({problem}), so the call was not run.'
+
+
+def _cannot_be_changed(args: Mapping[str, Any]) -> Call:
+    raise ValueError('this call takes no other arguments')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One call that wants to run, as its framework delivered it. Nothing is read from the framework again."""
+
+    tool_name: str
+    """The name the model calls the tool by."""
+    arguments: CallArguments
+    """As given and as validated."""
+    values: Mapping[str, Any]
+    """What the tool gets, by parameter name."""
+    given: Mapping[str, Any] | None = None
+    """What the framework is to call the tool with, where that is not `values`."""
+    facts: CallFacts = field(default_factory=CallFacts)
+    """Where it stands."""
+    metadata: Mapping[str, Any] | None = None
+    """What checks and UIs are shown of the facts, where there is more than these."""
+    tool_call_id: str | None = None
+    """The call's id, where the framework has one."""
+    checks: Sequence[object] = ()
+    """What may have a check of its own, the weightier first: a toolset before the function."""
+    framework_context: object = None
+    """Passed on to the checks that take it."""
+    judged_as: str | None = None
+    """The name that policy and checks know the tool by, where a toolset has renamed it."""
+    bound_to: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the adapter binds an approval to, beside the arguments and what the tool declares."""
+    reread: Callable[[Mapping[str, Any]], Call] = _cannot_be_changed
+    """The call with the arguments of an approver in place of the model's. It raises `ValueError` where these do not fit
+    the tool, with a text that says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A call that was judged."""
+
+    call: Call
+    """The call."""
+    verdict: ApprovalResult
+    """Whether it is blocked, may run unasked, or needs approval."""
+    request: ApprovalRequest
+    """What an approver, the memory and the log get to see of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """Ties an approval to just the call it was given for. Hosts carry it as JSON, also from one process to another."""
+
+    digest: str
+    """Of what may run; empty, which is the digest of nothing, where it was malformed."""
+    decided: str | None
+    """The digest that the log has of the decision."""
+    bound_to: Mapping[str, Any]
+    """What the digest covers beside the arguments that are shown."""
+    granted: object = None
+    """The capabilities that the approval grants, as a list of names; `None` without any."""
+    has_changed_arguments: bool = False
+    """Whether the approver changed the arguments."""
+    by_policy: bool = False
+    """Whether a rule alone let the call run, and neither an approver, nor a mode, nor memory."""
+    is_recorded: bool = False
+    """Whether the handler that encloses the execution records the outcome and tells the model of changed arguments."""
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What the tool declared, of all that the approval is bound to."""
+        return {name: value for name, value in self.bound_to.items() if name != ARGUMENTS}
+
+    def declares(self, declared: Mapping[str, Any]) -> bool:
+        """Whether the tool declared this then."""
+        return self.digest != '' and self.declared == declared
+
+    def as_json(self) -> dict[str, Any]:
+        """All but what is granted, which the host hands to the tool by itself."""
+        return {
+            'digest': self.digest,
+            'decided': self.decided,
+            'bound_to': dict(self.bound_to),
+            'has_changed_arguments': self.has_changed_arguments,
+            'by_policy': self.by_policy,
+        }
+
+    @classmethod
+    def of(cls, carried: Mapping[str, Any], granted: object = None) -> Binding:
+        """Read what a host carried. Whatever is malformed matches no call."""
+        digest, decided, bound_to = (carried.get(name) for name in ('digest', 'decided', 'bound_to'))
+        is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping)
+        return cls(
+            digest=digest if is_sound and isinstance(digest, str) else '',
+            decided=decided if isinstance(decided, str) else None,
+            bound_to=cast('Mapping[str, Any]', bound_to) if isinstance(bound_to, Mapping) else {},
+            granted=granted,
+            has_changed_arguments=carried.get('has_changed_arguments') is True,
+            by_policy=carried.get('by_policy') is not False,
+            is_recorded=carried.get('is_recorded') is True,
+        )
+
+
+def was_asked(binding: Binding | None) -> bool:
+    """Whether an approver, a mode or memory approved a call, and not a rule alone.
+
+    Without a binding, whatever code let the host run the call approved it.
+    """
+    return binding is None or not binding.by_policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """The call does not run."""
+
+    reason: str
+    """Why, for the caller or the model."""
+    is_block: bool = False
+    """Whether policy refused it, so that nobody was asked."""
+    decision: ApprovalDecision | None = None
+    """The denial, where an approver, a mode or a rule decided a request."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowed:
+    """The call may run, and just this one."""
+
+    call: Call
+    """The call, with the arguments it runs with."""
+    request: ApprovalRequest | None
+    """What the outcome is recorded for; `None` where nobody had to decide."""
+    binding: Binding | None
+    """What it is bound to; `None` where code other than this package approved it."""
+    decision: ApprovalDecision | None = None
+    """The approval, where it was just given."""
+
+    @property
+    def was_asked(self) -> bool:
+        """Whether an approver, a mode or memory approved the call, and not a rule alone."""
+        return self.request is not None and was_asked(self.binding)
+
+
+Settled: TypeAlias = Refused | Allowed
+"""What becomes of a call before it runs."""
+
+
+@dataclass(kw_only=True)
+class Execution:
+    """One execution of a call."""
+
+    outcome: Outcome = 'executed'
+    """What is recorded of it, unless it raises."""
+
+
+class Gate:
+    """What an adapter asks about its calls, in this order. It holds nothing about a call; one serves any number."""
+
+    def __init__(self, controller: ApprovalController, *, default: str | None = 'required') -> None:
+        """Stand in front of tools.
+
+        Args:
+            controller: Judges, decides and records.
+            default: What holds for a tool about which nothing is said: `required` or `none`.
+        """
+        self.controller = controller
+        self.default = default
+
+    async def prepare(self, call: Call, *, blocked: str | None = None) -> Prepared:
+        """Judge a call, and make the request that its approver would be asked.
+
+        Args:
+            call: The call.
+            blocked: Why it cannot be judged, where it cannot.
+        """
+        metadata = call.facts.as_metadata() if call.metadata is None else call.metadata
+        name = call.judged_as or call.tool_name
+        context = ApprovalContext(tool_name=name, args=call.arguments.shown, metadata=metadata)
+        if blocked is not None:
+            verdict = ApprovalResult.blocked(blocked)
+        else:
+            verdict = await self.controller.judge(
+                context,
+                logic=call.checks,
+                framework_context=call.framework_context,
+                default=self.default,
+                facts=call.facts,
+            )
+        request = make_request(
+            context if name == call.tool_name else context.model_copy(update={'tool_name': call.tool_name}),
+            verdict,
+            tool_call_id=call.tool_call_id,
+            hides_arguments=call.arguments.is_altered,
+            bound_to=self._bound_to(call, verdict.bound_to),
+            **({'lineage': call.facts.lineage} if call.facts.lineage else {}),
+        ).changed(call.facts)
+        return Prepared(call=call, verdict=verdict, request=request)
+
+    async def decide_all(self, calls: Sequence[Prepared]) -> list[Settled]:
+        """Decide all calls of a response, before any of them runs.
+
+        Raises:
+            AuditError: A block could not be written down. Nothing has run.
+            StoreError: Remembered approvals cannot be trusted, or kept. Nothing has run.
+        """
+        settled: dict[int, Settled] = {}
+        asked: list[tuple[int, Prepared]] = []
+        for index, prepared in enumerate(calls):
+            if prepared.verdict.is_blocked:
+                settled[index] = self.block(prepared)
+            elif prepared.verdict.is_pre_approved:
+                binding = self.bind(prepared.request, by_policy=True)
+                settled[index] = Allowed(call=prepared.call, request=None, binding=binding)
+            else:
+                asked.append((index, prepared))
+        decisions = await self.controller.request_approvals([prepared.request for _, prepared in asked])
+        for (index, prepared), decision in zip(asked, decisions, strict=True):
+            settled[index] = self._settle(prepared, decision)
+        return [settled[index] for index in range(len(calls))]
+
+    def confirm(self, prepared: Prepared, binding: Binding | None) -> Settled:
+        """Look again at a call that was approved, right before it runs: time has passed since.
+
+        Args:
+            prepared: The call as it would run now, judged now.
+            binding: What the approval is bound to; `None` where other code approved it.
+
+        Raises:
+            AuditError: A block could not be written down. Nothing has run.
+        """
+        allowed = Allowed(call=prepared.call, request=prepared.request, binding=binding)
+        if prepared.verdict.is_blocked:
+            self.record(allowed, 'refused')
+            return self.block(prepared)
+        if binding is not None and not self.is_bound(binding, prepared.call, prepared.verdict.bound_to):
+            self.record(allowed, 'refused')
+            return Refused(reason=CHANGED)
+        return allowed
+
+    def is_bound(self, binding: Binding, call: Call, declared: Mapping[str, Any] | None = None) -> bool:
+        """Whether an approval is of just this call.
+
+        Args:
+            binding: What the approval is bound to.
+            call: What is about to run.
+            declared: What the tool declares now; what it declared then if `None`.
+        """
+        now = {**(binding.declared if declared is None else declared), **call.bound_to}
+        # What was decided between two runs knows nothing of the arguments beside what was shown.
+        if ARGUMENTS in binding.bound_to or call.arguments.has_secrets:
+            now = self.controller.bound_to(call.arguments, now)
+        if binding.granted is not None:
+            now = {**now, 'granted_capabilities': binding.granted}
+        forms = [call.arguments.shown, *([] if call.arguments.fields is None else [call.arguments.fields])]
+        return any(self.controller.is_bound(binding.digest, call.tool_name, form, now) for form in forms)
+
+    def bind(self, request: ApprovalRequest, args: Mapping[str, Any] | None = None, *, by_policy: bool) -> Binding:
+        """What an approval of `request` is bound to, with the arguments of an approver in place of its own if given."""
+        try:
+            digest = self.controller.digest(request.tool_name, request.args if args is None else args, request.bound)
+        except NotCanonicalError:
+            digest = ''  # of what policy lets run unasked
+        granted = list(request.missing_capabilities) or None
+        return Binding(
+            digest=digest, decided=digest or None, bound_to=request.bound_to, granted=granted, by_policy=by_policy
+        )
+
+    @contextmanager
+    def execution(
+        self, allowed: Allowed, *, outcome_of: Callable[[BaseException], Outcome] = lambda error: 'failed'
+    ) -> Generator[Execution]:
+        """Enclose the execution of a call; what comes of it is recorded when it ends.
+
+        Args:
+            allowed: The call.
+            outcome_of: What is recorded where the execution raises.
+        """
+        execution = Execution()
+        try:
+            with approving(allowed.call.values if allowed.was_asked else None):
+                yield execution
+        except BaseException as error:
+            self.record(allowed, outcome_of(error), error)
+            raise
+        self.record(allowed, execution.outcome)
+
+    def record(self, allowed: Allowed, outcome: Outcome, error: BaseException | None = None) -> None:
+        """Write down what came of a call, unless what encloses its execution does."""
+        binding = allowed.binding
+        if allowed.request is None or (binding is not None and binding.is_recorded):
+            return
+        self.controller.record_outcome(
+            allowed.request,
+            outcome,
+            error=error if outcome == 'failed' else None,
+            # The decision's own, so that the log has them in a pair: a model may have been shown in another form.
+            digest=None if binding is None else binding.decided,
+        )
+
+    def block(self, prepared: Prepared) -> Refused:
+        """Write down that policy refuses a call, before anybody is asked.
+
+        Raises:
+            AuditError: It cannot be written.
+        """
+        reason = prepared.verdict.reason or f'The tool {prepared.call.tool_name!r} is blocked.'
+        self.controller.record_block(prepared.request, reason)
+        return Refused(reason=reason, is_block=True)
+
+    def _settle(self, prepared: Prepared, decision: ApprovalDecision) -> Settled:
+        if not decision.approved:
+            is_block = decision.decided_by == 'policy'
+            return Refused(reason=decision.note or 'The call was denied.', is_block=is_block, decision=decision)
+        call, request = prepared.call, prepared.request
+        binding = self.bind(request, decision.override_args, by_policy=decision.decided_by == 'policy')
+        allowed = Allowed(call=call, request=request, binding=binding, decision=decision)
+        if decision.override_args is None:
+            return allowed
+        try:
+            call = call.reread(decision.override_args)
+        except ValueError as error:
+            self.record(allowed, 'refused')
+            reason = f"The approver's arguments cannot be used: {error}. The call was not run."
+            return Refused(reason=reason, decision=ApprovalDecision(approved=False, note=reason))
+        changed = request.changed(args=call.arguments.shown, bound_to=self._bound_to(call, binding.declared))
+        digest = self.controller.digest(changed.tool_name, changed.args, changed.bound)
+        binding = replace(binding, digest=digest, bound_to=changed.bound_to, has_changed_arguments=True)
+        return replace(allowed, call=call, request=changed, binding=binding)
+
+    def _bound_to(self, call: Call, declared: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self.controller.bound_to(call.arguments, declared), **call.bound_to}
