@@ -36,6 +36,7 @@ _ASKED_BEFORE: tuple[type[AbstractCapability[Any]], ...] = (
     HandleDeferredToolCalls,
     *([capabilities.RequestInput] if hasattr(capabilities, 'RequestInput') else ()),
 )
+_INNERMOST = CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
 
 
 @dataclass(eq=False)
@@ -81,7 +82,7 @@ class RunPlace(RunCapability):
 
     def get_ordering(self) -> CapabilityOrdering:
         """Innermost, and after the host's own handlers: they are asked first, ours gets what they left."""
-        return CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
+        return _INNERMOST
 
     async def wrap_run(
         self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]

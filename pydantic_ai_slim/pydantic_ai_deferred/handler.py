@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
@@ -86,7 +86,9 @@ def check_handler(handler: object) -> None:
     Raises:
         UserError: `handler` is neither `None` nor callable, or its `around_execute` is no coroutine function.
     """
-    if handler is not None and not callable(handler):
+    if handler is None:
+        return
+    if not callable(handler):
         raise UserError(
             f'`deferred_tool_handler` must be callable as `handler(ctx, requests)`, not {type(handler).__name__}. '
             'Leave it out, or pass `None`, to use the default.'
@@ -111,14 +113,14 @@ def wraps_execution(handler: object) -> TypeIs[ExecutionWrapper]:
     return inspect.iscoroutinefunction(getattr(type(handler), 'around_execute', None))
 
 
-async def call_handler(
+def call_handler(
     handler: AnyHandler,
     ctx: RunContext[Any],
     requests: DeferredToolRequests,
     *,
     loop: asyncio.AbstractEventLoop,
     threads: HandlerThreads,
-) -> object:
+) -> Coroutine[Any, Any, object]:
     """Ask `handler` and wait for its answer, whatever it is: `results.py` judges it.
 
     Args:
@@ -133,8 +135,11 @@ async def call_handler(
             the event loop can be given no answer from one.
         BaseException: Whatever the handler raises.
     """
-    if is_async(handler):
-        return await on_loop(loop, functools.partial(handler, ctx, requests))
+    ask = functools.partial(handler, ctx, requests)
+    return on_loop(loop, ask) if is_async(handler) else _in_thread(ask, loop, threads)
+
+
+async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop, threads: HandlerThreads) -> object:
     here = asyncio.get_running_loop()
     # The loop of a Temporal workflow has the method of the abstract class, whose error reads like a closed loop's.
     if type(here).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
@@ -144,10 +149,8 @@ async def call_handler(
             'was not asked, and no deferred call was executed. Make it `async def handler(ctx, requests)`; in a '
             'workflow, let it wait for an activity or a signal that brings the answer.'
         )
-    answer = await threads.call(functools.partial(handler, ctx, requests))
-    if inspect.isawaitable(answer):
-        return await on_loop(loop, lambda: answer)
-    return answer
+    answer = await threads.call(ask)
+    return await on_loop(loop, lambda: answer) if inspect.isawaitable(answer) else answer
 
 
 async def on_loop(loop: asyncio.AbstractEventLoop, ask: Callable[[], Any]) -> object:

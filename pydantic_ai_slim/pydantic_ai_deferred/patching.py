@@ -16,7 +16,7 @@ from .capability import DeferredHandlerCapability
 from .handler import check_handler
 from .plan import RunPlan, overridden, overriding
 from .run import is_nested
-from .starting import bound_capability, open_run, with_handler
+from .starting import bound_plan, open_run, with_handler
 from .terminal import chatting
 from .variants import RunVariants, carry, given_handler
 
@@ -147,14 +147,13 @@ def _starting(original: Callable[..., Any], *, nesting: bool) -> Callable[..., A
         if isinstance(self, RunVariants):  # settled already, in its own `iter`
             return original(self, *args, **keywords)
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        bound = bound_capability(self)
+        plan = bound_plan(self)
         is_given = any(isinstance(each, DeferredHandlerCapability) for each in keywords.get('capabilities') or ())
-        if bound is None and not is_given and overridden(self) is None and not (nesting and is_nested()):
+        if plan is None and not is_given and overridden(self) is None and not (nesting and is_nested()):
             return original(self, *args, **keywords)
         if args:
             keywords['user_prompt'], *_ = args
-        plan = bound.plan if bound is not None else RunPlan(inherits=nesting)
-        return open_run(self, functools.partial(original, self), keywords, plan)
+        return open_run(self, functools.partial(original, self), keywords, plan or RunPlan(inherits=nesting))
 
     return variant
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from .snapshot import copy_containers
+
+_Given: TypeAlias = Mapping[object, object]
 
 
 def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToolResults:
@@ -27,18 +29,17 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
         UserError: The answer is of the wrong type, incomplete, or about other calls. It names each tool and
             `tool_call_id`; no deferred call has executed.
     """
-    # Ordinary tools of the response may have run before.
-    not_executed = f'Not executed: {name_calls([*requests.approvals, *requests.calls])}.'
     if not isinstance(answer, DeferredToolResults):
         raise UserError(
-            f'The deferred tool handler returned {_kind(answer)} instead of `DeferredToolResults`. {not_executed} '
+            f'The deferred tool handler returned {_kind(answer)} instead of `DeferredToolResults`. '
+            f'{_not_executed(requests)} '
             'Return one result for every call, or `bubble_up(ctx, requests)` to let all of them leave the run.'
         )
-    problems = [*_approval_problems(requests, answer), *_call_problems(requests, answer), *_extras(requests, answer)]
+    problems = list(_problems(requests, answer))
     if problems:
         raise UserError(
             'The deferred tool handler did not resolve the deferred tool calls of this response.\n'
-            f'{not_executed}\n' + '\n'.join(f'- {problem}' for problem in problems)
+            f'{_not_executed(requests)}\n' + '\n'.join(f'- {problem}' for problem in problems)
         )
     return replace(
         answer,
@@ -67,17 +68,36 @@ def carry_metadata(requests: DeferredToolRequests, results: DeferredToolResults)
     return results
 
 
-def _approval_problems(requests: DeferredToolRequests, results: DeferredToolResults) -> Iterator[str]:
-    calls_waiting = {call.tool_call_id: call for call in requests.calls}
-    approvals: Mapping[object, object] = _mapping(results.approvals)
-    for call in requests.approvals:
+def _problems(requests: DeferredToolRequests, results: DeferredToolResults) -> Iterator[str]:
+    given: dict[str, _Given] = {}
+    # `answered_by` exists since pydantic-ai-slim 2.x only.
+    for name in ('approvals', 'calls', 'metadata', 'answered_by'):
+        entries = getattr(results, name, {})
+        if isinstance(entries, Mapping):
+            given[name] = cast('_Given', entries)
+        else:
+            given[name] = {}
+            yield f'`results.{name}` is {_kind(entries)}: give a dictionary by `tool_call_id`.'
+    yield from _approval_problems(requests.approvals, given['approvals'], given['calls'])
+    yield from _call_problems(requests.calls, given['calls'], given['approvals'])
+    known = {call.tool_call_id for call in (*requests.approvals, *requests.calls)}
+    for name, entries in given.items():
+        for tool_call_id in entries:
+            if tool_call_id not in known:
+                yield f'`results.{name}` names {tool_call_id!r}, which is no deferred call of this response: remove it.'
+    for tool_call_id, value in given['metadata'].items():
+        if not isinstance(value, dict):
+            yield f'`results.metadata[{tool_call_id!r}]` is {_kind(value)}: give a dictionary.'
+
+
+def _approval_problems(waiting: list[ToolCallPart], approvals: _Given, calls: _Given) -> Iterator[str]:
+    for call in waiting:
         if call.tool_call_id not in approvals:
             yield f'{_name(call)} awaits approval and has no result: add `results.approvals[{call.tool_call_id!r}]`.'
         elif problem := _approval_problem(approvals[call.tool_call_id]):
             yield f'{_name(call)} {problem}'
-    for tool_call_id in approvals:
-        if call := calls_waiting.get(cast(str, tool_call_id)):
-            yield f'{_name(call)} is no approval: give its result in `results.calls`, not in `results.approvals`.'
+        if call.tool_call_id in calls:
+            yield f'{_name(call)} awaits approval: answer it in `results.approvals`, not in `results.calls`.'
 
 
 def _approval_problem(approval: object) -> str | None:
@@ -96,10 +116,8 @@ def _approval_problem(approval: object) -> str | None:
             return f'was answered with {_kind(approval)}: give `True`, `False`, `ToolApproved` or `ToolDenied`.'
 
 
-def _call_problems(requests: DeferredToolRequests, results: DeferredToolResults) -> Iterator[str]:
-    approvals_waiting = {call.tool_call_id: call for call in requests.approvals}
-    calls: Mapping[object, object] = _mapping(results.calls)
-    for call in requests.calls:
+def _call_problems(waiting: list[ToolCallPart], calls: _Given, approvals: _Given) -> Iterator[str]:
+    for call in waiting:
         if call.tool_call_id not in calls:
             key = f'results.calls[{call.tool_call_id!r}]'
             yield f'{_name(call)} is carried out elsewhere and has no result: add `{key}`.'
@@ -108,31 +126,14 @@ def _call_problems(requests: DeferredToolRequests, results: DeferredToolResults)
                 f'{_name(call)} is carried out elsewhere and cannot be approved or denied: give its result, or a '
                 '`ModelRetry` that says why there is none.'
             )
-    for tool_call_id in calls:
-        if call := approvals_waiting.get(cast(str, tool_call_id)):
-            yield f'{_name(call)} awaits approval: answer it in `results.approvals`, not in `results.calls`.'
-
-
-def _extras(requests: DeferredToolRequests, results: DeferredToolResults) -> Iterator[str]:
-    known = {call.tool_call_id for call in (*requests.approvals, *requests.calls)}
-    fields = ('approvals', 'calls', 'metadata', 'answered_by')
-    for name in fields:
-        # `answered_by` exists since pydantic-ai-slim 2.x only.
-        entries = getattr(results, name, {})
-        if not isinstance(entries, Mapping):
-            yield f'`results.{name}` is {_kind(entries)}: give a dictionary by `tool_call_id`.'
-            continue
-        for tool_call_id in cast('Mapping[object, object]', entries):
-            if tool_call_id not in known:
-                yield f'`results.{name}` names {tool_call_id!r}, which is no deferred call of this response: remove it.'
-    metadata: Mapping[object, object] = _mapping(results.metadata)
-    for tool_call_id, value in metadata.items():
-        if not isinstance(value, dict):
-            yield f'`results.metadata[{tool_call_id!r}]` is {_kind(value)}: give a dictionary.'
+        if call.tool_call_id in approvals:
+            yield f'{_name(call)} is no approval: give its result in `results.calls`, not in `results.approvals`.'
 
 
 def _detach(result: Any) -> Any:
     match result:
+        case bool():
+            return result
         case ToolApproved():
             return replace(result, override_args=copy_containers(result.override_args))
         case ToolDenied():
@@ -144,17 +145,18 @@ def _detach(result: Any) -> Any:
             return copy_containers(result)
 
 
-def _mapping(entries: object) -> Mapping[object, object]:
-    return cast('Mapping[object, object]', entries) if isinstance(entries, Mapping) else {}
+def name_calls(calls: list[ToolCallPart]) -> str:
+    """The calls by tool and id, for an error."""
+    return ', '.join(_name(call) for call in calls)
 
 
 def _name(call: ToolCallPart) -> str:
     return f'{call.tool_name!r} (tool_call_id {call.tool_call_id!r})'
 
 
-def name_calls(calls: list[ToolCallPart]) -> str:
-    """The calls by tool and id, for an error."""
-    return ', '.join(_name(call) for call in calls)
+def _not_executed(requests: DeferredToolRequests) -> str:
+    # Ordinary tools of the response may have run before.
+    return f'Not executed: {name_calls([*requests.approvals, *requests.calls])}.'
 
 
 def _kind(value: object) -> str:

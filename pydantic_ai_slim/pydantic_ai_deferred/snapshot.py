@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
@@ -30,10 +30,9 @@ def take_snapshot(
         deferrals before declared ones). Arguments are a dictionary in JSON form where the host has validated them,
         and the model's own otherwise.
     """
-    positions = _positions(messages)
 
-    def copied(calls: Iterable[ToolCallPart]) -> list[ToolCallPart]:
-        ordered = sorted(calls, key=lambda call: positions.get(call.tool_call_id, len(positions)))
+    def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:
+        ordered = _in_order(calls, messages) if len(calls) > 1 else calls
         return [_copy_call(call, validated.get(call.tool_call_id)) for call in ordered]
 
     # `replace`, not a new object: a rebuild would lose the host's private record of which calls are questions.
@@ -43,6 +42,10 @@ def take_snapshot(
         approvals=copied(requests.approvals),
         metadata=cast('dict[str, dict[str, Any]]', copy_containers(requests.metadata)),
     )
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+"""What is its own JSON form."""
 
 
 class SnapshotArgs(dict[str, Any]):
@@ -68,7 +71,7 @@ class ValidatedArgs:
         types stay masked. Ids repeat, across responses and in tools that call others, so an id alone does not say
         whose they are.
         """
-        if call != self._call:
+        if call is not self._call and call != self._call:
             return None
         shown = self._shown()
         if shown is None:
@@ -77,7 +80,9 @@ class ValidatedArgs:
         args.validated = self._args
         return args
 
-    def _shown(self) -> dict[str, Any] | None:
+    def _shown(self) -> Mapping[str, Any] | None:
+        if all(type(value) in _PLAIN for value in self._args.values()):  # most are, and what follows is slow
+            return self._args
         try:
             args = to_jsonable_python(_with_all_fields(self._args), fallback=repr)
             given = self._call.args_as_dict()
@@ -101,6 +106,8 @@ class ValidatedArgs:
 
 def _with_all_fields(value: Any) -> Any:
     # Attack: `Field(exclude=True)` or a serialiser keeps a command from the handler, which approves what it cannot see.
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, RootModel):
         return _with_all_fields(cast('RootModel[Any]', value).root)
     if isinstance(value, BaseModel):
@@ -146,7 +153,8 @@ def _copy_call(call: ToolCallPart, validated: ValidatedArgs | None) -> ToolCallP
     return replace(call, args=args, provider_details=details)
 
 
-def _positions(messages: Sequence[ModelMessage]) -> dict[str, int]:
+def _in_order(calls: list[ToolCallPart], messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
     response = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
-    calls = response.tool_calls if response is not None else []
-    return {call.tool_call_id: position for position, call in enumerate(calls)}
+    made = response.tool_calls if response is not None else []
+    positions = {call.tool_call_id: position for position, call in enumerate(made)}
+    return sorted(calls, key=lambda call: positions.get(call.tool_call_id, len(positions)))

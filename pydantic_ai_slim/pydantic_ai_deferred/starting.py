@@ -54,10 +54,13 @@ def open_run(
                 others.append(each)
     handlers = [overridden(agent), *(each.handler for each in reversed(given)), plan.handler]
     output_type = keywords.get('output_type')
-    bound = bound_capability(agent)
-    own = [each for each in _leaves(agent) if not isinstance(each, DeferredHandlerCapability)]
-    is_in_workflow = any(engine.in_durable_context for engine in engines_among(own))
-    is_bound_asked = bound is not None and bound.plan is plan and is_in_workflow and not may_lack_capability(agent)
+    bound, own = _capabilities_of(agent)
+    is_bound_asked = (
+        bound is not None
+        and bound.plan is plan
+        and not may_lack_capability(agent)
+        and any(engine.in_durable_context for engine in engines_among(own))
+    )
     settled = RunPlan(
         handler=next((handler for handler in handlers if handler is not None), None),
         inherits=plan.inherits and all(each.inherits for each in given),
@@ -83,19 +86,18 @@ async def _started(
         yield run
 
 
-def bound_capability(agent: Any) -> DeferredHandlerCapability | None:
-    """The capability of ours that the host has among the agent's.
-
-    A durable agent was built with one, as was one from a spec, and a stock agent that was given a handler under
-    `install`, which keeps it after `uninstall`.
-    """
-    return next((each for each in _leaves(agent) if isinstance(each, DeferredHandlerCapability)), None)
+def bound_plan(agent: Any) -> RunPlan | None:
+    """The plan in the capability that a stock agent was built with where it was given a handler under `install`."""
+    bound, _ = _capabilities_of(agent)
+    return bound.plan if bound is not None else None
 
 
-def _leaves(agent: Any) -> list[AbstractCapability[Any]]:
+def _capabilities_of(agent: Any) -> tuple[DeferredHandlerCapability | None, list[AbstractCapability[Any]]]:
+    # Ours, which a durable agent was built with, one from a spec, and a stock one under `install`; and the others.
     found: list[AbstractCapability[Any]] = []
     agent.root_capability.apply(found.append)
-    return found
+    bound = next((each for each in found if isinstance(each, DeferredHandlerCapability)), None)
+    return bound, [each for each in found if each is not bound]
 
 
 def engines_among(capabilities: Iterable[object]) -> list[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -44,8 +45,13 @@ class DeclaredTools:
 
     def own(self, definitions: Sequence[ToolDefinition]) -> list[ToolDefinition]:
         """Replace declared definitions by copies that this run alone holds: toolsets share theirs between runs."""
-        owned = [replace(definition) if definition.defer else definition for definition in definitions]
-        self._definitions = [definition for definition in owned if definition.defer]
+        self._definitions = []
+        owned: list[ToolDefinition] = []
+        for definition in definitions:
+            if definition.defer:
+                definition = copy(definition)
+                self._definitions.append(definition)
+            owned.append(definition)
         return owned
 
     def refuse(self, definition: ToolDefinition) -> None:

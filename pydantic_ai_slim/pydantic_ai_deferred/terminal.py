@@ -11,7 +11,7 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -28,13 +28,14 @@ def chatting() -> Generator[None]:
         _chatting.reset(token)
 
 
-@contextmanager
-def terminal_to_handler() -> Generator[None]:
+def terminal_to_handler() -> AbstractContextManager[None]:
     """While a handler is asked: no live display writes to the terminal. Outside of a chat, nothing happens."""
     display = _live_display() if _chatting.get() else None
-    if display is None:
-        yield
-        return
+    return nullcontext() if display is None else _taken_down(display)
+
+
+@contextmanager
+def _taken_down(display: Any) -> Generator[None]:
     shown = display.get_renderable()
     # One empty line is all that the display may take back when it starts again.
     display.update('', refresh=True)
