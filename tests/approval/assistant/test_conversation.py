@@ -150,3 +150,22 @@ def test_an_answer_that_was_there_stays_the_last_word():
     said = [ModelRequest.user_text_prompt('One.'), ModelResponse([TextPart('Half an ans')])]
 
     assert closed([], said, 'One.') == said
+
+
+MESSAGES = [ModelRequest.user_text_prompt('Hello.'), ModelResponse([TextPart('Hi.')])]
+
+
+@pytest.mark.parametrize(
+    ('messages', 'expected'),
+    [
+        ([], False),
+        (MESSAGES, True),
+        (MESSAGES[:1], False),
+        ([MESSAGES[0], ModelResponse([TextPart(FAILED)])], False),
+        ([MESSAGES[0], ModelResponse([TextPart(STOPPED)])], False),
+        ([*MESSAGES, MESSAGES[0], ModelResponse([TextPart(FAILED)])], True),
+        ([MESSAGES[0], ModelResponse([ToolCallPart('pay', {})]), ModelResponse([TextPart(FAILED)])], True),
+    ],
+)
+def test_a_conversation_without_a_word_of_the_model_is_not_worth_keeping(messages, expected):
+    assert started(Agent(), None, messages=messages)[0].has_answer is expected

@@ -39,6 +39,16 @@ class Approves:
         return [ApprovalDecision(approved=True)] * len(requests)
 
 
+class Turns:
+    """Where a conversation is kept; it knows how many messages there were after each turn."""
+
+    def __init__(self, turns):
+        self._turns = turns
+
+    def save(self, messages):
+        self._turns.append(len(messages))
+
+
 def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
     turns, view = [], TurnView(shown_screen())
     ui = ConversationUI(inner or Approves(), view)
@@ -54,7 +64,7 @@ def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
         conversation,
         prompts,
         memory=memory,
-        after_turn=lambda: turns.append(len(conversation.messages)),
+        saved=Turns(turns),
         **options,
     )
     return status, view.screen.shown, turns

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from tool_approval.assistant.errors import AssistantError
-from tool_approval.assistant.saving import SavedConversations
+from tool_approval.assistant.saving import SavedConversation
 from tool_approval.cli import main, output
 from tool_approval.cli.run import MODEL_VARIABLE
 
@@ -138,7 +138,7 @@ def test_two_runs_at_once_do_not_keep_one_conversation(folder, state, capsys, op
     if option == '--resume':
         main(['run', '--agent', 'cashier:talker', '--save', 'talk', 'Zero.'])
 
-    with SavedConversations(state / 'conversations').reserved('talk'):
+    with SavedConversation(state / 'conversations', 'talk').held():
         status = main(['run', '--agent', 'cashier:talker', option, 'talk', 'One.'])
 
     assert status == 2
@@ -154,7 +154,7 @@ def test_a_run_holds_the_name_of_its_conversation_while_it_talks(folder, state, 
 
     def look(prompt):
         with pytest.raises(AssistantError, match='held by another run') as caught:
-            SavedConversations(state / 'conversations').reserved('talk').__enter__()
+            SavedConversation(state / 'conversations', 'talk').held().__enter__()
         held.append(caught)
         raise EOFError
 

@@ -29,6 +29,7 @@ from tool_approval.display import escape_line
 
 from .errors import error_text
 from .events import TurnView
+from .saving import SavedConversation
 
 End = Literal['done', 'stopped']
 """How a turn ended: with an answer, or because the person stopped it."""
@@ -69,6 +70,16 @@ class Conversation:
         self._model = model
         self.messages = messages or []
         """The history; after a turn that was stopped, with what was done until then."""
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the model said or called anything; otherwise there is nothing to go on with."""
+        return any(
+            not (isinstance(part, TextPart) and part.content in (FAILED, STOPPED))
+            for message in self.messages
+            if isinstance(message, ModelResponse)
+            for part in message.parts
+        )
 
     async def take_turn(self, prompt: str) -> End:
         """Run the agent on what the person says. Ctrl-C stops it; only in the main thread.
@@ -135,14 +146,7 @@ def _stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
 def closed(
     before: list[ModelMessage], captured: list[ModelMessage], prompt: str, *, answer: str = STOPPED
 ) -> list[ModelMessage]:
-    """A history that a next turn can follow: each call has a result, and the model had the last word.
-
-    Args:
-        before: The history before the turn.
-        captured: What the turn came to.
-        prompt: What the person said.
-        answer: Stands in place of the model's.
-    """
+    """A history that a next turn can follow: each call has a result, and the model, or `answer`, had the last word."""
     messages = [message for message in captured if message.parts]
     if len(messages) <= len(before):
         messages = [*before, ModelRequest([UserPromptPart(prompt)])]
@@ -180,7 +184,7 @@ def hold_session(
     prompts: Iterable[str],
     *,
     memory: ApprovalMemory,
-    after_turn: Callable[[], object] = lambda: None,
+    saved: SavedConversation | None = None,
     obeys: bool = True,
     debug: bool = False,
 ) -> int:
@@ -190,7 +194,7 @@ def hold_session(
         conversation: Takes the turns.
         prompts: What the person says; between turns it may wait for the person.
         memory: What is remembered.
-        after_turn: Called when a turn has ended, however it did.
+        saved: Where the conversation is kept after each turn, however it ended.
         obeys: Whether a word after a `/` at the beginning is for us, and not for the agent.
         debug: Whether the error of a turn is raised.
 
@@ -216,7 +220,9 @@ def hold_session(
                 status = EXIT_FAILED
                 write(f'The run failed: {error_text(error)}\n')
             finally:
-                after_turn()
+                # Kept without an answer, a first turn that failed would stand in the way of its own repetition.
+                if saved is not None and conversation.has_answer:
+                    saved.save(conversation.messages)
     return status
 
 

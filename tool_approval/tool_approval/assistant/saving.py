@@ -1,4 +1,4 @@
-"""Conversations that are kept, where that was asked for: a file each, the user's alone."""
+"""Keep a conversation, where that was asked for, in a file of the user's alone."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import fcntl
 import os
 import re
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from tool_approval.storage.private_file import make_private_folder, open_private, replace_private
 
-from .conversation import FAILED, STOPPED
 from .errors import AssistantError
 
 LARGEST = 64 * 1024 * 1024
@@ -23,94 +22,80 @@ LARGEST = 64 * 1024 * 1024
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}')
 
 
-class SavedConversations:
-    """The conversations in one folder."""
+class SavedConversation:
+    """The file of a conversation."""
 
-    def __init__(self, folder: Path) -> None:
-        """Use `folder`; it is made when something is saved."""
-        self._folder = folder
-
-    def load(self, name: str) -> list[ModelMessage]:
-        """The messages of a conversation.
-
-        Raises:
-            AssistantError: There is none of that name, it is not the user's alone, or it holds no conversation.
-        """
-        path = self._path(name)
-        try:
-            descriptor = open_private(path, os.O_RDONLY)
-            with os.fdopen(descriptor, 'rb') as file:
-                content = file.read(LARGEST + 1)
-        except FileNotFoundError:
-            raise AssistantError(f'there is no saved conversation {name!r}') from None
-        except OSError as error:
-            raise AssistantError(f'the conversation {name!r} cannot be read: {_why(error)}') from None
-        if len(content) > LARGEST:
-            raise AssistantError(f'the conversation {name!r} is larger than {LARGEST} bytes')
-        try:
-            return ModelMessagesTypeAdapter.validate_json(content)
-        except (ValidationError, RecursionError):
-            raise AssistantError(f'the file of the conversation {name!r} holds no conversation') from None
-
-    def has(self, name: str) -> bool:
-        """Whether there is something of that name.
+    def __init__(self, folder: Path, name: str) -> None:
+        """Name it; `folder` is made when the name is held, or something is saved.
 
         Raises:
             AssistantError: That is no name.
         """
-        return os.path.lexists(self._path(name))
+        if _NAME.fullmatch(name) is None:
+            raise AssistantError('a conversation is named with letters, digits, `_`, `-` and `.`, at most 64 of them')
+        self._name = name
+        self._path = folder / f'{name}.json'
+
+    def exists(self) -> bool:
+        """Whether there is something of that name."""
+        return os.path.lexists(self._path)
 
     @contextmanager
-    def reserved(self, name: str) -> Generator[None]:
-        """Hold a name, which nobody else holds until the `with` ends, not even after a crash. Nothing is saved by it.
+    def held(self) -> Generator[None]:
+        """Hold the name, which nobody else holds until the `with` ends, not even after a crash. Nothing is saved by it.
 
         Raises:
-            AssistantError: Another run holds it, that is no name, or the folder is not the user's alone.
+            AssistantError: Another run holds it, or the folder is not the user's alone.
         """
-        path = self._path(name)
-        with ExitStack() as stack:
+        with _explained(f'the name {self._name!r} cannot be held'):
+            make_private_folder(self._path.parent)
+            # A file of its own, as that of the conversation is replaced whenever it is saved.
+            descriptor = open_private(self._path.with_name(f'.{self._path.name}.lock'), os.O_RDWR | os.O_CREAT)
+        try:
             try:
-                make_private_folder(path.parent)
-                # A file of its own, as that of the conversation is replaced whenever it is saved.
-                descriptor = open_private(path.with_name(f'.{path.name}.lock'), os.O_RDWR | os.O_CREAT)
-                stack.callback(os.close, descriptor)
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise AssistantError(
-                    f'the conversation {name!r} is held by another run; end that one, or name another'
+                    f'the conversation {self._name!r} is held by another run; end that one, or name another'
                 ) from None
-            except OSError as error:
-                raise AssistantError(f'the name {name!r} cannot be held: {_why(error)}') from None
             yield
+        finally:
+            os.close(descriptor)
 
-    def save(self, name: str, messages: list[ModelMessage]) -> None:
-        """Keep a conversation; an older one of that name is replaced as a whole.
+    def load(self) -> list[ModelMessage]:
+        """The messages.
 
         Raises:
-            AssistantError: It cannot be written.
+            AssistantError: There is none of that name, it is not the user's alone, or it holds no conversation.
         """
-        path = self._path(name)
+        if not self.exists():
+            raise AssistantError(f'there is no saved conversation {self._name!r}')
+        with (
+            _explained(f'the conversation {self._name!r} cannot be read'),
+            os.fdopen(open_private(self._path, os.O_RDONLY), 'rb') as file,
+        ):
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise AssistantError(f'the conversation {self._name!r} is larger than {LARGEST} bytes')
         try:
-            make_private_folder(path.parent)
-            replace_private(path, ModelMessagesTypeAdapter.dump_json(messages))
-        except OSError as error:
-            raise AssistantError(f'the conversation {name!r} cannot be saved: {_why(error)}') from None
+            return ModelMessagesTypeAdapter.validate_json(content)
+        except (ValidationError, RecursionError):
+            raise AssistantError(f'the file of the conversation {self._name!r} holds no conversation') from None
 
-    def _path(self, name: str) -> Path:
-        if _NAME.fullmatch(name) is None:
-            raise AssistantError('a conversation is named with letters, digits, `_`, `-` and `.`, at most 64 of them')
-        return self._folder / f'{name}.json'
+    def save(self, messages: list[ModelMessage]) -> None:
+        """Keep the messages; what was saved before is replaced as a whole.
 
-
-def has_answer(messages: list[ModelMessage]) -> bool:
-    """Whether the model said or called anything; otherwise there is nothing to go on with."""
-    return any(
-        not (isinstance(part, TextPart) and part.content in (FAILED, STOPPED))
-        for message in messages
-        if isinstance(message, ModelResponse)
-        for part in message.parts
-    )
+        Raises:
+            AssistantError: They cannot be written.
+        """
+        with _explained(f'the conversation {self._name!r} cannot be saved'):
+            make_private_folder(self._path.parent)
+            replace_private(self._path, ModelMessagesTypeAdapter.dump_json(messages))
 
 
-def _why(error: OSError) -> str:
-    return error.strerror or str(error)
+@contextmanager
+def _explained(problem: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise AssistantError(f'{problem}: {error.strerror or error}') from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .output import Output, UsageError
 
 if TYPE_CHECKING:
-    from tool_approval.assistant.saving import SavedConversations
+    from tool_approval.assistant.saving import SavedConversation
     from tool_approval.settings import LoadedSettings
 
 EXAMPLES = """\
@@ -67,32 +67,31 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def _hold_name_and_talk(options: argparse.Namespace, model: str | None, output: Output) -> int:
     """The conversation, and meanwhile the name it is kept under."""
-    from tool_approval.assistant.saving import SavedConversations
+    from tool_approval.assistant.saving import SavedConversation
     from tool_approval.storage.private_file import default_path
 
-    saved, name = SavedConversations(default_path().parent / 'conversations'), options.save or options.resume
+    name = options.save or options.resume
+    saved = None if name is None else SavedConversation(default_path().parent / 'conversations', name)
     # Held before it is looked up: of two runs at once, one conversation would replace the other.
-    with nullcontext() if name is None else saved.reserved(name):
-        if not options.resume and name is not None and saved.has(name):
+    with nullcontext() if saved is None else saved.held():
+        if saved is not None and not options.resume and saved.exists():
             raise UsageError(
                 f'there is a conversation {name!r} already; go on with it by --resume, or name another one'
             )
         return _hold(options, model, output, saved)
 
 
-def _hold(options: argparse.Namespace, model: str | None, output: Output, saved: SavedConversations) -> int:
+def _hold(options: argparse.Namespace, model: str | None, output: Output, saved: SavedConversation | None) -> int:
     from tool_approval.assistant.build import build_assistant, load_agent
     from tool_approval.assistant.conversation import hold_session
     from tool_approval.assistant.prompts import ask_for_prompts
-    from tool_approval.assistant.saving import has_answer
     from tool_approval.assistant.screen import Screen
     from tool_approval.storage.private_file import default_path
     from tool_approval.ui.terminal import TerminalUI
 
     directory = Path.cwd()
     state = default_path().parent
-    name = options.save or options.resume
-    messages = saved.load(options.resume) if options.resume else None
+    messages = saved.load() if saved is not None and options.resume else None
     assistant = build_assistant(
         _settings(options, directory, output),
         state=state,
@@ -111,16 +110,11 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output, saved:
         output.note('say what to do, and press Enter; /help tells more, Ctrl-D leaves')
     prompts = ask_for_prompts() if is_talk else iter([_whole_prompt(options.prompt)])
 
-    def keep() -> None:
-        # Kept without an answer, a first turn that failed would stand in the way of its own repetition.
-        if name is not None and has_answer(assistant.conversation.messages):
-            saved.save(name, assistant.conversation.messages)
-
     return hold_session(
         assistant.conversation,
         prompts,
         memory=assistant.memory,
-        after_turn=keep,
+        saved=saved,
         obeys=is_talk,
         debug=options.debug,
     )
