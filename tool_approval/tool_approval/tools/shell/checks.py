@@ -105,16 +105,6 @@ def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
     return None if has_name else UnsafeArgument(words[0].raw, 'it sets a variable that is not named')
 
 
-def _sed(words: Sequence[Word]) -> UnsafeArgument | None:
-    found = unsafe_sed(words)
-    return UnsafeArgument(found[0].raw, found[1]) if found is not None else None
-
-
-def _awk(words: Sequence[Word]) -> UnsafeArgument | None:
-    found = unsafe_awk(words)
-    return UnsafeArgument(found[0].raw, found[1]) if found is not None else None
-
-
 def operands(words: Sequence[Word]) -> list[Word]:
     """The arguments that are no options; behind `--`, all of them."""
     found: list[Word] = []
@@ -229,37 +219,12 @@ def _is_device(word: Word) -> bool:
 
 
 INTERPRETERS: Final = frozenset(
-    [
-        'python',
-        'pypy',
-        'perl',
-        'ruby',
-        'node',
-        'nodejs',
-        'php',
-        'lua',
-        'luajit',
-        'deno',
-        'bun',
-        'tclsh',
-        'julia',
-        'rscript',
-        'guile',
-        'expect',
-        'osascript',
-        'r',
-        'tsx',
-        'ts-node',
-        'ipython',
-        'groovy',
-        'scala',
-        'elixir',
-        'raku',
-        'racket',
-        'octave',
-        'gnuplot',
-    ]
-)
+    {
+        'python', 'pypy', 'perl', 'ruby', 'node', 'nodejs', 'php', 'lua', 'luajit', 'deno', 'bun', 'tclsh', 'julia',
+        'rscript', 'guile', 'expect', 'osascript', 'r', 'tsx', 'ts-node', 'ipython', 'groovy', 'scala', 'elixir',
+        'raku', 'racket', 'octave', 'gnuplot',
+    }
+)  # fmt: skip
 
 
 def _date(words: Sequence[Word]) -> UnsafeArgument | None:
@@ -347,7 +312,8 @@ def _deno(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
-    'sed': _sed, 'gsed': _sed, 'awk': _awk, 'gawk': _awk, 'mawk': _awk, 'nawk': _awk, 'original-awk': _awk,
+    'sed': unsafe_sed, 'gsed': unsafe_sed,
+    **dict.fromkeys(('awk', 'gawk', 'mawk', 'nawk', 'original-awk'), unsafe_awk),
     'uniq': _operands(1, 'the second file is written', numbered='fsw'),
     'xxd': _operands(1, 'the second file is written', numbered='cgls', first_ends=True),
     'ptx': _operands(1, 'the second file is written'), 'cpp': _operands(1, 'the second file is written'),

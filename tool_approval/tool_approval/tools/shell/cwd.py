@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from .options import is_inert
-from .programs import GLOBAL_OPTIONS, program_name, trusted_name
+from .programs import program_name, sub_command_at, trusted_name
 from .words import SimpleCommand, Word
 from .wrappers import unwrap
 
@@ -32,7 +32,7 @@ def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
     name = trusted_name(command.words[0].value)
     if name != 'git':
         return name in _READ_HERE or name in _READ_INPUT
-    rest = [word.value for word in command.words[1:] if word.value not in GLOBAL_OPTIONS['git'].harmless]
+    rest = [word.value for word in command.words[sub_command_at(command.words) :]]
     # For help, git runs the reader or the browser that its configuration names.
     if not rest or rest[0] not in _GIT or '--help' in rest:
         return False

@@ -125,18 +125,11 @@ _LONG: Final = {
 """Long options, by sub-command; `programs.toml` has their letters."""
 
 _SERVING: Final = frozenset(
-    [
-        'remote-ext',
-        'remote-fd',
-        'shell',
-        'daemon',
-        'instaweb',
-        'web--browse',
-        'http-backend',
-        'cvsserver',
+    {
+        'remote-ext', 'remote-fd', 'shell', 'daemon', 'instaweb', 'web--browse', 'http-backend', 'cvsserver',
         'receive-pack',
-    ]
-)
+    }
+)  # fmt: skip
 _REMOTE: Final = frozenset({'fetch', 'pull', 'push', 'clone', 'ls-remote', 'archive', 'remote', 'submodule'})
 _CHANGING: Final = {
     'remote': frozenset(['add', 'rename', 'remove', 'rm', 'set-head', 'set-branches', 'set-url', 'prune', 'update']),

@@ -21,7 +21,7 @@ from .program_data import (
     option_name,
     plain_name,
 )
-from .programs import GLOBAL_OPTIONS, guarded_name, program_name, trusted_name
+from .programs import GLOBAL_OPTIONS, guarded_name, program_name, sub_command_at, trusted_name
 from .scripts import script_end
 from .words import UnsafeArgument, Word, fixed
 
@@ -63,16 +63,14 @@ def opaque_arguments(words: Sequence[Word]) -> set[int]:
 def _options_of(words: Sequence[Word]) -> tuple[OptionSpec | None, int]:
     """What is known of the program, or of its sub-command, and where its arguments begin."""
     name = trusted_name(words[0].value) or ''
-    at = 1
-    while name == 'git' and at < len(words) and words[at].is_fixed:
-        if words[at].value not in GLOBAL_OPTIONS['git'].harmless:
-            sub = words[at].value
-            # Without a sub-command of its own, `git stash` finds out by the first word what is meant.
-            if sub == 'stash' and [word.value for word in words[at + 1 : at + 2]] != ['push']:
-                return None, at
-            return GIT.get(sub), at + 1
-        at += 1
-    return OPTION_SPECS.get(name), at
+    if name != 'git':
+        return OPTION_SPECS.get(name), 1
+    at = sub_command_at(words)
+    sub = words[at].value if at < len(words) and words[at].is_fixed else ''
+    # Without a sub-command of its own, `git stash` finds out by the first word what is meant.
+    if sub == 'stash' and [word.value for word in words[at + 1 : at + 2]] != ['push']:
+        return None, at
+    return GIT.get(sub), at + 1
 
 
 def is_inert(program: str) -> bool:
@@ -237,8 +235,10 @@ _COMPILER: Final = re.compile(
 
 
 _NO_END: Final = frozenset(
-    {'find', 'git', 'npm', 'npx', 'vim', 'vi', 'nvim', 'ex', 'view', 'less', 'tar', 'pytest', 'sqlite'}
-)
+    {
+        'find', 'git', 'npm', 'npx', 'vim', 'vi', 'nvim', 'ex', 'view', 'less', 'tar', 'pytest', 'sqlite',
+    }
+)  # fmt: skip
 """Programs in which `--` does not end what may run something, or not for sure."""
 
 
@@ -329,8 +329,7 @@ def takes_data(words: Sequence[Word]) -> bool:
         return True
     name = trusted_name(words[0].value)
     if name == 'git':
-        known = GLOBAL_OPTIONS['git'].harmless
-        sub = next((word for word in words[1:] if word.value not in known), None)
+        sub = next(iter(words[sub_command_at(words) :]), None)
         return sub is not None and sub.is_fixed and sub.value in _OF_GIT and find_unsafe(words) is None
     if name == 'command':
         return len(words) > 1 and words[1].value in ('-v', '-V') and find_unsafe(words) is None

@@ -102,20 +102,9 @@ _MANAGERS: Final = frozenset(
 )  # fmt: skip
 _OF_PACKAGES: Final = frozenset(
     {
-        'install',
-        'add',
-        'remove',
-        'uninstall',
-        'update',
-        'upgrade',
-        'search',
-        'info',
-        'show',
-        'list',
-        'view',
-        'pull',
+        'install', 'add', 'remove', 'uninstall', 'update', 'upgrade', 'search', 'info', 'show', 'list', 'view', 'pull',
     }
-)
+)  # fmt: skip
 _INLINE: Final = re.compile(r'-[A-Za-z]*c[A-Za-z]*')
 
 

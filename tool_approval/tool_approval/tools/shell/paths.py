@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Final
 
 from .options import is_inert
 from .program_data import GIT, NO_PATH, OPTION_SPECS, Kind, OptionSpec
-from .programs import GLOBAL_OPTIONS, HAS_SUB_COMMANDS, guarded_name, trusted_name
+from .programs import HAS_SUB_COMMANDS, guarded_name, sub_command_at, trusted_name
 from .words import SimpleCommand, Word
 
 _SQL: Final = re.compile('readfile|fsdir|zipfile|attach|load|edit|read_|_scan|copy|glob', re.IGNORECASE)
@@ -137,9 +136,8 @@ def _spec_of(words: Sequence[Word], after: int) -> tuple[str, OptionSpec, int, i
     if name in ('python', 'python3') and [word.value for word in words[1:after]] == ['-m', 'pytest']:
         return 'pytest', OPTION_SPECS['pytest'], after, 0
     if name == 'git':
-        known = GLOBAL_OPTIONS['git'].harmless
-        sub = next((at for at, word in enumerate(words[1:after], start=1) if word.value not in known), None)
-        if sub is not None and (spec := GIT.get(words[sub].value)) is not None:
+        sub = sub_command_at(words[:after])
+        if sub < min(after, len(words)) and (spec := GIT.get(words[sub].value)) is not None:
             return name, spec, sub + 1, spec.texts
     spec = OPTION_SPECS.get(name, OptionSpec())
     return name, spec, 1, spec.texts + (name in HAS_SUB_COMMANDS)
@@ -197,14 +195,13 @@ class ShellRoots:
 
         Args:
             command: The command.
-            names: ShellRoots.
+            names: Names of roots.
             after: How many words are the rule's own.
             is_here: Whether it reads the working directory where it names no path: then this has to lie in a root, too.
         """
         name = guarded_name(command.words[0].value)
         # Attack: `git --no-pager diff`, where what stands behind two words is no path.
-        harmless = GLOBAL_OPTIONS[name].harmless if after > 1 and name in GLOBAL_OPTIONS else ()
-        after += sum(1 for _ in itertools.takewhile(lambda word: word.value in harmless, command.words[1:]))
+        after += sub_command_at(command.words) - 1 if after > 1 and name == 'git' else 0
         # Attack: `{ tac -s out/a; } < /etc/passwd`. What feeds it is a file that is named elsewhere.
         is_fed_elsewhere = command.is_fed and not command.is_fed_here
         options = [word.value for word in command.words[after:]]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .words import Word
 
 TRUSTED_PLACES: Final = ('/usr/bin/', '/bin/', '/usr/sbin/', '/sbin/', '/usr/local/bin/')
 """Where a program belongs to the system: nobody without its rights can put another one there."""
@@ -63,6 +66,15 @@ GLOBAL_OPTIONS: Final = {
 }
 """What is known of programs whose rules are mostly about sub-commands. Of the others, an option may or may not take the
 next word, and a guarding rule assumes both."""
+
+
+def sub_command_at(words: Sequence[Word]) -> int:
+    """Where the sub-command of a git command is, behind the flags that change nothing; at the end if there is none."""
+    harmless = GLOBAL_OPTIONS['git'].harmless
+    return next(
+        (at for at, each in enumerate(words) if at and not (each.is_fixed and each.value in harmless)), len(words)
+    )
+
 
 HAS_SUB_COMMANDS: Final = frozenset(
     {

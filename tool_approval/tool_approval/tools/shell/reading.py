@@ -30,29 +30,11 @@ _OPERATORS: Final = {
 }  # fmt: skip
 """The operators and keywords that may stand in each."""
 _KEYWORDS: Final = frozenset(
-    [
-        'if',
-        'then',
-        'else',
-        'elif',
-        'fi',
-        'case',
-        'esac',
-        'for',
-        'while',
-        'until',
-        'do',
-        'done',
-        'in',
-        'function',
-        'select',
-        '{',
-        '}',
-        '!',
-        '[[',
-        ']]',
-    ]
-)
+    {
+        'if', 'then', 'else', 'elif', 'fi', 'case', 'esac', 'for', 'while', 'until', 'do', 'done', 'in', 'function',
+        'select', '{', '}', '!', '[[', ']]',
+    }
+)  # fmt: skip
 _DESCRIPTOR: Final = re.compile(r'[0-9]+|\{\w+\}')
 _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 """A regular expression without quotes, expansions, groups and blanks: to bash it is one word as well."""

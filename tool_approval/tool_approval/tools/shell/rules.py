@@ -13,7 +13,15 @@ from tool_approval.core.errors import ApprovalConfigError
 
 from .grammar import parse
 from .paths import ShellRoot, ShellRoots
-from .programs import GLOBAL_OPTIONS, MANY_TARGETS, SubCommands, alternatives, guarded_name, trusted_name
+from .programs import (
+    GLOBAL_OPTIONS,
+    MANY_TARGETS,
+    SubCommands,
+    alternatives,
+    guarded_name,
+    sub_command_at,
+    trusted_name,
+)
 from .reading import CommandReader
 from .words import SimpleCommand, Word, fixed
 
@@ -183,11 +191,7 @@ _TOKENS: Final = re.compile(r'[^\s\'"`;&|()=!<>,]+')
 def _views(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     """The command as an approving rule may see it: as it stands, and without options that change nothing."""
     yield words
-    options = GLOBAL_OPTIONS.get(trusted_name(words[0].value) or '')
-    if options is not None and len(words) > 1 and words[1].value in options.harmless and words[1].is_fixed:
-        at = 1
-        while at < len(words) and words[at].is_fixed and words[at].value in options.harmless:
-            at += 1
+    if trusted_name(words[0].value) == 'git' and (at := sub_command_at(words)) > 1:
         yield [words[0], *words[at:]]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .programs import guarded_name
-from .words import Word
+from .words import UnsafeArgument, Word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ _SED_OPTION: Final = re.compile(
 )
 
 
-def unsafe_sed(words: Sequence[Word]) -> tuple[Word, str] | None:
+def unsafe_sed(words: Sequence[Word]) -> UnsafeArgument | None:
     """The word of a sed command that may write or run something, and why."""
     scripts: list[Word] = []
     operands: list[Word] = []
@@ -60,7 +60,7 @@ def unsafe_sed(words: Sequence[Word]) -> tuple[Word, str] | None:
             at += 1
             continue
         if not words[at].is_fixed and words[at].can_be_option:
-            return words[at], 'it is not known before it runs, and may be an option'
+            return UnsafeArgument(words[at].raw, 'it is not known before it runs, and may be an option')
         if text.startswith('--expression='):
             scripts.append(Word(words[at].raw, text[13:], words[at].is_fixed))
         elif text in ('-e', '--expression') or re.fullmatch(r'-[nErsuz]+e', text):
@@ -70,13 +70,13 @@ def unsafe_sed(words: Sequence[Word]) -> tuple[Word, str] | None:
             is_over = True
         elif text.startswith('-') and len(text) > 1:
             if not _SED_OPTION.fullmatch(text):
-                return words[at], 'it may write files, or run a script'
+                return UnsafeArgument(words[at].raw, 'it may write files, or run a script')
         else:
             operands.append(words[at])
         at += 1
     for script in scripts or operands[:1]:
         if not script.is_fixed or not _is_plain_sed(script.value):
-            return script, 'the script may write files or run commands'
+            return UnsafeArgument(script.raw, 'the script may write files or run commands')
     return None
 
 
@@ -100,7 +100,7 @@ def _is_plain_sed(script: str) -> bool:
     return True
 
 
-def unsafe_awk(words: Sequence[Word]) -> tuple[Word, str] | None:
+def unsafe_awk(words: Sequence[Word]) -> UnsafeArgument | None:
     """The word of an awk command that may write or run something, and why.
 
     `>` and `|` write or run only behind a `print`; before the first one they compare, or stand in a pattern.
@@ -109,14 +109,14 @@ def unsafe_awk(words: Sequence[Word]) -> tuple[Word, str] | None:
     unknown = next((word for word in code if not word.is_fixed), None)
     if unknown is not None:
         # Attack: `x='};BEGIN{system("touch y")}'; awk "{print $x"` (test_scripts.py).
-        return unknown, 'the program is not known before it runs'
+        return UnsafeArgument(unknown.raw, 'the program is not known before it runs')
     text = '\n'.join(word.value for word in code)
     bare = '\n'.join(_without_strings(_LEADING.sub('', word.value)) for word in code).replace('||', '')
     # Where no text or regular expression is left that may hold a `;`, a statement ends where one stands.
     is_clear = not re.search(r'[/#\\"]', bare.replace('""', ''))
     statements = re.split('[;}]', bare) if is_clear else [bare]
     if re.search(r'@|system|getline|\\\n', text) or any(map(_PRINTING.search, statements)):
-        return code[-1], 'the program may write files or run commands'
+        return UnsafeArgument(code[-1].raw, 'the program may write files or run commands')
     return None
 
 
