@@ -28,6 +28,10 @@ MAX_BYTES = 4 * 1024 * 1024
 """Chosen: a thousand pages of text in a request, or in an answer. More cannot be read before deciding."""
 
 
+_TEXTS = ('description', 'described_by', 'group_id', 'tool_call_id', 'run_id', 'session_id', 'reason')
+"""The fields of a request in which half characters are replaced."""
+
+
 class Content(BaseModel):
     """What is posted: all that a person is shown, and who may answer."""
 
@@ -174,13 +178,10 @@ def write_content(content: Content) -> str:
                 'metadata': _writable(shown.metadata),
             }
         )
-    texts = {
-        name: getattr(request, name) for name in ('description', 'described_by', 'group_id', 'tool_call_id', 'run_id')
-    }
-    texts |= {'session_id': request.session_id, 'reason': request.reason}
+    texts = {name: getattr(request, name) for name in _TEXTS}
     request = request.model_copy(
         update={
-            **{name: None if text is None else _whole(text) for name, text in texts.items()},
+            **{name: _whole(text) for name, text in texts.items() if text is not None},
             'args': copied(request.args),
             'payload': copied(request.payload),
             'bound_to': copied(request.bound_to),

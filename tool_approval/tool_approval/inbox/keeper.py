@@ -21,7 +21,6 @@ class Waiting:
     """Futures by request id, of any number of event loops. Woken from any thread."""
 
     def __init__(self) -> None:
-        """Nobody waits."""
         self._lock = threading.Lock()
         self._waiters: dict[str, list[Waiter]] = {}
 
@@ -83,21 +82,12 @@ class Leases:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing was seen yet.
-
-        Args:
-            clock: Seconds that never go back.
-        """
         self._clock = clock
         self._seen: dict[str, tuple[int, float]] = {}
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
-        """Those whose number has stood still for the whole of a lease, while it was looked at all the time.
-
-        Args:
-            beats: All numbers there are, by owner, read just now.
-        """
+        """Those of all owners whose number has stood still for the whole of a lease, while this looked all the time."""
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > LEASE_S / 2:
             # This process was stopped, or the store away: then others may not have been able to count either.
@@ -144,7 +134,6 @@ class Keeper:
         now: Callable[[], datetime],
         keep_history: timedelta,
     ) -> None:
-        """Put the parts together; nothing is started."""
         self._store = store
         self._worker = worker
         self._waiting = waiting

@@ -7,7 +7,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TypeAlias, TypeVar, cast
 
@@ -25,12 +25,7 @@ class Worker:
     """Does one thing after the other, in the order they were asked for. For any number of threads and event loops."""
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing is started before there is work.
-
-        Args:
-            place: The store's, for errors.
-            clock: Seconds that never go back.
-        """
+        """Start nothing before there is work; errors name the store's place."""
         self._place = place
         self._clock = clock
         self._process = os.getpid()
@@ -73,19 +68,9 @@ class Worker:
             InboxError: As `submit`.
             BaseException: Whatever `action` raises.
         """
-        loop = asyncio.get_running_loop()
-        ended: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
-
-        def settle(value: T | None, error: BaseException | None) -> None:
-            if not ended.done():
-                # Not as the future's exception: one that nobody fetches is logged.
-                ended.set_result((value, error))
-
-        def done(value: T | None, error: BaseException | None) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
-                loop.call_soon_threadsafe(settle, value, error)
-
-        self.submit(action, done)
+        # Not with the future's own exception: one that nobody fetches is logged.
+        ended: asyncio.Future[tuple[T | None, BaseException | None]] = asyncio.get_running_loop().create_future()
+        self.submit(action, lambda value, error: _end(ended, (value, error)))
         value, error = await ended
         if error is not None:
             raise error
@@ -128,7 +113,6 @@ class RowReader:
     """Collects the ids that are asked for while the worker is busy, and reads them with one look."""
 
     def __init__(self, store: InboxStore, worker: Worker) -> None:
-        """Nothing is read yet."""
         self._store = store
         self._worker = worker
         self._lock = threading.Lock()
@@ -173,7 +157,8 @@ class RowReader:
             raise
         finally:
             for request_id, waiting in taken.items():
-                _end(waiting, rows.get(request_id) if error is None else error)
+                for each in waiting:
+                    _end(each, rows.get(request_id) if error is None else error)
 
     def _done(self, _: None, error: BaseException | None) -> None:
         with self._lock:
@@ -183,16 +168,17 @@ class RowReader:
                 # The store is away: who asked meanwhile is told at once.
                 self._asked.clear()
         for waiting in failed:
-            _end(waiting, error)
+            for each in waiting:
+                _end(each, error)
         self._read_on()
 
 
-def _end(waiting: Collection[_Ended], found: Row | BaseException | None) -> None:
-    for each in waiting:
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
-            each.get_loop().call_soon_threadsafe(_set, each, found)
+def _end(ended: asyncio.Future[T], found: T) -> None:
+    """Give a future its result, from any thread."""
+    with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+        ended.get_loop().call_soon_threadsafe(_set, ended, found)
 
 
-def _set(ended: _Ended, found: Row | BaseException | None) -> None:
+def _set(ended: asyncio.Future[T], found: T) -> None:
     if not ended.done():
         ended.set_result(found)

@@ -58,14 +58,7 @@ class PostgresConnection:
     """For one thread at a time."""
 
     def __init__(self, dsn: str, schema: str, place: str, migrations: Sequence[Sequence[LiteralString]]) -> None:
-        """Nothing is connected before the first use.
-
-        Args:
-            dsn: As libpq takes it.
-            schema: Where the tables are.
-            place: The database, for errors.
-            migrations: What makes version n + 1 of version n. The version is the one row of the table `version`.
-        """
+        """Connect to nothing before the first use; the version is the one row of the table `version`."""
         self._dsn = make_conninfo(dsn, **{name: each for name, each in CONNECT.items() if name not in read_dsn(dsn)})
         self._schema = schema
         self._place = place

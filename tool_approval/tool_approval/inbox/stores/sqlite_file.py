@@ -40,12 +40,7 @@ class SQLiteFile:
     """For one thread at a time."""
 
     def __init__(self, path: Path, migrations: Sequence[Sequence[str]]) -> None:
-        """Nothing is opened before the first use.
-
-        Args:
-            path: The file.
-            migrations: What makes version n + 1 of version n. The file's version is its `user_version`.
-        """
+        """Open nothing before the first use; migration n makes version n + 1, which is the file's `user_version`."""
         self._path = path
         self._place = repr(str(path))
         self._migrations = migrations

@@ -95,7 +95,6 @@ class ApiRoutes:
     """Below `/api/v1`."""
 
     def __init__(self, inbox: Inbox, visitors: Visitors) -> None:
-        """Offer an inbox to whoever is logged in."""
         self._inbox = inbox
         self._visitors = visitors
         self._turn = asyncio.Semaphore()
@@ -151,11 +150,7 @@ class ApiRoutes:
 
 
 def openapi_document(server: str) -> dict[str, Any]:
-    """The document, in JSON form.
-
-    Args:
-        server: The path below which the API is.
-    """
+    """The document, in JSON form; `server` is the path below which the API is."""
     models: dict[type[BaseModel], JsonSchemaMode] = {ErrorView: 'serialization'}
     for each in _OPERATIONS:
         models[each.view] = 'serialization'

@@ -41,12 +41,7 @@ def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
 
 
 def content_of(lines: Sequence[DisplayLine], label: str) -> Html:
-    """Lines, each in a row of its own.
-
-    Args:
-        lines: What to draw.
-        label: What they are, for people who hear the page.
-    """
+    """Lines, each in a row of its own, with a label for people who hear the page."""
     has_numbers = any(line.number is not None for line in lines)
     rows = [_row(line, has_numbers=has_numbers) for line in lines]
     return element('div', *rows, class_='lines', role='group', aria_label=label)
@@ -98,13 +93,7 @@ class PageContext:
 
 
 def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None) -> Html:
-    """A request with its forms.
-
-    Args:
-        entry: The request.
-        context: Where the card is.
-        page: Which page of all there is, from 1; `None` shows the beginning and the end of what is long.
-    """
+    """A request with its forms: the beginning and the end of what is long, or a page of it, from 1."""
     request = entry.request
     shown = display(request)
     lines, turning = shown.lines, None

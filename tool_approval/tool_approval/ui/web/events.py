@@ -26,7 +26,6 @@ class Streams:
     """The pages that are kept up to date."""
 
     def __init__(self, inbox: Inbox, visitors: Visitors, limits: Limits, *, beat_s: float = BEAT_S) -> None:
-        """None is yet."""
         self._inbox = inbox
         self._visitors = visitors
         self._limits = limits

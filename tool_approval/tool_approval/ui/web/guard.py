@@ -50,10 +50,6 @@ async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
 
     Attack: a tool's request of 4 MB has 600,000 lines, and drawing them kept everybody from the page for many seconds
     (test_pages.py: test_what_is_drawn_whole_does_not_block_the_page).
-
-    Args:
-        turn: Admits one at a time.
-        draw: What draws.
     """
     async with turn:
         return await in_thread(draw)
@@ -63,12 +59,6 @@ class RateLimit:
     """A bucket of tokens for each client: each request takes one, and time brings them back."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
-        """All buckets are full.
-
-        Args:
-            limits: How many tokens.
-            clock: Seconds that never go back.
-        """
         self._limits = limits
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
@@ -108,7 +98,6 @@ class Guard:
     """An ASGI application around another."""
 
     def __init__(self, app: ASGIApp, *, hosts: Hosts, limits: Limits, rate: RateLimit) -> None:
-        """Guard `app`."""
         self._app = app
         self._hosts = hosts
         self._limits = limits

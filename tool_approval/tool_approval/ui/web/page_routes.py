@@ -45,13 +45,7 @@ class PageRoutes:
     """What a browser loads and sends."""
 
     def __init__(self, inbox: Inbox, visitors: Visitors, login: LocalLogin | None) -> None:
-        """Show an inbox.
-
-        Args:
-            inbox: Where the requests are.
-            visitors: Who asks.
-            login: Where there is a session to begin and to end.
-        """
+        """Show an inbox; `login` is there where a session begins and ends on these pages."""
         self._inbox = inbox
         self._visitors = visitors
         self._login = login

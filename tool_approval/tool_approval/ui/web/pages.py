@@ -43,17 +43,7 @@ def page(
     headers: Mapping[str, str] | None = None,
     is_live: bool = False,
 ) -> HTMLResponse:
-    """A page.
-
-    Args:
-        request: What it answers.
-        title: Its heading.
-        *body: Markup, and texts, which are escaped.
-        context: For whom; without one there is no navigation.
-        status: Of HTTP.
-        headers: More of them.
-        is_live: Whether its list is kept up to date.
-    """
+    """A page; without a context it has no navigation, and one that is live keeps its list up to date."""
     base = base_of(request)
     written = _template().substitute(
         base=markup(base),
@@ -206,14 +196,7 @@ _HINT = 'A JSON object. Nothing is approved yet: the changed call is shown to yo
 
 
 def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = None, problem: str | None = None) -> Html:
-    """The arguments as a text.
-
-    Args:
-        entry: The request.
-        context: Where the form stands.
-        text: What was written so far; the arguments as they are if `None`.
-        problem: What is wrong with that.
-    """
+    """The arguments as a text: as they are, or as they were edited so far, with what is wrong with that."""
     written = json.dumps(editable(entry.request), indent=2, ensure_ascii=True) if text is None else text
     return element(
         'form',

@@ -18,17 +18,13 @@ from tool_approval.inbox import (
 
 
 class HttpRefusal(Exception):
-    """Ends the handling of an HTTP request. Nothing was changed by it."""
+    """Ends the handling of an HTTP request. Nothing was changed by it.
+
+    `code` is a word for programs, and `message` a sentence for people, without its full stop and with hostile text in
+    it.
+    """
 
     def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
-        """Say why.
-
-        Args:
-            status: Of HTTP.
-            code: The same for programs, in one word.
-            message: A sentence for people, without a full stop. Hostile text may stand in it.
-            headers: More of them.
-        """
         self.status = status
         self.code = code
         self.message = message

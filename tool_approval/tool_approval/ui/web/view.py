@@ -227,13 +227,7 @@ def why_not(entry: InboxEntry, visitor: Approver) -> str | None:
 
 
 def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> RequestView:
-    """A request as a visitor is shown it.
-
-    Args:
-        entry: The request.
-        visitor: Who looks.
-        whole: Whether to give all lines, and not only the beginning and the end of what is long.
-    """
+    """A request as a visitor is shown it: with the beginning and the end of what is long, or the whole of it."""
     request = entry.request
     # What may be remembered is decided by what is shown first, as in the terminal.
     is_whole = display(request).is_whole

@@ -146,12 +146,7 @@ class Visitors:
     """Knows who asks, and makes and checks what their forms carry."""
 
     def __init__(self, authenticate: Authenticate, secret: bytes) -> None:
-        """Trust a login.
-
-        Args:
-            authenticate: Names who sends a request.
-            secret: Makes the tokens of forms. Processes that serve the same page need the same one.
-        """
+        """Trust a login; the secret makes the tokens of forms, in all processes that serve the same page."""
         self._authenticate = authenticate
         self._advice = f'. {NEW_LINK}' if isinstance(authenticate, LocalLogin) else ''
         self._secret = secret
