@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tool_approval.assistant.build import READ_ONLY, notes_of, reasons_of
+from tool_approval.assistant.build import READ_ONLY, limits_of
 from tool_approval.os_sandbox.mounts import FROZEN
 
 OTHER = 'something else'
@@ -35,22 +35,22 @@ def test_one_line_says_what_lifts_it(frozen, made, needed):
     for name in made:
         (frozen.directory / name).mkdir()
 
-    assert notes_of(frozen) == (OTHER, f'commands cannot make or delete anything directly here without {needed}')
+    assert limits_of(frozen)[0] == (OTHER, f'commands cannot make or delete anything directly here without {needed}')
 
 
 def test_where_nothing_is_missing_the_note_stays(frozen):
     for name in ('.git', 'approvals.yaml'):
         (frozen.directory / name).symlink_to('elsewhere')
 
-    assert notes_of(frozen) == frozen.notes
+    assert limits_of(frozen)[0] == frozen.notes
 
 
 def test_a_note_on_another_folder_stays(frozen):
     other = Workspace(frozen.directory / 'sub', frozen.notes)
 
-    assert notes_of(other) == frozen.notes
-    assert reasons_of(other) == {}
+    assert limits_of(other)[0] == frozen.notes
+    assert limits_of(other)[1] == {}
 
 
 def test_a_result_that_failed_for_it_says_so(frozen):
-    assert str(frozen.directory) in reasons_of(frozen)[READ_ONLY]
+    assert str(frozen.directory) in limits_of(frozen)[1][READ_ONLY]

@@ -116,10 +116,10 @@ def build_assistant(
     confinement, limits = "the agent's tools are its own, and nothing confines them", ()
     if agent is None:
         workspace = open_workspace(loaded, protected=[state], backend=backend)
-        tools = [FileToolset(workspace.files), ShellToolset(workspace.shell, reasons=reasons_of(workspace))]
+        limits, reasons = limits_of(workspace)
+        tools = [FileToolset(workspace.files), ShellToolset(workspace.shell, reasons=reasons)]
         name = workspace.backend.name
         confinement = f'OS sandbox {name}' if name != 'unconfined' else 'no OS sandbox: commands are not confined'
-        limits = notes_of(workspace)
     presenters = {name: presenter for each in tools for name, presenter in each.presenters.items()}
     controller = ApprovalController(
         mode or settings.mode,
@@ -198,7 +198,6 @@ def _audit_folder(state: Path) -> Path:
     folder = state / 'audit'
     try:
         make_private_folder(folder)
-        folder.chmod(0o700)  # an earlier version left it open for reading
     except OSError as error:
         raise AuditError(str(folder), error.strerror or str(error)) from None
     return folder
@@ -218,9 +217,7 @@ look at the working directory."""
 def default_settings(*, is_confined: bool) -> Settings:
     """Reading in the working directory is free, changes and commands are asked about.
 
-    Args:
-        is_confined: Whether an OS sandbox confines commands. Only then those that look at the working directory, and
-            at nothing beside it, run unasked.
+    Commands that look at the working directory, and at nothing beside it, run unasked if an OS sandbox confines them.
     """
     rules = [ShellRule(pattern=pattern, approval=False, sandbox_paths=(ROOT,)) for pattern in LOOKING]
     return Settings(
@@ -239,33 +236,21 @@ RESULT = (
 """For the model and the person, where a command failed and said so."""
 
 
-def notes_of(workspace: Workspace) -> tuple[str, ...]:
-    """The notes of a workspace, that on its own directory in words that fit it."""
-    short = _short(workspace.directory)
-    return tuple(
-        short if short is not None and _is_frozen_note(note, workspace.directory) else note for note in workspace.notes
-    )
+def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The notes of a workspace, and what to add to the result of a command that failed, by the text that it has then.
 
-
-def reasons_of(workspace: Workspace) -> dict[str, str]:
-    """What to add to the result of a command that failed, by the text that it has then."""
-    is_frozen = any(_is_frozen_note(note, workspace.directory) for note in workspace.notes)
-    return {READ_ONLY: RESULT.format(workspace.directory)} if is_frozen else {}
-
-
-def _is_frozen_note(note: str, directory: Path) -> bool:
-    return note.startswith(f'{FROZEN} {directory} while ')
-
-
-def _short(directory: Path) -> str | None:
-    """What lifts it; `None` where nothing is missing, because a symbolic link is the reason."""
+    A note that commands can make nothing directly in the workspace's own directory says what lifts that.
+    """
+    directory = workspace.directory
+    frozen = [note for note in workspace.notes if note.startswith(f'{FROZEN} {directory} while ')]
     missing = [] if os.path.lexists(directory / '.git') else ['.git (git init)']
     # Where there is no settings file, none may be made under any of its names; one of them lifts that.
     if not any(os.path.lexists(directory / name) for name in NAMES):
         missing.append(NAMES[0])
-    if not missing:
-        return None
-    return f'commands cannot make or delete anything directly here without {" and ".join(missing)}'
+    # Where nothing is missing, a symbolic link is the reason, and the note names it.
+    short = f'commands cannot make or delete anything directly here without {" and ".join(missing)}'
+    notes = tuple(short if note in frozen and missing else note for note in workspace.notes)
+    return notes, {READ_ONLY: RESULT.format(directory)} if frozen else {}
 
 
 def load_agent(place: str, *, directory: Path) -> AbstractAgent[Any, Any]:
