@@ -10,24 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from pydantic_ai import toolsets
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage
-from pydantic_ai.toolsets import (
-    AbstractToolset,
-    CombinedToolset,
-    FilteredToolset,
-    FunctionToolset,
-    PrefixedToolset,
-    RenamedToolset,
-    SetMetadataToolset,
-)
 from pydantic_ai_deferred import Agent
 
 from tool_approval.audit import JsonlAuditSink, load_key
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import AuditError
 from tool_approval.core.memory import ApprovalMemory
-from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.core.tool_checks import has_check
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
@@ -130,12 +121,15 @@ def build_assistant(
         presenters=presenters,
     )
     if agent is None:
-        toolsets = [ApprovalToolset(each, controller) for each in tools]
-        agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=toolsets)
+        guarded = [ApprovalToolset(each, controller) for each in tools]
+        agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded)
     else:
         limits = tuple(
             f'the rule for {name} has an effect only if that tool asks by itself: it lacks requires_approval=True'
-            for name in _unreached(agent, controller.policy)
+            for toolset in agent.toolsets
+            for name in _undeclared(toolset)
+            # A rule is asked when a call is deferred, and these tools defer none, unless they raise `ApprovalRequired`.
+            if settings.policy.rule_for(name).approval in ('required', 'blocked')
         )
     source = 'no settings file, so the defaults hold'
     if loaded.source is not None:
@@ -160,34 +154,25 @@ def build_assistant(
     )
 
 
-def _unreached(agent: AbstractAgent[Any, Any], policy: ApprovalPolicy) -> Iterator[str]:
-    """The tools for which a rule asks or refuses, and which nothing makes ask; not those known only in a run."""
-    # A rule is asked when a call is deferred, and these tools defer none, unless they raise `ApprovalRequired`.
-    for toolset in agent.toolsets:
-        for name in _undeclared(toolset):
-            if policy.rule_for(name).approval in ('required', 'blocked'):
-                yield name
-
-
-def _undeclared(toolset: AbstractToolset[Any]) -> Iterator[str]:
+def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
     """The tools without `requires_approval=True` and a check of their own, by the names that the model knows them by.
 
     Not those behind a wrapper that may ask for them.
     """
     match toolset:
-        case FunctionToolset():
+        case toolsets.FunctionToolset():
             for name, tool in toolset.tools.items():
                 if not tool.requires_approval and not has_check(tool.function):
                     yield name
-        case CombinedToolset():
+        case toolsets.CombinedToolset():
             for each in toolset.toolsets:
                 yield from _undeclared(each)
-        case PrefixedToolset():
+        case toolsets.PrefixedToolset():
             yield from (f'{toolset.prefix}_{name}' for name in _undeclared(toolset.wrapped))
-        case RenamedToolset():
+        case toolsets.RenamedToolset():
             new_names = {old: new for new, old in toolset.name_map.items()}
             yield from (new_names.get(name, name) for name in _undeclared(toolset.wrapped))
-        case FilteredToolset() | SetMetadataToolset():
+        case toolsets.FilteredToolset() | toolsets.SetMetadataToolset():
             yield from _undeclared(toolset.wrapped)
         case _:
             return

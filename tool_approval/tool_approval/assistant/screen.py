@@ -19,7 +19,7 @@ NARROWEST = 20
 
 
 class Screen:
-    """What is written to it has been escaped before."""
+    """What is written to it has been escaped before. Writing raises `OSError` where the terminal is gone."""
 
     def __init__(self, out: TextIO | None = None, *, environment: Mapping[str, str] | None = None) -> None:
         """Write to the process's standard output, unless another stream is given.
@@ -66,32 +66,20 @@ class Screen:
         return f'{line[:end]}...'
 
     def say(self, text: str) -> None:
-        """Write a line of our own, in as many rows as it needs.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Write a line of our own, in as many rows as it needs."""
         shown = self.escaped(text)
         rows = [shown[start:end].strip() for start, end in wrap(shown, self.columns)]
         self.write('\n'.join(rows) + '\n')
 
     def write(self, text: str) -> None:
-        """Show text at once, or when the question that is open has been answered.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Show text at once, or when the question that is open has been answered."""
         if self._is_held:
             self._waiting.append(text)
         else:
             self.write_now(text)
 
     def write_now(self, text: str) -> None:
-        """Show text, even while a question is open.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Show text, even while a question is open."""
         if text:
             self._put(f'{self._erase()}{text}')
             self._is_at_start = text.endswith('\n')
