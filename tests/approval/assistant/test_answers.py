@@ -33,6 +33,17 @@ def test_everything_else_denies(answer):
     assert shown.endswith('Approve delete? n\n')
 
 
+def test_s_denies_where_the_question_does_not_offer_it():
+    screen = shown_screen()
+    request = ApprovalRequest(tool_name='send', args={'text': 'x' * 20_000})
+
+    decision = PreparedAnswers(iter('s'), screen).choose(request, mode='interactive')
+
+    assert '[s]' not in screen.shown
+    assert not decision.approved
+    assert screen.shown.endswith('Approve send? n\n')
+
+
 def test_the_end_of_the_answers_denies_and_says_so():
     decision, shown = answered([])
 

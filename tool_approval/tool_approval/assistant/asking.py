@@ -8,21 +8,20 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from tool_approval.answering import NotOffered, decision_on
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import RunCancelled
 from tool_approval.ui.terminal import TerminalUI, render_request
+from tool_approval.ui.terminal.layout import NARROWEST
 
 from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
 """PromptLock of the event loop. Chosen: each nested run takes five; a run that nobody cancels is not held up."""
-
-NARROWEST = 24
-"""Columns that the box of a question needs."""
 
 WIDEST = 100
 """Chosen: columns of a question in a file or a pipe."""
@@ -31,7 +30,8 @@ WIDEST = 100
 class PreparedAnswers:
     """An approval UI that shows each question as the terminal does, and gives the next answer.
 
-    `y` approves, `s` approves for the session; everything else denies, and so does the end of the answers.
+    `y` approves, `s` approves for the session where that is offered; everything else denies, as does the end of the
+    answers.
     """
 
     one_at_a_time = True
@@ -49,14 +49,15 @@ class PreparedAnswers:
         question = render_request(request, width=width, height=24, color=False, ascii_only=self._screen.ascii_only)
         self._screen.write_now(f'\n{question}')
         answer = next(self._answers, None)
-        if answer is None:
-            self._screen.write_now('(no answer is left: denied)\n')
-            return ApprovalDecision(approved=False, note='No answer was left.', decided_by='prepared answers')
-        is_approved = answer in ('y', 's')
-        self._screen.write_now(f'{answer if is_approved else "n"}\n')
-        return ApprovalDecision(
-            approved=is_approved, remember='session' if answer == 's' else 'none', decided_by='prepared answers'
-        )
+        note = 'No answer was left.' if answer is None else None
+        try:
+            remember = 'session' if answer == 's' else 'none'
+            decision = decision_on(request, approved=answer in ('y', 's'), note=note, remember=remember)
+        except NotOffered:
+            decision = decision_on(request, approved=False)
+        given = answer if decision.approved else 'n'
+        self._screen.write_now('(no answer is left: denied)\n' if answer is None else f'{given}\n')
+        return decision.model_copy(update={'decided_by': 'prepared answers'})
 
     def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
         """Show the questions of a group, and answer one after the other."""
