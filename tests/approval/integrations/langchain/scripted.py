@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool, tool
 from pydantic import PrivateAttr
 from tool_approval.integrations.langchain import ApprovalMiddleware
 
-from tool_approval import ApprovalController
+from tool_approval import ApprovalController, ApprovalDecision
 
 
 class ScriptedModel(BaseChatModel):
@@ -42,6 +42,11 @@ class ScriptedModel(BaseChatModel):
 
 def call(name: str, call_id: str, **args: Any) -> ToolCall:
     return ToolCall(name=name, args=args, id=call_id, type='tool_call')
+
+
+def change(**args: Any) -> ApprovalDecision:
+    """An approval of other arguments."""
+    return ApprovalDecision(approved=True, override_args=args)
 
 
 def scripted(*responses: str | Sequence[ToolCall]) -> ScriptedModel:

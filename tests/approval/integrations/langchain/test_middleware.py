@@ -22,14 +22,10 @@ from tool_approval import (
     requires_approval,
 )
 
-from .scripted import Runner, ScriptedModel, call, results, scripted
+from .scripted import Runner, ScriptedModel, call, change, results, scripted
 
 CHANGED = '[The approver changed the arguments of this call. It ran with: {"content":"new","path":"b"}]'
 WRITE = [call('write', '1', path='a', content='old')]
-
-
-def change(**args: Any) -> ApprovalDecision:
-    return ApprovalDecision(approved=True, override_args=args)
 
 
 def test_an_approved_call_runs_and_the_model_gets_its_result(run, files):

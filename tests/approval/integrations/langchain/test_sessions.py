@@ -15,18 +15,12 @@ from .scripted import Files, Runner, call, scripted
 READ = [call('read', '1', path='a')]
 
 
-class OneByOne(ScriptedUI):
-    """As a terminal: the answer to one question can decide the next."""
-
-    one_at_a_time = True
-
-
 def thread(thread_id: object):
     return {'configurable': {'thread_id': thread_id}}
 
 
 def test_an_answer_is_remembered_for_the_next_call_of_the_same_response(run, files):
-    ui = OneByOne(['s'])
+    ui = ScriptedUI(['s'])
     model = scripted([call('read', '1', path='a'), call('read', '2', path='a')], 'done')
 
     run(model, files.tools(), ApprovalController(ui=ui))

@@ -30,7 +30,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .scripted import call, results, scripted
+from .scripted import call, change, results, scripted
 from .test_arguments import Untyped, mcp_tool
 
 NOTICE = '[The approver changed the arguments of this call. It ran with: {"content":"nothing","path":"b"}]'
@@ -60,10 +60,6 @@ def invoke(request):
 
 def write_tool(files):
     return files.tools()[1]
-
-
-def change(**args):
-    return ApprovalDecision(approved=True, override_args=args)
 
 
 def test_an_approved_call_returns_what_the_tool_returns(invoke, files):
