@@ -21,7 +21,7 @@ class ApprovalUI(Protocol):
     `tool_approval.core.threads`, from a UI that has cancelled the run itself. It may be cancelled or abandoned at any time,
     because the run was cancelled or the controller's timeout passed; what an abandoned thread returns is dropped.
 
-    It may have members beside `choose`; see `UIAbilities`.
+    It may have members beside `choose`, each of them or none: see `tool_approval.core.protocols.UIAbilities`.
     """
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision | Awaitable[ApprovalDecision]:
