@@ -101,7 +101,7 @@ def test_a_tools_error_that_reads_like_the_hosts_stays_what_it_is_beside_a_call_
     def broken() -> str:
         raise UserError('an inner run lacks `DeferredToolRequests` among its output types')
 
-    with pytest.raises(UserError, match='^an inner run lacks'):
+    with pytest.raises(UserError, match=r'^an inner run lacks'):
         agent.run_sync('go', deferred_tool_handler=Recorder())
 
 
