@@ -185,6 +185,20 @@ def test_the_document_names_every_address_and_nothing_else(desk):
     assert set(references(document)) <= {f'#/components/schemas/{name}' for name in document['components']['schemas']}
 
 
+def test_the_document_says_what_each_field_means(desk):
+    schemas = desk.client.get('/api/v1/openapi.json').json()['components']['schemas']
+
+    ours = {name: schema['properties'] for name, schema in schemas.items() if name != 'LineageEntry'}
+
+    assert [
+        f'{name}.{field}'
+        for name, fields in ours.items()
+        for field, schema in fields.items()
+        if not schema.get('description')
+    ] == []
+    assert ours['DecisionBody']['digest']['description'] == "The request's, as this person was shown it."
+
+
 def references(value):
     if isinstance(value, dict):
         yield from ([value['$ref']] if '$ref' in value else [])

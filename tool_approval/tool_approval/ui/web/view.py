@@ -21,7 +21,13 @@ def time_of(moment: datetime) -> str:
     return f'{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC'
 
 
-class FactView(BaseModel):
+class ApiModel(BaseModel):
+    """What is sent or received; the API's description takes its texts from the docstrings of the fields."""
+
+    model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
+
+
+class FactView(ApiModel):
     """Who asks, where or why."""
 
     label: str
@@ -30,10 +36,8 @@ class FactView(BaseModel):
     """Escaped, on one line."""
 
 
-class SpanView(BaseModel):
+class SpanView(ApiModel):
     """A part of a line that is drawn differently."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     start: int
     """Index of its first character; of Unicode code points, not of UTF-16 units."""
@@ -43,10 +47,8 @@ class SpanView(BaseModel):
     """What it is."""
 
 
-class LineView(BaseModel):
+class LineView(ApiModel):
     """One line to draw."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     kind: LineKind
     """`meta` and `cut` are words of this program; all others quote a model or a tool, and must look so."""
@@ -60,7 +62,7 @@ class LineView(BaseModel):
     """In order, apart from each other."""
 
 
-class ChoiceView(BaseModel):
+class ChoiceView(ApiModel):
     """What a remembered approval covers."""
 
     option: str
@@ -69,7 +71,7 @@ class ChoiceView(BaseModel):
     """For people, escaped."""
 
 
-class AnswerView(BaseModel):
+class AnswerView(ApiModel):
     """What somebody decided."""
 
     approved: bool
@@ -90,7 +92,7 @@ class AnswerView(BaseModel):
     """When, in UTC."""
 
 
-class RequestView(BaseModel):
+class RequestView(ApiModel):
     """A request. What is escaped is said to be; all other texts are as the model wrote them."""
 
     id: str
@@ -143,7 +145,7 @@ class RequestView(BaseModel):
     """What was answered, where somebody has."""
 
 
-class RequestList(BaseModel):
+class RequestList(ApiModel):
     """Several requests."""
 
     requests: tuple[RequestView, ...]
@@ -152,7 +154,7 @@ class RequestList(BaseModel):
     """Of open ones: how many there are beyond these."""
 
 
-class SessionView(BaseModel):
+class SessionView(ApiModel):
     """Who is logged in."""
 
     id: str
@@ -163,7 +165,7 @@ class SessionView(BaseModel):
     """To be sent with each change, as the header `X-CSRF-Token`."""
 
 
-class ErrorBody(BaseModel):
+class ErrorBody(ApiModel):
     """Why something was refused."""
 
     code: str
@@ -172,14 +174,14 @@ class ErrorBody(BaseModel):
     """For people."""
 
 
-class ErrorView(BaseModel):
+class ErrorView(ApiModel):
     """Something was refused, and nothing was changed."""
 
     error: ErrorBody
     """Why."""
 
 
-class DecisionBody(BaseModel):
+class DecisionBody(ApiModel):
     """An answer. Anything that is not named here is refused."""
 
     model_config = ConfigDict(extra='forbid', strict=True)
