@@ -13,7 +13,7 @@ from tool_approval.ui.terminal import TerminalUI
 
 from tests.approval.parts import ListSink, logged
 from tests.loop.scripted import call, scripted
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest
 
 from .shown import shown_screen
 
@@ -170,7 +170,7 @@ def test_stopping_at_a_question_of_a_nested_agent_stops_the_turn(levels, caplog)
         above.tool_plain(name='delegate')(level(agent, ended))
         agent = above
     handler = approval_handler(ApprovalController(ui=ui, audit=sink))
-    conversation = Conversation(agent, handler=handler, view=view)
+    conversation = Conversation(agent, handler=handler, view=view, memory=ApprovalMemory())
 
     async def main():
         end = await conversation.take_turn('go')

@@ -34,27 +34,22 @@ def outcome(folder, state, calls, answers=(), **options):
         return [calls[len(results)]] if len(results) < len(calls) else 'done'
 
     options = {'model': scripted(plan), **options}
-    assistant = build_assistant(
+    conversation, notes = build_assistant(
         load_settings(options.pop('config', None), directory=folder, named='named' in options and options.pop('named')),
         state=state,
         make_ui=lambda memory, presenters: ui,
         screen=shown_screen(),
         **options,
     )
-    asyncio.run(assistant.conversation.take_turn('Go.'))
-    results = [
-        part
-        for message in assistant.conversation.messages
-        for part in message.parts
-        if isinstance(part, ToolReturnPart)
-    ]
-    return results, ui.requests, assistant
+    asyncio.run(conversation.take_turn('Go.'))
+    results = [part for message in conversation.messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    return results, ui.requests, conversation, notes
 
 
-def unreached(assistant):
+def unreached(notes):
     """The tools for which a rule has an effect only if they ask by themselves."""
-    notes = [note.split() for note in assistant.notes if note.startswith('the rule for ')]
-    return tuple(words[3] for words in notes)
+    found = [note.split() for note in notes if note.startswith('the rule for ')]
+    return tuple(words[3] for words in found)
 
 
 @pytest.fixture
@@ -75,7 +70,7 @@ def test_without_settings_reading_is_free_and_writing_is_asked_about(folder, sta
         ToolCallPart('write_file', {'path': 'a', 'content': 'b'}),
     ]
 
-    results, asked, _ = outcome(folder, state, calls, answers='n')
+    results, asked, *_ = outcome(folder, state, calls, answers='n')
 
     assert 'remember the milk' in results[0].content
     assert [request.tool_name for request in asked] == ['write_file']
@@ -86,7 +81,7 @@ def test_without_settings_reading_is_free_and_writing_is_asked_about(folder, sta
 def test_without_settings_a_confined_command_that_looks_is_free(folder, state):
     calls = [ToolCallPart('run_shell', {'command': 'cat notes.txt'}), ToolCallPart('run_shell', {'command': 'touch x'})]
 
-    results, asked, _ = outcome(folder, state, calls, answers='n')
+    results, asked, *_ = outcome(folder, state, calls, answers='n')
 
     assert 'remember the milk' in results[0].content
     assert [request.args['command'] for request in asked] == ['touch x']
@@ -98,7 +93,7 @@ def test_without_settings_looking_around_is_free(folder, state):
     commands = ['ls', 'ls -la | wc -l', 'pwd', 'git status --short', 'git diff']
     calls = [ToolCallPart('run_shell', {'command': command}) for command in commands]
 
-    results, asked, _ = outcome(folder, state, calls)
+    results, asked, *_ = outcome(folder, state, calls)
 
     assert asked == []
     assert [result.content for result in results] == [
@@ -117,10 +112,10 @@ def test_why_an_approved_command_can_make_nothing_is_told(folder, state, has_git
         (folder / '.git').mkdir()
     calls = [ToolCallPart('run_shell', {'command': command}) for command in ('touch new', 'touch notes.txt')]
 
-    results, _, assistant = outcome(folder, state, calls, answers='yy')
+    results, _, _, notes = outcome(folder, state, calls, answers='yy')
 
     needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
-    assert assistant.notes[-1] == f'commands cannot make or delete anything directly here without {needed}'
+    assert notes[-1] == f'commands cannot make or delete anything directly here without {needed}'
     assert f'nothing directly in {folder};' in results[0].content
     assert results[1].content == '[no output]'
 
@@ -128,7 +123,7 @@ def test_why_an_approved_command_can_make_nothing_is_told(folder, state, has_git
 def test_unconfined_every_command_is_asked_about(folder, state):
     calls = [ToolCallPart('run_shell', {'command': 'cat notes.txt'})]
 
-    _, asked, _ = outcome(folder, state, calls, answers='n', confined=False)
+    _, asked, *_ = outcome(folder, state, calls, answers='n', confined=False)
 
     assert len(asked) == 1
 
@@ -141,7 +136,7 @@ def test_unconfined_every_command_is_asked_about(folder, state):
     ],
 )  # fmt: skip
 def test_looking_elsewhere_or_writing_is_asked_about(folder, state, command):
-    _, asked, _ = outcome(folder, state, [ToolCallPart('run_shell', {'command': command})], answers='n')
+    _, asked, *_ = outcome(folder, state, [ToolCallPart('run_shell', {'command': command})], answers='n')
 
     assert len(asked) == 1
 
@@ -159,19 +154,19 @@ def test_settings_hold_and_the_mode_can_be_chosen(folder, state):
         ToolCallPart('run_shell', {'command': 'touch c'}),
     ]
 
-    results, asked, assistant = outcome(folder, state, calls, config=config, named=True, mode='strict', confined=False)
+    results, asked, _, notes = outcome(folder, state, calls, config=config, named=True, mode='strict', confined=False)
 
     assert (folder / 'a').read_text() == 'b'
     assert asked == []
     assert 'Strict mode' in results[1].content
-    assert assistant.notes[0].endswith(', mode strict')
+    assert notes[0].endswith(', mode strict')
 
 
 def test_a_file_in_the_tree_that_nobody_trusted_only_tightens(folder, state, monkeypatch):
     monkeypatch.setenv('XDG_STATE_HOME', str(state))
     (folder / 'approvals.yaml').write_text('sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n')
 
-    _, asked, _ = outcome(folder, state, [ToolCallPart('write_file', {'path': 'a', 'content': 'b'})], answers='n')
+    _, asked, *_ = outcome(folder, state, [ToolCallPart('write_file', {'path': 'a', 'content': 'b'})], answers='n')
 
     assert len(asked) == 1
 
@@ -209,28 +204,28 @@ def test_an_agent_of_the_users_own_is_under_the_policy(folder, state):
     def pay(amount: int) -> str:
         return f'paid {amount}'
 
-    results, asked, assistant = outcome(folder, state, [ToolCallPart('pay', {'amount': 5})], answers='y', agent=agent)
+    results, asked, _, notes = outcome(folder, state, [ToolCallPart('pay', {'amount': 5})], answers='y', agent=agent)
 
     assert results[0].content == 'paid 5'
     assert [request.tool_name for request in asked] == ['pay']
-    assert assistant.notes[2].startswith("the agent's tools are its own")
+    assert notes[2].startswith("the agent's tools are its own")
 
 
 def test_what_was_said_before_is_in_the_history(folder, state):
     first = outcome(folder, state, [])[2]
 
-    second = outcome(folder, state, [], messages=first.conversation.messages)[2]
+    second = outcome(folder, state, [], messages=first.messages)[2]
 
-    assert len(second.conversation.messages) == 4
+    assert len(second.messages) == 4
 
 
 def test_the_notes_say_what_holds(folder, state, monkeypatch):
     monkeypatch.setenv('XDG_STATE_HOME', str(state))
 
-    defaults = outcome(folder, state, [], confined=False)[2].notes
+    defaults = outcome(folder, state, [], confined=False)[3]
     (folder / 'approvals.yaml').write_text('mode: strict\n')
-    found = outcome(folder, state, [], confined=False)[2].notes
-    named = outcome(folder, state, [], config=folder / 'approvals.yaml', named=True)[2].notes
+    found = outcome(folder, state, [], confined=False)[3]
+    named = outcome(folder, state, [], config=folder / 'approvals.yaml', named=True)[3]
 
     assert defaults[0].endswith(', mode interactive')
     assert defaults[1:4] == (
@@ -251,12 +246,12 @@ def test_a_rule_that_no_call_of_an_agent_can_reach_is_told(folder, tmp_path):
         'tools:\n  pay: {approval: blocked}\n  refund: {approval: required}\n  look: {approval: none}\n'
     )
 
-    _, _, assistant = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
+    *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
 
-    assert assistant.notes[-1] == (
+    assert notes[-1] == (
         'the rule for pay has an effect only if that tool asks by itself: it lacks requires_approval=True'
     )
-    assert unreached(assistant) == ('pay',)
+    assert unreached(notes) == ('pay',)
 
 
 def test_a_rule_reaches_a_tool_whose_function_has_a_check_of_its_own(folder, tmp_path):
@@ -264,9 +259,9 @@ def test_a_rule_reaches_a_tool_whose_function_has_a_check_of_its_own(folder, tmp
     agent.tool_plain(requires_approval()(lambda: 'paid'), name='pay')
     (folder / 'approvals.yaml').write_text('tools: {pay: {approval: blocked}}\n')
 
-    _, _, assistant = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
+    *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
 
-    assert unreached(assistant) == ()
+    assert unreached(notes) == ()
 
 
 def pay() -> str:
@@ -297,9 +292,9 @@ def test_the_rules_that_need_a_tool_that_asks_are_found_in_wrapped_toolsets(fold
         'tools:\n  pay: {approval: blocked}\n  x_pay: {approval: required}\n  gift: {approval: blocked}\n'
     )
 
-    _, _, assistant = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
+    *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
 
-    assert unreached(assistant) == expected
+    assert unreached(notes) == expected
 
 
 def test_a_rule_holds_for_a_tool_that_asks_by_itself_as_the_note_says(folder, tmp_path):
@@ -313,8 +308,8 @@ def test_a_rule_holds_for_a_tool_that_asks_by_itself_as_the_note_says(folder, tm
 
     (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: blocked}\n')
 
-    results, asked, assistant = outcome(folder, tmp_path / 'state', [ToolCallPart('pay', {})], answers='y', agent=agent)
+    results, asked, _, notes = outcome(folder, tmp_path / 'state', [ToolCallPart('pay', {})], answers='y', agent=agent)
 
     assert [result.content for result in results] != ['paid']
     assert asked == []
-    assert 'only if that tool asks by itself' in assistant.notes[-1]
+    assert 'only if that tool asks by itself' in notes[-1]

@@ -10,6 +10,8 @@ from tool_approval.assistant.conversation import FAILED, NO_RESULT, STOPPED, Con
 from tool_approval.assistant.events import TurnView
 from tool_approval.assistant.stories.scene import scripted
 
+from tool_approval import ApprovalMemory
+
 from .shown import shown_screen
 
 
@@ -19,7 +21,9 @@ async def approve(ctx, requests):
 
 def started(agent, plan, **more):
     screen = shown_screen()
-    return Conversation(agent, handler=approve, view=TurnView(screen), model=scripted(plan), **more), screen
+    return Conversation(
+        agent, handler=approve, view=TurnView(screen), memory=ApprovalMemory(), model=scripted(plan), **more
+    ), screen
 
 
 def texts(messages):

@@ -58,12 +58,12 @@ def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
         agent or Agent(),
         handler=approval_handler(controller),
         view=view,
+        memory=memory,
         model=scripted(plan),
     )
     status = hold_session(
         conversation,
         prompts,
-        memory=memory,
         saved=Turns(turns),
         **options,
     )

@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -51,18 +51,6 @@ INSTRUCTIONS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assistant:
-    """An assistant that is ready for its first turn."""
-
-    conversation: Conversation
-    """Takes the turns."""
-    memory: ApprovalMemory
-    """What is remembered."""
-    notes: tuple[str, ...]
-    """What holds here, and where the tools can do less than the settings say: lines for the person, not escaped."""
-
-
 def build_assistant(
     loaded: LoadedSettings,
     *,
@@ -74,8 +62,8 @@ def build_assistant(
     agent: AbstractAgent[object, object] | None = None,
     confined: bool = True,
     messages: list[ModelMessage] | None = None,
-) -> Assistant:
-    """Put it together. Nothing is asked and no model is called yet.
+) -> tuple[Conversation, tuple[str, ...]]:
+    """Put a conversation together, and note what holds in it. Nothing is asked and no model is called yet.
 
     Args:
         loaded: The settings; if no file was found, those of `default_settings` hold.
@@ -87,6 +75,10 @@ def build_assistant(
         agent: An agent of the user's own, which keeps its tools: the policy decides about those that defer.
         confined: Whether commands run in an OS sandbox where there is one.
         messages: What was said before.
+
+    Returns:
+        The conversation, and lines for the person, not escaped: what holds, and where the tools can do less than the
+        settings say.
 
     Raises:
         OSSandboxUnavailable: The settings require an OS sandbox, and none works, or it was declined.
@@ -135,23 +127,16 @@ def build_assistant(
     if loaded.source is not None:
         trusted = 'trusted' if loaded.trusted else 'not trusted, so it only makes rules stricter'
         source = f'settings {loaded.source} ({trusted})'
-    return Assistant(
-        conversation=Conversation(
-            agent,
-            handler=approval_handler(controller, session='conversation'),
-            view=view,
-            model=model,
-            messages=messages,
-        ),
+    conversation = Conversation(
+        agent,
+        handler=approval_handler(controller, session='conversation'),
+        view=view,
         memory=memory,
-        notes=(
-            f'model {model or "of the agent"}, mode {controller.mode}',
-            f'directory {loaded.directory}',
-            confinement,
-            source,
-            *limits,
-        ),
+        model=model,
+        messages=messages,
     )
+    what = f'model {model or "of the agent"}, mode {controller.mode}'
+    return conversation, (what, f'directory {loaded.directory}', confinement, source, *limits)
 
 
 def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:

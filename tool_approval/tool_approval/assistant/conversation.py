@@ -45,7 +45,7 @@ NO_RESULT = 'The run ended before there was a result. The call may have had its 
 
 
 class Conversation:
-    """Holds the history between turns."""
+    """Holds the history and what is remembered between turns."""
 
     def __init__(
         self,
@@ -53,19 +53,13 @@ class Conversation:
         *,
         handler: DeferredToolHandler[Any],
         view: TurnView,
+        memory: ApprovalMemory,
         model: Model | str | None = None,
         messages: list[ModelMessage] | None = None,
     ) -> None:
-        """Start, or go on with `messages`.
-
-        Args:
-            agent: Any agent.
-            handler: Answers its deferred calls.
-            view: Shows what happens.
-            model: In place of the agent's own.
-            messages: What was said before.
-        """
+        """Start, or go on with `messages`; with `model` in place of the agent's own."""
         self.view = view
+        self.memory = memory
         self._agent = HandlerAgent(agent, deferred_tool_handler=handler)
         self._model = model
         self.messages = messages or []
@@ -183,7 +177,6 @@ def hold_session(
     conversation: Conversation,
     prompts: Iterable[str],
     *,
-    memory: ApprovalMemory,
     saved: SavedConversation | None = None,
     obeys: bool = True,
     debug: bool = False,
@@ -193,7 +186,6 @@ def hold_session(
     Args:
         conversation: Takes the turns.
         prompts: What the person says; between turns it may wait for the person.
-        memory: What is remembered.
         saved: Where the conversation is kept after each turn, however it ended.
         obeys: Whether a word after a `/` at the beginning is for us, and not for the agent.
         debug: Whether the error of a turn is raised.
@@ -207,7 +199,7 @@ def hold_session(
             if obeys and _COMMAND.match(prompt):
                 if prompt.split() == ['/quit']:
                     break
-                _obey(prompt.split(), memory, write)
+                _obey(prompt.split(), conversation.memory, write)
                 continue
             try:
                 end = runner.run(conversation.take_turn(prompt))

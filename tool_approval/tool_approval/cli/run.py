@@ -92,7 +92,7 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output, saved:
     directory = Path.cwd()
     state = default_path().parent
     messages = saved.load() if saved is not None and options.resume else None
-    assistant = build_assistant(
+    conversation, notes = build_assistant(
         _settings(options, directory, output),
         state=state,
         make_ui=lambda memory, presenters: TerminalUI(memory=memory, presenters=presenters),
@@ -103,7 +103,7 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output, saved:
         confined=not options.no_os_sandbox,
         messages=messages,
     )
-    for note in assistant.notes:
+    for note in notes:
         output.note(note)
     is_talk = options.prompt is None and sys.stdin.isatty()
     if is_talk:
@@ -111,9 +111,8 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output, saved:
     prompts = ask_for_prompts() if is_talk else iter([_whole_prompt(options.prompt)])
 
     return hold_session(
-        assistant.conversation,
+        conversation,
         prompts,
-        memory=assistant.memory,
         saved=saved,
         obeys=is_talk,
         debug=options.debug,

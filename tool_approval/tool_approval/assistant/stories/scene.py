@@ -122,6 +122,7 @@ async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str |
             scene.agent,
             handler=approval_handler(controllers[0]),
             view=view,
+            memory=memory,
             model=model or scripted(scene.plan),
         )
         end = await conversation.take_turn(scene.prompt)
