@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import pydantic_ai
+from pydantic_ai.agent.spec import AgentSpec
 from pydantic_ai.output import OutputDataT, OutputSpec
 from pydantic_ai.tools import AgentDepsT
 from typing_extensions import Unpack
@@ -19,7 +20,6 @@ from .starting import engines_among
 from .variants import RunVariants
 
 if TYPE_CHECKING:
-    from pydantic_ai.agent.spec import AgentSpec
     from pydantic_ai.capabilities import AgentCapability
     from pydantic_ai.models import KnownModelName, Model
     from typing_extensions import TypeForm
@@ -68,13 +68,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         self._plan = RunPlan(handler=deferred_tool_handler, inherits=inherit_handler)
         if engines_among(capabilities or ()):
             capabilities = [*(capabilities or ()), DeferredHandlerCapability(self._plan)]
-        super().__init__(
-            model,
-            output_type=output_type,
-            deps_type=deps_type,
-            capabilities=capabilities,
-            **keywords,
-        )
+        super().__init__(model, output_type=output_type, deps_type=deps_type, capabilities=capabilities, **keywords)
 
     @overload
     @classmethod
@@ -121,7 +115,12 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         check_handler(deferred_tool_handler)
         plan = RunPlan(handler=deferred_tool_handler, inherits=inherit_handler)
         bound = [*(capabilities or ()), DeferredHandlerCapability(plan)]
-        return cls._adopt(super().from_spec(spec, capabilities=bound, **keywords), plan)
+        agent: Any = super().from_spec(spec, capabilities=bound, **keywords)
+        # The host's class methods build a `pydantic_ai.Agent` whatever class they are called on, and no constructor
+        # takes what they make of a spec. The agent has the capability already, so what it lacks is the class.
+        agent.__class__ = cls
+        agent._plan = plan
+        return agent
 
     @overload
     @classmethod
@@ -152,29 +151,16 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
     @classmethod
     def from_file(
-        cls,
-        path: Path | str,
-        *,
-        deferred_tool_handler: DeferredToolHandler[Any] | None = None,
-        inherit_handler: bool = True,
-        capabilities: Sequence[AgentCapability[Any]] | None = None,
-        **keywords: Any,
+        cls, path: Path | str, *, fmt: Literal['yaml', 'json'] | None = None, **keywords: Any
     ) -> Agent[Any, Any]:
         """Construct an agent of this class from a YAML or JSON file. See `pydantic_ai.Agent.from_file`.
+
+        Args:
+            path: The file.
+            fmt: Its format, where the name does not end with it.
+            keywords: As `from_spec`.
 
         Raises:
             UserError: The handler cannot be called.
         """
-        check_handler(deferred_tool_handler)
-        plan = RunPlan(handler=deferred_tool_handler, inherits=inherit_handler)
-        bound = [*(capabilities or ()), DeferredHandlerCapability(plan)]
-        return cls._adopt(super().from_file(path, capabilities=bound, **keywords), plan)
-
-    @classmethod
-    def _adopt(cls, agent: pydantic_ai.Agent[Any, Any], plan: RunPlan) -> Self:
-        # The host's class methods build a `pydantic_ai.Agent` whatever class they are called on, and no constructor
-        # takes what they make of a spec. The agent has the capability already, so what it lacks is the class.
-        agent.__class__ = cls
-        adopted = cast('Self', agent)
-        adopted._plan = plan
-        return adopted
+        return cls.from_spec(AgentSpec.from_file(path, fmt=fmt), **keywords)

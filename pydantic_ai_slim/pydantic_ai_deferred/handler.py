@@ -121,14 +121,7 @@ def call_handler(
     loop: asyncio.AbstractEventLoop,
     threads: HandlerThreads,
 ) -> Coroutine[Any, Any, object]:
-    """Ask `handler` and wait for its answer, whatever it is: `results.py` judges it.
-
-    Args:
-        handler: What to ask.
-        ctx: The context of the run that has the deferred calls.
-        requests: The snapshot it is shown.
-        loop: The event loop of the outermost run, on which awaitables are awaited.
-        threads: Where a handler is called that may block.
+    """Ask `handler` and wait for its answer, whatever it is: on `loop` if it is async, and in a thread otherwise.
 
     Raises:
         UserError: `loop` ended while the answer was awaited there, or the handler has to be called in a thread and

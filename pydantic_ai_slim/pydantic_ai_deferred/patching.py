@@ -151,9 +151,8 @@ def _starting(original: Callable[..., Any], *, nesting: bool) -> Callable[..., A
         is_given = any(isinstance(each, DeferredHandlerCapability) for each in keywords.get('capabilities') or ())
         if plan is None and not is_given and overridden(self) is None and not (nesting and is_nested()):
             return original(self, *args, **keywords)
-        if args:
-            keywords['user_prompt'], *_ = args
-        return open_run(self, functools.partial(original, self), keywords, plan or RunPlan(inherits=nesting))
+        host_iter = functools.partial(original, self, *args)
+        return open_run(self, host_iter, keywords, plan or RunPlan(inherits=nesting))
 
     return variant
 

@@ -31,11 +31,7 @@ class RunPlan:
 
 
 def allows_deferred(output_type: object) -> bool:
-    """Whether calls may leave a run with this output type as `DeferredToolRequests`.
-
-    Args:
-        output_type: A type, a union, or a sequence of output types, nested at will.
-    """
+    """Whether calls may leave a run with this output type, nested at will, as `DeferredToolRequests`."""
     if output_type is DeferredToolRequests:
         return True
     if isinstance(output_type, list | tuple):
@@ -48,12 +44,9 @@ def allows_deferred(output_type: object) -> bool:
 
 @contextmanager
 def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: bool) -> Generator[None]:
-    """While inside, `agent` asks `handler`, whatever its runs are given.
+    """While inside, `agent` asks `handler`, whatever its runs are given; `None` leaves the choice as it is.
 
-    Args:
-        agent: The agent, compared by identity: agents are not hashable.
-        handler: The handler, or `None` to leave the choice as it is.
-        drops_capability: Whether the host's override beside it may drop the agent's capabilities, ours among them.
+    `drops_capability` says whether the host's override beside it may drop the agent's capabilities, ours among them.
     """
     token = _overrides.set((*_overrides.get(), (agent, handler, drops_capability)))
     try:
@@ -89,6 +82,7 @@ def delivered_to(capability: object) -> RunPlan | None:
     return delivery[1] if delivery is not None and delivery[0] is capability else None
 
 
+# Agents are compared by identity: they are not hashable.
 _overrides: ContextVar[tuple[tuple[object, AnyHandler | None, bool], ...]] = ContextVar(
     'pydantic_ai_deferred_overrides', default=()
 )

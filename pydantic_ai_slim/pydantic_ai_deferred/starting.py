@@ -34,13 +34,9 @@ def with_handler(keywords: dict[str, Any], handler: AnyHandler | None) -> dict[s
 def open_run(
     agent: Any, host_iter: HostIter, keywords: dict[str, Any], plan: RunPlan
 ) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
-    """Start a run of `agent` with the handler that precedence settles on.
+    """Start a run of `agent` by the host's `iter`, with the handler that precedence settles on.
 
-    Args:
-        agent: The agent.
-        host_iter: The host's `iter` for it.
-        keywords: The keywords of that `iter`; a handler given to the run travels among `capabilities`.
-        plan: What the agent's constructor settled.
+    A handler given to the run is among the `capabilities` of `keywords`; `plan` is what the constructor settled.
     """
     given: list[RunPlan] = []
     others: list[Any] = []

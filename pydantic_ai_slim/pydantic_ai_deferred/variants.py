@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -59,20 +60,15 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AgentRunResult[RunOutputDataT]: ...
 
     async def run(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[Any] | None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Any,
+        self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AgentRunResult[Any]:
         """Run the agent; deferred tool calls are resolved by the handler and the same run goes on.
 
         Args:
-            user_prompt: As the host's `run`.
-            output_type: As the host's `run`. It needs `DeferredToolRequests` only if calls can leave the run.
+            args: The user's prompt, as the host's `run`.
             deferred_tool_handler: Asked in this run instead of the agent's own; `None` leaves the choice as it is.
-            keywords: Everything else the host's `run` takes.
+            keywords: Everything else the host's `run` takes. The `output_type` needs `DeferredToolRequests` only if
+                calls can leave the run.
 
         Raises:
             UserError: The handler cannot be called (nothing has run), did not answer every call with the right kind
@@ -80,7 +76,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
                 has ended.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        return await super().run(user_prompt, output_type=output_type, **keywords)
+        return await super().run(*args, **keywords)
 
     @overload
     def run_sync(
@@ -103,17 +99,12 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AgentRunResult[RunOutputDataT]: ...
 
     def run_sync(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[Any] | None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Any,
+        self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AgentRunResult[Any]:
         """Run the agent without an event loop of one's own; sync and async handlers both work. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         with leaving_nothing():
-            return super().run_sync(user_prompt, output_type=output_type, **keywords)
+            return super().run_sync(*args, **keywords)
 
     @overload
     def run_stream(
@@ -136,12 +127,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, RunOutputDataT]]: ...
 
     def run_stream(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[Any] | None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Any,
+        self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, Any]]:
         """Stream the first final output; deferred calls before it are resolved by the handler. See `run`.
 
@@ -149,7 +135,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         the same response are skipped, and the handler is not asked.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        return super().run_stream(user_prompt, output_type=output_type, **keywords)
+        return super().run_stream(*args, **keywords)
 
     @overload
     def run_stream_sync(
@@ -172,16 +158,11 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> StreamedRunResultSync[AgentDepsT, RunOutputDataT]: ...
 
     def run_stream_sync(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[Any] | None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Any,
+        self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> StreamedRunResultSync[AgentDepsT, Any]:
         """Stream without an event loop of one's own. See `run_stream`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        return super().run_stream_sync(user_prompt, output_type=output_type, **keywords)
+        return super().run_stream_sync(*args, **keywords)
 
     @overload
     def run_stream_events(
@@ -204,16 +185,11 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AbstractAsyncContextManager[AgentRunEvents[RunOutputDataT]]: ...
 
     def run_stream_events(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[Any] | None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Any,
+        self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[AgentRunEvents[Any]]:
         """Run the agent and stream its events, the questions to the handler and its answers among them. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        return super().run_stream_events(user_prompt, output_type=output_type, **keywords)
+        return super().run_stream_events(*args, **keywords)
 
     @overload
     def iter(
@@ -236,17 +212,11 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, RunOutputDataT]]: ...
 
     def iter(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[Any] | None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Any,
+        self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, Any]]:
         """Step through the run node by node; the handler is asked inside the call-tools node. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        keywords = {'user_prompt': user_prompt, 'output_type': output_type, **keywords}
-        return open_run(self, super().iter, keywords, self._plan)
+        return open_run(self, functools.partial(super().iter, *args), keywords, self._plan)
 
     # The host's keywords also take its private marker for "not given", which leaving them out says as well.
     @contextmanager
@@ -295,7 +265,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             model: The model; hosts before 2.x take it from the agent alone.
             deferred_tool_handler: Asked in this chat instead of the agent's own.
         """
-        chat = self._cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
+        chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
         with chatting():
             await AbstractAgent.to_cli(given_handler(self, deferred_tool_handler), **chat)
 
@@ -311,22 +281,9 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
     ) -> None:
         """Chat with the agent in the terminal, without an event loop of one's own. See `to_cli`."""
-        chat = self._cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
+        chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
         with chatting():
             AbstractAgent.to_cli_sync(given_handler(self, deferred_tool_handler), **chat)
-
-    @staticmethod
-    def _cli_keywords(
-        deps: object, prog_name: str, history: object, settings: object, limits: object, model: object
-    ) -> dict[str, Any]:
-        chat = {
-            'deps': deps,
-            'prog_name': prog_name,
-            'message_history': history,
-            'model_settings': settings,
-            'usage_limits': limits,
-        }
-        return chat if model is None else {**chat, 'model': model}
 
 
 # `override` differs from the host's in its private marker for "not given" alone; see `RunVariants.override`.
@@ -376,12 +333,8 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     """The host's keywords for a run that was given `handler`.
 
-    Args:
-        agent: The agent whose run variant was called.
-        handler: What was given as `deferred_tool_handler`.
-        keywords: The other keywords of the call.
-        frame: The frame of the run variant. The host infers an agent's name from the frame above its own method,
-            which would find `self` in ours, so it is inferred here.
+    The host infers an agent's name from the frame above its own method, which would find `self` in ours, so it is
+    inferred here, from the one above `frame`, which is the run variant's.
 
     Raises:
         UserError: The handler cannot be called.
@@ -389,6 +342,14 @@ def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType |
     if keywords.get('infer_name', True) and agent.name is None and frame is not None and frame.f_back is not None:
         _infer_name(agent, frame.f_back)
     return with_handler({**keywords, 'infer_name': False}, handler)
+
+
+def _cli_keywords(*values: object) -> dict[str, Any]:
+    names = ('deps', 'prog_name', 'message_history', 'model_settings', 'usage_limits', 'model')
+    chat: dict[str, Any] = dict(zip(names, values, strict=True))
+    if chat['model'] is None:  # hosts before 2.x do not know it
+        del chat['model']
+    return chat
 
 
 def _infer_name(agent: Any, frame: FrameType) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pydantic_ai
@@ -143,3 +145,19 @@ def test_a_model_is_selected_once_a_step(make: Any, handler: Any):
 def look() -> str:
     """Look."""
     return 'seen'
+
+
+@selects_models
+def test_an_agent_from_a_file_selects_its_model_as_often_as_one_from_a_spec(tmp_path: Path):
+    file = tmp_path / 'agent.json'
+    file.write_text('{"name": "filed"}')
+    chosen: list[list[int]] = []
+
+    for make in (partial(Agent.from_spec, {'name': 'specified'}), partial(Agent.from_file, file)):
+        chooses = Chooses(scripted([call('delete', '1')], 'done'), selected_by='selector')
+        agent: Any = make(capabilities=[chooses], deferred_tool_handler=Recorder())
+        agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+        agent.run_sync('go')
+        chosen.append(chooses.selected)
+
+    assert chosen[0] == chosen[1]
