@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -49,7 +49,7 @@ def lines_needed(text: str) -> int:
 
 
 def _columns(text: str) -> int:
-    """Characters that a text takes when it is escaped; about as many, where it is longer than anything that is shown."""
+    """Characters that a text takes when it is escaped; about as many, where it is longer than what is ever shown."""
     sample = text[:_SAMPLE]
     return _width_of(sample) * len(text) // len(sample) if sample else 0
 
@@ -84,8 +84,8 @@ def pieces(text: str, room: int) -> list[Piece]:
 
 def more(lines: int, characters: int) -> str:
     """What is left out, in words: `[847 more lines, 51,200 more characters]`."""
-    told = [f'{count:,} more {noun}{"s" if count > 1 else ""}' for count, noun in ((lines, 'line'),) if count]
-    return f'[{", ".join([*told, f"{characters:,} more characters"])}]'
+    told = f'{lines:,} more line{"s" if lines > 1 else ""}, ' if lines else ''
+    return f'[{told}{characters:,} more characters]'
 
 
 def _head(text: str, room: int) -> str:
@@ -101,16 +101,23 @@ def _head(text: str, room: int) -> str:
 
 def quote(text: str, kind: LineKind, room: int, *, numbered: bool, ascii_only: bool) -> tuple[list[DisplayLine], bool]:
     """The lines of a text, and whether they are all of it."""
+
+    def drawn(line: str, index: int, is_first: bool) -> DisplayLine:
+        escaped = escape_line(line, ascii_only=ascii_only, mark_end=True)
+        return DisplayLine(kind=kind, text=escaped, number=index + 1 if numbered else None, is_first=is_first)
+
+    return _quoted(text, room, drawn)
+
+
+def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]) -> tuple[list[DisplayLine], bool]:
+    """What `drawn` makes of each line, its index, and whether the text begins with it."""
     shown: list[DisplayLine] = []
     parts = pieces(text, room)
     for piece in parts:
         if piece.left_out:
             shown.append(DisplayLine(kind='cut', text=piece.left_out))
-        for offset, line in enumerate(piece.text.split('\n')):
-            number = piece.number + offset if numbered else None
-            is_first = not piece.left_out and offset == 0
-            escaped = escape_line(line, ascii_only=ascii_only, mark_end=True)
-            shown.append(DisplayLine(kind=kind, text=escaped, number=number, is_first=is_first))
+        for index, line in enumerate(piece.text.split('\n'), piece.number - 1):
+            shown.append(drawn(line, index, index == 0 and not piece.left_out))
     return shown, len(parts) == 1
 
 
@@ -154,17 +161,14 @@ def quote_diff(text: str, room: int, *, ascii_only: bool) -> tuple[list[DisplayL
     body = text.removesuffix('\n')
     lines = body.split('\n') if body.count('\n') < MOST_LINES else []
     rows = list(read_diff(lines))
-    shown: list[DisplayLine] = []
-    parts = pieces(body, room)
-    for piece in parts:
-        if piece.left_out:
-            shown.append(DisplayLine(kind='cut', text=piece.left_out))
-        for index, line in enumerate(piece.text.split('\n'), piece.number - 1):
-            kind, without_sign, number = rows[index] if rows else ('text', line, None)
-            if rows and line != lines[index]:
-                # Of a line that is cut, the first part alone has the sign.
-                has_sign = lines[index].startswith(line) and len(without_sign) < len(lines[index])
-                without_sign = line[1:] if has_sign else line
-            escaped = escape_line(without_sign, ascii_only=ascii_only, mark_end=True)
-            shown.append(DisplayLine(kind=kind, text=escaped, number=number))
-    return shown, len(parts) == 1
+
+    def drawn(line: str, index: int, is_first: bool) -> DisplayLine:
+        kind, without_sign, number = rows[index] if rows else ('text', line, None)
+        if rows and line != lines[index]:
+            # Of a line that is cut, the first part alone has the sign.
+            has_sign = lines[index].startswith(line) and len(without_sign) < len(lines[index])
+            without_sign = line[1:] if has_sign else line
+        escaped = escape_line(without_sign, ascii_only=ascii_only, mark_end=True)
+        return DisplayLine(kind=kind, text=escaped, number=number)
+
+    return _quoted(body, room, drawn)

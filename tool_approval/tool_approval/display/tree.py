@@ -1,4 +1,4 @@
-"""Arguments as an indented tree, much as YAML draws it: texts in quotation marks or as numbered lines, all else as JSON.
+"""Draw arguments as an indented tree, much as YAML does: texts in quotation marks or as numbered lines, else JSON.
 
 The quotation marks are the first and the last character of what they enclose, so none inside has to be escaped.
 """
@@ -18,8 +18,6 @@ from .lines import DisplayLine, Span
 from .quote import lines_needed, quote, shares
 
 _NAME = re.compile(r'[A-Za-z_][\w.-]*', re.ASCII)
-Item = tuple[str, object]
-"""A label and a value."""
 
 DEEPEST = 12
 """Chosen: deeper values are not drawn, because the indentation would leave no room for them."""
@@ -41,46 +39,36 @@ class Tree:
             values: Anything by name, or in order.
             room: Lines of 100 characters there are; what needs more is cut, and the end of everything is kept.
         """
-        if isinstance(values, Mapping):
-            self._mapping(values, 0, room)
-        else:
-            self._sequence(values, 0, room)
+        self._container(values, 0, room)
 
     def _value(self, label: str, value: object, depth: int, room: int) -> None:
         if isinstance(value, str):
             self._text(label, value, depth, room)
-        elif isinstance(value, Mapping) and value and depth < DEEPEST:
+        elif isinstance(value, Mapping | list | tuple) and value and depth < DEEPEST:
             self._line(label, '', depth)
-            self._mapping(cast('Mapping[object, object]', value), depth + 1, room - 1)
-        elif isinstance(value, list | tuple) and value and depth < DEEPEST:
-            self._line(label, '', depth)
-            self._sequence(cast('Sequence[object]', value), depth + 1, room - 1)
+            self._container(cast('Mapping[Any, Any] | Sequence[Any]', value), depth + 1, room - 1)
         else:
             self._line(label, self._plain(cast('object', value)), depth)
 
-    def _mapping(self, values: Mapping[Any, Any], depth: int, room: int) -> None:
-        head, tail = _ends(len(values), room)
-        first, last = islice(values.items(), head), islice(values.items(), len(values) - tail, None)
-        drawn = [[(self._label(key), value) for key, value in part] for part in (first, last)]
-        self._items(drawn[0], drawn[1], len(values), depth, room)
-
-    def _sequence(self, values: Sequence[object], depth: int, room: int) -> None:
-        head, tail = _ends(len(values), room)
-        numbered = [(f'{number}.', value) for number, value in enumerate(values[:head], 1)]
-        last = len(values) - tail
-        ends = [(f'{number}.', value) for number, value in enumerate(values[last:], last + 1)]
-        self._items(numbered, ends, len(values), depth, room)
-
-    def _items(self, head: Sequence[Item], tail: Sequence[Item], count: int, depth: int, room: int) -> None:
-        left_out = count - len(head) - len(tail)
-        needs = [_need(value, room) for _, value in (*head, *tail)]
-        granted = iter(shares(needs, room - (left_out > 0)))
-        for label, value in head:
+    def _container(self, values: Mapping[Any, Any] | Sequence[Any], depth: int, room: int) -> None:
+        count = len(values)
+        tail = 0 if count <= room else max(1, room // 4)
+        head = max(0, room - 1 - tail) if tail else count
+        left_out = count - head - tail
+        first, last = self._items(values, 0, head), self._items(values, count - tail, count)
+        granted = iter(shares([_need(value, room) for _, value in (*first, *last)], room - (left_out > 0)))
+        for label, value in first:
             self._value(label, value, depth, next(granted))
         if left_out:
             self._cut(f'[{left_out:,} more item{"s" if left_out > 1 else ""}]')
-        for label, value in tail:
+        for label, value in last:
             self._value(label, value, depth, next(granted))
+
+    def _items(self, values: Mapping[Any, Any] | Sequence[Any], start: int, stop: int) -> list[tuple[str, object]]:
+        """Labels and values."""
+        if isinstance(values, Mapping):
+            return [(self._label(key), value) for key, value in islice(values.items(), start, stop)]
+        return [(f'{number}.', value) for number, value in enumerate(values[start:stop], start + 1)]
 
     def _text(self, label: str, text: str, depth: int, room: int) -> None:
         if '\n' not in text and (lines_needed(text) <= room or room < 3):
@@ -102,10 +90,11 @@ class Tree:
         return None
 
     def _plain(self, value: object) -> str:
-        if isinstance(value, Mapping):
-            return '{}' if not value else self._too_deep()
-        if isinstance(value, list | tuple):
-            return '[]' if not value else self._too_deep()
+        if isinstance(value, Mapping | list | tuple):
+            if value:
+                self.is_whole = False
+                return '[nested too deeply to be shown]'
+            return '{}' if isinstance(value, Mapping) else '[]'
         try:
             told = json.dumps(value) if isinstance(value, bool | int | float | None) else repr(value)
         except Exception:  # noqa: BLE001 - any object may be among the arguments, and its `repr` may do anything
@@ -115,10 +104,6 @@ class Tree:
             told = f'{told[:1000]} [{len(told) - 1000:,} more characters]'
             self.is_whole = False
         return self._escaped(told)
-
-    def _too_deep(self) -> str:
-        self.is_whole = False
-        return '[nested too deeply to be shown]'
 
     def _label(self, key: object) -> str:
         if not isinstance(key, str):
@@ -146,14 +131,6 @@ class Tree:
     def _cut(self, told: str) -> None:
         self.lines.append(DisplayLine(kind='cut', text=told))
         self.is_whole = False
-
-
-def _ends(count: int, room: int) -> tuple[int, int]:
-    """How many of so many items are drawn at their beginning and at their end, where there are so many lines."""
-    if count <= room:
-        return count, 0
-    tail = max(1, room // 4)
-    return max(0, room - 1 - tail), tail
 
 
 def _need(value: object, enough: int, depth: int = 0) -> int:

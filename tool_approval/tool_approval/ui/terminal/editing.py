@@ -19,7 +19,7 @@ from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.display import escape_line
 
-from .tty import Terminal, stops_allowed
+from .tty import Terminal, stops
 
 LONGEST_TEXT = 1_000_000
 """Chosen, in characters: what reads YAML needs seconds for more."""
@@ -150,7 +150,7 @@ def edit(terminal: Terminal, editor: list[str], text: str, *, suffix: str) -> st
 def _run(terminal: Terminal, command: list[str]) -> None:
     with terminal.lent() as fd:
         try:
-            with stops_allowed():  # the editor inherits what is blocked
+            with stops(signal.SIG_UNBLOCK):
                 # A process group of its own, so that Ctrl-C in the editor does not reach the run.
                 editor = subprocess.Popen(command, stdin=fd, stdout=fd, stderr=fd, process_group=0)
         except (OSError, ValueError) as error:

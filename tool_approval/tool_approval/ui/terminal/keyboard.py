@@ -52,8 +52,7 @@ class Decoder:
         """Nothing was read yet."""
         self._bytes = codecs.getincrementaldecoder('utf-8')(errors='replace')
         self._text = ''
-        self._pasted: list[str] | None = None
-        self._room = LONGEST_PASTE
+        self._pasted: str | None = None
 
     @property
     def is_within(self) -> bool:
@@ -82,7 +81,7 @@ class Decoder:
             return None
         if self._text.startswith(_PASTE_BEGIN):
             self._text = self._text.removeprefix(_PASTE_BEGIN)
-            self._pasted, self._room = [], LONGEST_PASTE
+            self._pasted = ''
             return self._paste()
         if self._text[0] != '\x1b':
             character, self._text = self._text[0], self._text[1:]
@@ -97,18 +96,15 @@ class Decoder:
         return Key('unknown')
 
     def _paste(self) -> Event | None:
-        assert self._pasted is not None
         end = self._text.find(_PASTE_END)
         # Where it has not ended, what may be the beginning of its end is kept back.
         take = end if end >= 0 else max(0, len(self._text) - len(_PASTE_END) + 1)
-        self._pasted.append(self._text[: min(take, self._room)])
-        self._room -= min(take, self._room)
+        pasted = f'{self._pasted}{self._text[:take]}'[:LONGEST_PASTE]
         if end < 0:
-            self._text = self._text[take:]
+            self._text, self._pasted = self._text[take:], pasted
             return None
-        text = ''.join(self._pasted)
         self._text, self._pasted = self._text[end + len(_PASTE_END) :], None
-        return Paste(text.replace('\r\n', '\n').replace('\r', '\n'))
+        return Paste(pasted.replace('\r\n', '\n').replace('\r', '\n'))
 
 
 def _name(character: str) -> str:
@@ -127,6 +123,9 @@ BURST_S = 0.05
 """Chosen: keys that follow each other faster were not pressed one by one. No person answers twice within it; a paste
 and a key that is held down do."""
 
+LONGEST_BURST = 65_536
+"""Chosen, in keys: what is read in one go may have no end."""
+
 TICK_S = 0.2
 """Chosen: how often the size and state of the terminal are looked at."""
 
@@ -139,12 +138,7 @@ class Keyboard:
     """Reads one terminal."""
 
     def __init__(self, terminal: Terminal, *, quiet_s: float = QUIET_S) -> None:
-        """Read `terminal`, which is in raw mode.
-
-        Args:
-            terminal: What is read.
-            quiet_s: See `QUIET_S`.
-        """
+        """Read `terminal`, which is in raw mode; for `quiet_s`, see `QUIET_S`."""
         self._terminal = terminal
         self._quiet_s = quiet_s
         self._decoder = Decoder()
@@ -215,10 +209,6 @@ class Keyboard:
         if Key('ctrl_c') in events:
             raise Stopped
         return events
-
-
-LONGEST_BURST = 65_536
-"""Chosen, in keys: what is read in one go may have no end."""
 
 
 def typed(events: list[Event]) -> tuple[str, bool]:

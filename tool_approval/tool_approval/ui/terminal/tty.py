@@ -7,7 +7,7 @@ import contextlib
 import errno
 import locale
 import os
-import select
+import selectors
 import signal
 import sys
 import termios
@@ -21,6 +21,7 @@ TTY = '/dev/tty'
 _ROOM = 80, 24
 """Columns and lines of a terminal that does not tell."""
 
+_LOST = 'this program went into the background of its terminal'
 _PASTE_ON, _PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
 _CURSOR_ON, _CURSOR_OFF = '\x1b[?25h', '\x1b[?25l'
 
@@ -43,7 +44,11 @@ class Withdrawn(Exception):
 
 
 class Terminal:
-    """One terminal, for one question. Not safe to share, but for `wake` and `restore`."""
+    """One terminal, for one question. Not safe to share, but for `wake` and `restore`.
+
+    What waits for it raises `Withdrawn` once `wake` was called, and `TerminalClosed` where it is gone or another program
+    has it.
+    """
 
     def __init__(self, device: str = TTY, *, is_dumb: bool = False) -> None:
         """Open it.
@@ -109,12 +114,8 @@ class Terminal:
 
     @contextlib.contextmanager
     def raw(self) -> Generator[None]:
-        """Each key is read as it is pressed and not echoed, until the block ends.
-
-        Raises:
-            TerminalClosed: It is gone, or lost to another program.
-        """
-        with _stops_blocked():
+        """Each key is read as it is pressed and not echoed, until the block ends."""
+        with stops(signal.SIG_BLOCK):
             self.enter()
             try:
                 yield
@@ -133,13 +134,9 @@ class Terminal:
             self.enter()
 
     def enter(self) -> None:
-        """Go into raw mode, whatever mode it was put into meanwhile.
-
-        Raises:
-            TerminalClosed: It is gone, or lost to another program.
-        """
+        """Go into raw mode, whatever mode it was put into meanwhile."""
         if self.is_background:
-            raise TerminalClosed('this program went into the background of its terminal')
+            raise TerminalClosed(_LOST)
         try:
             if self._saved is None:
                 self._saved = termios.tcgetattr(self._fd)
@@ -181,12 +178,7 @@ class Terminal:
             self.write(sequence)
 
     def write(self, text: str) -> None:
-        """Write all of it.
-
-        Raises:
-            Withdrawn: `wake` was called.
-            TerminalClosed: The terminal is gone.
-        """
+        """Write all of it."""
         rest = text.encode(self.encoding, errors='backslashreplace')
         while rest:
             try:
@@ -198,15 +190,10 @@ class Terminal:
                 raise TerminalClosed('the terminal is gone') from None
 
     def read(self, timeout_s: float) -> bytes | None:
-        """What was typed, or `None` when nothing was for so many seconds.
-
-        Raises:
-            Withdrawn: `wake` was called.
-            TerminalClosed: The terminal is gone, or another program has it.
-        """
+        """What was typed, or `None` when nothing was for so many seconds."""
         if not self._wait(for_output=False, timeout_s=timeout_s):
             if self.is_background:
-                raise TerminalClosed('this program went into the background of its terminal')
+                raise TerminalClosed(_LOST)
             return None
         try:
             data = os.read(self._fd, 4096)
@@ -215,8 +202,7 @@ class Terminal:
         except OSError:
             data = b''
         if not data:
-            lost = 'this program went into the background of its terminal'
-            raise TerminalClosed(lost if self.is_background else 'the terminal was closed')
+            raise TerminalClosed(_LOST if self.is_background else 'the terminal was closed')
         return data
 
     def drop_input(self) -> None:
@@ -225,11 +211,7 @@ class Terminal:
             termios.tcflush(self._fd, termios.TCIFLUSH)
 
     def pause(self, seconds: float) -> None:
-        """Wait without reading.
-
-        Raises:
-            Withdrawn: `wake` was called.
-        """
+        """Wait without reading."""
         if _ready([self._wake_read], [], seconds):
             raise Withdrawn
 
@@ -242,38 +224,30 @@ class Terminal:
 
 
 def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> set[int]:
-    if sys.platform != 'linux':  # pragma: no cover - elsewhere, polling a terminal is not to be relied on
-        readable, writable, _ = select.select(reading, writing, [], timeout_s)
-        return {*readable, *writable}
-    # Not `select`, which fails where a process has more than a thousand files open.
-    poll = select.poll()
-    for fds, events in ((reading, select.POLLIN), (writing, select.POLLOUT)):
-        for fd in fds:
-            poll.register(fd, events)
-    return {fd for fd, _ in poll.poll(None if timeout_s is None else max(0.0, timeout_s) * 1000)}
-
-
-_STOPS = frozenset({signal.SIGTTIN, signal.SIGTTOU})
+    # `select` fails where a process has more than a thousand files open; but where it is not Linux, polling a terminal
+    # is not to be relied on.
+    with selectors.PollSelector() if sys.platform == 'linux' else selectors.SelectSelector() as selector:
+        for fds, events in ((reading, selectors.EVENT_READ), (writing, selectors.EVENT_WRITE)):
+            for fd in fds:
+                selector.register(fd, events)
+        return {key.fd for key, _ in selector.select(timeout_s)}
 
 
 @contextlib.contextmanager
-def _stops_blocked() -> Generator[None]:
-    """In the background, reading fails and changing the mode is allowed, where it would stop the whole process."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+def stops(how: int) -> Generator[None]:
+    """Until the block ends, block the signals that stop what is in the background, or unblock them.
+
+    Blocked, reading there fails and changing the mode is allowed, where it would stop the whole process. A program that
+    is started inherits what its thread blocks.
+
+    Args:
+        how: `signal.SIG_BLOCK` or `signal.SIG_UNBLOCK`.
+    """
+    before = signal.pthread_sigmask(how, (signal.SIGTTIN, signal.SIGTTOU))
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextlib.contextmanager
-def stops_allowed() -> Generator[None]:
-    """While another program is started, which inherits what this thread blocks."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
 
 
 def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes | int]]:
