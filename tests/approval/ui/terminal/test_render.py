@@ -102,9 +102,10 @@ def test_different_requests_never_render_the_same(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(one=REQUESTS, other=REQUESTS)
     def check_pair(one, other) -> None:
-        is_same = one == other or repr(one) == repr(other)
+        looks_same = render_request(one) == render_request(other)
 
-        assert (render_request(one) == render_request(other)) == is_same
+        # Equal requests whose values have other orders are drawn in those, so they may differ.
+        assert looks_same if repr(one) == repr(other) else not looks_same or one == other
 
     check_pair()
 
