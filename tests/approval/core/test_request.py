@@ -1,6 +1,7 @@
 """One call awaiting judgement: what is in a request, and what is never shown of it."""
 
 import asyncio
+import sys
 from typing import Any
 
 import pytest
@@ -126,6 +127,22 @@ def nested(depth: int) -> Any:
     for _ in range(depth):
         value = [value]
     return value
+
+
+@pytest.mark.parametrize('depth', [100, 700])
+def test_a_description_that_may_be_long_leaves_nothing_out(depth):
+    args = {'value': nested(depth), 'pair': ('a' * 1000, {'b': 1})}
+
+    assert describe('write', args, max_chars=sys.maxsize) == f'write(value={nested(depth)!r}, pair={args["pair"]!r})'
+
+
+@pytest.mark.parametrize(
+    'value', [[['a'] * 300] * 3, {f'k{n}': [n] for n in range(300)}, ([10**3999] * 3, 'b'), [['a' * 300, 'b']]]
+)
+def test_a_short_description_is_the_beginning_of_the_long_one(value):
+    short, long = (describe('t', {'x': value}, max_chars=most) for most in (200, sys.maxsize))
+
+    assert short == f'{long[:196]}...)'
 
 
 @pytest.mark.parametrize(

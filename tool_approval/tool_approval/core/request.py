@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple, Self, cast
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from .canonical import EXACT
 from .presentation import ApprovalPresentation
+
+T = TypeVar('T')
 
 
 class ApprovalContext(BaseModel):
@@ -274,17 +277,35 @@ def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200
 
 
 def _shown(value: object, max_chars: int) -> str:
-    # Of what is long only the beginning is written, as more would be cut off again.
-    if isinstance(value, str):
-        value = value[:max_chars]
-    elif isinstance(value, list | tuple):
-        first = cast('list[object]', value)[:max_chars]
-        items = [item[:max_chars] if isinstance(item, str) else item for item in first]
-        value = tuple(items) if isinstance(value, tuple) else items
+    with contextlib.suppress(RecursionError):
+        value = _beginning(value, max_chars, [max_chars])
     try:
         return repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or an integer too long; no canonical form, so never run
         return '...'
+
+
+def _beginning(value: object, max_chars: int, room: list[int]) -> Any:
+    """As many of the first values within `value` as there is room for: the others would be cut off again."""
+
+    def kept(items: Iterable[T]) -> Iterator[T]:
+        for item in items:
+            if room[0] == 0:
+                return
+            room[0] -= 1  # each takes a character at least
+            yield item
+
+    if isinstance(value, str):
+        return value[:max_chars]
+    if type(value) is dict:
+        items = kept(cast('dict[object, object]', value).items())
+        return {key: _beginning(item, max_chars, room) for key, item in items}
+    if type(value) in (list, tuple):
+        first = [_beginning(item, max_chars, room) for item in kept(cast('list[object]', value))]
+        return first if type(value) is list else tuple(first)
+    if type(value) is int and value.bit_length() > 4 * max_chars:
+        room[0] = 0  # its digits alone fill the description, and each more would take long to be written
+    return value
 
 
 def simple_approval_request(

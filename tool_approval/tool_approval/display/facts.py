@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 from tool_approval.core.request import ApprovalRequest, describe
 
 from .escape import escape, escape_line
 
-_T = TypeVar('_T')
-
 _MOST_LEVELS = 5
-_MOST_VALUES = 300
-"""Each is a character of the 200 that `describe` writes."""
-_MOST_BITS = 4 * _MOST_VALUES
-"""More than as many digits need."""
 LONGEST_NAME = 100
 _LONGEST = 600
 """Chosen, in characters: a sentence or two. What is longer is cut, and says so."""
@@ -25,7 +19,8 @@ _LONGEST = 600
 def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False) -> list[tuple[str, str]]:
     """Labels and what they stand before, escaped and each on one line, in the order to show them.
 
-    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file` and `in`; one that has nothing to say is left out.
+    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file` and `in`, as far as they have something to
+    say.
 
     Args:
         request: What is asked about.
@@ -127,29 +122,9 @@ def is_automatic(request: ApprovalRequest) -> bool:
     if not request.description.startswith(f'{request.tool_name}('):
         return False
     try:
-        return request.description == describe(request.tool_name, _beginning(request.payload, [_MOST_VALUES]))
+        return request.description == describe(request.tool_name, request.payload)
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and its `repr` may do anything
         return False
-
-
-def _beginning(value: object, room: list[int]) -> Any:
-    """As many of the first values within `value` as there is room for: all that `describe` writes."""
-    if type(value) is dict:
-        return {key: _beginning(item, room) for key, item in _taken(cast('dict[object, object]', value).items(), room)}
-    if type(value) in (list, tuple):
-        kept = [_beginning(item, room) for item in _taken(cast('list[object]', value), room)]
-        return kept if type(value) is list else tuple(kept)
-    if type(value) is int and value.bit_length() > _MOST_BITS:
-        room[0] = 0  # its digits alone fill the description, and each more would take long to be written
-    return value
-
-
-def _taken(items: Iterable[_T], room: list[int]) -> Iterator[_T]:
-    for item in items:
-        if room[0] == 0:
-            return
-        room[0] -= 1
-        yield item
 
 
 def _cut(text: str, longest: int) -> str:
