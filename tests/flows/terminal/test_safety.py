@@ -30,7 +30,8 @@ def test_what_is_no_single_key_of_the_question_answers_nothing(story: Story) -> 
     screen.wait_for_question(QUESTION)
 
     for keys in (
-        'yyyy', 'y\n', '\ry', '\x1b[200~y\x1b[201~', '\x1b[200~y\ny\ny\n\x1b[201~', '\x1by', 'yn', '\r', ' ', 'Y', '\x04',
+        'yyyy', 'y\n', '\ry', '\x1b[200~y\x1b[201~', '\x1b[200~y\ny\ny\n\x1b[201~', '\x1by', 'yn', '\r', ' ', 'Y',
+        '\x04',
         '1',
     ):  # fmt: skip
         told = screen.sent.count('answers nothing')
@@ -167,7 +168,8 @@ def test_it_is_denied_if_the_terminal_is_closed_and_the_process_goes_on(story: S
 def without_terminal(command: list[str]) -> list[str]:
     """A process of a new session has no controlling terminal, even if its standard streams are one."""
     lines = 'import os, sys; os.setsid(); os.execv(sys.argv[1], sys.argv[1:])'
-    child = f'import os, sys; pid = os.fork(); os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])) if pid else None; {lines}'
+    wait = 'os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))'
+    child = f'import os, sys; pid = os.fork(); {wait} if pid else None; {lines}'
     return [sys.executable, '-c', child, *command]
 
 

@@ -137,15 +137,15 @@ def _joins(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _belongs(mark: str, base: str) -> bool:
-    """Whether a mark is of the letter's own script, as in any word of it; common overlays and enclosures are of none."""
-    script = _script(base)
+    """Whether a mark is of the letter's own script, as in any word; common overlays and enclosures are of none."""
+    script = script_of(base)
     if _is_jamo(mark):
         return script == 'HANGUL' and _place(base) + 1 == _place(mark)
     if mark in _ACCENTS or mark in _LOWER_ACCENTS:
         return script in ('LATIN', 'GREEK', 'CYRILLIC')
     if mark in _VOICED:
         return script in ('HIRAGANA', 'KATAKANA')
-    return _script(mark) == script
+    return script_of(mark) == script
 
 
 def _place(jamo: str) -> int:
@@ -155,14 +155,17 @@ def _place(jamo: str) -> int:
     return names.get(words[1], 0) if len(words) > 1 else 0
 
 
-def _script(char: str) -> str:
+@lru_cache(maxsize=4096)
+def script_of(char: str) -> str:
+    """The script of a letter or a mark: the first word of its name."""
     return unicodedata.name(char, '').partition(' ')[0]
 
 
 _EMOJI: Final = (
-    '\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u23cf\u23e9-\u23f3\u23f8-\u23fa\u24c2'
-    '\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u27bf\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u3030\u303d\u3297'
-    '\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff'
+    '\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u23cf\u23e9-\u23f3\u23f8-\u23fa'
+    '\u24c2\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe'
+    '\u2600-\u27bf\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u3030\u303d'
+    '\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff'
 )
 """What a variation selector may follow: the blocks of symbols with emoji among them, without flags and skin tones."""
 
@@ -172,8 +175,8 @@ _DRESS: Final = '(?:\ufe0f|[\U0001f3fb-\U0001f3ff])?'
 _FLAG: Final = '[\U0001f1e6-\U0001f1ff]'
 
 _DUAL: Final = (
-    '\u0626\u0628\u062a-\u062e\u0633-\u063a\u0641-\u0647\u0649\u064a\u066e\u066f\u0679-\u0687\u069a-\u06bf\u06c1\u06c2\u06cc'
-    '\u06ce\u06d0\u06d1'
+    '\u0626\u0628\u062a-\u062e\u0633-\u063a\u0641-\u0647\u0649\u064a\u066e\u066f\u0679-\u0687\u069a-\u06bf\u06c1\u06c2'
+    '\u06cc\u06ce\u06d0\u06d1'
 )
 """Arabic letters that join the next one, so that it is seen where they do not."""
 _JOINING: Final = (

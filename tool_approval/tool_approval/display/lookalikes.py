@@ -9,6 +9,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Final, Literal, get_args
 
+from .escape import script_of
+
 _ALIKE_SIGNS: Final = re.compile(
     r'(?:'
     r'SOLIDUS|SLASH|BACKSLASH|DIAGONAL|'  # / and \
@@ -23,8 +25,9 @@ _ALIKE_SIGNS: Final = re.compile(
 """How the names of such characters end."""
 
 _UNLIKE_SIGNS: Final = re.compile(
-    r'\b(?:INVERTED|PLUS-MINUS|REVERSED (?:QUESTION|TILDE)|CIRCLED|SQUARED?|QUAD|TONE|ARROW|HARPOON|WITH|ABOVE|BELOW|OVER|OR|NOT'
-    r'|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL|SIGNWRITING|BLOCK)\b'
+    r'\b(?:INVERTED|PLUS-MINUS|REVERSED (?:QUESTION|TILDE)|CIRCLED|SQUARED?|QUAD|TONE|ARROW|HARPOON|WITH|ABOVE|BELOW'
+    r'|OVER|OR|NOT|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL'
+    r'|SIGNWRITING|BLOCK)\b'
 )
 """Words of names that end so although nobody takes the character for one of ASCII."""
 
@@ -51,7 +54,10 @@ EAST_ASIAN: Final = (
 )
 """Ranges of characters, for a set in a pattern."""
 
-STROKES: Final = '\u3007\u30a8\u30c8\u30cb\u30ce\u30cf\u30ed\u30fc\u3147\u3161\u3163\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85\u4e8c\u5341\u535c\u53e3\u5de5'
+STROKES: Final = (
+    '\u3007\u30a8\u30c8\u30cb\u30ce\u30cf\u30ed\u30fc\u3147\u3161\u3163'
+    '\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85\u4e8c\u5341\u535c\u53e3\u5de5'
+)
 """East Asian letters of a stroke or two, which alone among Latin ones are drawn as - | / = O I and others."""
 
 LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIAN}])')
@@ -81,7 +87,10 @@ _WIDE_LETTER: Final = (
     '\u3005-\u3007\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff'
 )
 
-_WIDE_SIGNS: Final = '\u3001\u3002\u3008-\u3011\u3014-\u3019\u301c\u30fb\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
+_WIDE_SIGNS: Final = (
+    '\u3001\u3002\u3008-\u3011\u3014-\u3019\u301c\u30fb'
+    '\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
+)
 """Without those that, taken for ASCII ones, make what is run seem to be none: quotation marks, a hash, a backslash; and
 without what begins options and paths."""
 
@@ -102,7 +111,14 @@ _SYMBOLS: Final = '\u2102\u210d\u2115\u2119\u211a\u211d\u2124\u2460-\u2473'
 
 _BEFORE: Final = r'(?<![\w\-./:@~$])'
 _AFTER: Final = r'(?![\w\-/@~]|[.:]\S)'
-_NAMES: Final = f'[{_SYMBOLS}]|[{_UNLIKE_LETTERS}](?:[A-Za-z]?[0-9]{{0,3}})|[{_SMALL_LETTERS}]_[A-Za-z0-9]{{1,12}}|(?<=[0-9] )\u2212(?= [0-9])'
+_NAMES: Final = '|'.join(
+    (
+        f'[{_SYMBOLS}]',
+        f'[{_UNLIKE_LETTERS}](?:[A-Za-z]?[0-9]{{0,3}})',
+        f'[{_SMALL_LETTERS}]_[A-Za-z0-9]{{1,12}}',
+        '(?<=[0-9] )\u2212(?= [0-9])',
+    )
+)
 _FORMULA: Final = re.compile(f'{_BEFORE}(?:{_NAMES}){_AFTER}')
 _FORMULA_OF_PROSE: Final = re.compile(f'{_BEFORE}(?:{_NAMES}|[\u03b1\u03b3]){_AFTER}')
 _ANY_FORMULA: Final = re.compile(f'[{_SYMBOLS}{_UNLIKE_LETTERS}{_SMALL_LETTERS}\u03b1\u03b3\u2212]')
@@ -136,8 +152,8 @@ class Care(IntEnum):
 
 
 FOREIGN: Final = frozenset({
-    'ARMENIAN', 'CANADIAN', 'CARIAN', 'CHEROKEE', 'COPTIC', 'CYRILLIC', 'DESERET', 'GEORGIAN', 'GLAGOLITIC', 'GOTHIC', 'GREEK',
-    'LISU', 'LYCIAN', 'LYDIAN', 'OLD', 'OSAGE', 'RUNIC', 'TIFINAGH', 'VAI', 'WARANG',
+    'ARMENIAN', 'CANADIAN', 'CARIAN', 'CHEROKEE', 'COPTIC', 'CYRILLIC', 'DESERET', 'GEORGIAN', 'GLAGOLITIC', 'GOTHIC',
+    'GREEK', 'LISU', 'LYCIAN', 'LYDIAN', 'OLD', 'OSAGE', 'RUNIC', 'TIFINAGH', 'VAI', 'WARANG',
 })  # fmt: skip
 """Scripts, by the first word of their characters' names, that have letters with the shapes of Latin ones."""
 
@@ -229,7 +245,7 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
         letters = frozenset[str]()
     digits = chars & traits['digit']
     if digits and care is Care.CODE:
-        scripts = {_script(char) for char in chars if char.isalpha()}
+        scripts = {script_of(char) for char in chars if char.isalpha()}
         found |= {digit for digit in digits if not any(word in scripts for word in _words_of_name(digit))}
     if (letters or digits) and _ASCII_IN_WORD.search(text):
         found |= _mixed(text, letters, digits)
@@ -294,9 +310,9 @@ def _trait(char: str) -> Trait | None:
         return 'stroke'
     if not char.isalpha() or re.match(f'[{EAST_ASIAN}]', char):
         return 'letter' if char in LATIN_SHAPES else None
-    if _UNUSUAL_LATIN.match(char) or _script(char) in FOREIGN:
+    if _UNUSUAL_LATIN.match(char) or script_of(char) in FOREIGN:
         return 'letter'
-    return None if _script(char) in ('LATIN', 'MODIFIER', 'FEMININE', 'MASCULINE', 'MICRO') else 'other letter'
+    return None if script_of(char) in ('LATIN', 'MODIFIER', 'FEMININE', 'MASCULINE', 'MICRO') else 'other letter'
 
 
 def _of_compatible(char: str, category: str) -> Trait | None:
@@ -311,11 +327,6 @@ def _of_compatible(char: str, category: str) -> Trait | None:
     if plain.isascii() and category in ('Ll', 'Lu', 'Nl', 'Po'):
         return 'typography'
     return 'same' if plain != char and len(plain) == 1 and _is_latin_shape(plain) else None
-
-
-@lru_cache(maxsize=4096)
-def _script(char: str) -> str:
-    return unicodedata.name(char, '').partition(' ')[0]
 
 
 @lru_cache(maxsize=4096)

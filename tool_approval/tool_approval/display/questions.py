@@ -44,7 +44,9 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 
     The first is `exact`. Of options with one label, each is told with its payload.
     """
-    choices = [(EXACT, _exact(request, ascii_only=ascii_only)), *_wider(request, ascii_only=ascii_only)]
+    choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
+    for option in request.remember_options:
+        choices.append((option.kind, escape_line(option.label, ascii_only=ascii_only, mark_end=True)))
     # Attack: a wide option with the label of a narrow one (test_questions.py).
     count = Counter(_folded(told) for _, told in choices)
     payloads: dict[str, Mapping[str, Any]] = {option.kind: option.payload for option in request.remember_options}
@@ -56,13 +58,6 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
         return f'{told} ({escape_line(f"{kind}: {payload}", ascii_only=ascii_only)})'
 
     return [(kind, told_apart(kind, told)) for kind, told in choices]
-
-
-def _wider(request: ApprovalRequest, *, ascii_only: bool) -> list[tuple[str, str]]:
-    return [
-        (option.kind, escape_line(option.label, ascii_only=ascii_only, mark_end=True))
-        for option in request.remember_options
-    ]
 
 
 def _folded(told: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from heapq import nsmallest
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from tool_approval.core.presentation import ApprovalPresentation
@@ -112,6 +112,7 @@ _MOST_HIDDEN = 20
 """Chosen: so many arguments that a tool keeps from being shown are named."""
 
 _EVERYTHING = 1 << 40
+_ROOMS: Mapping[str, int] = {'command': COMMAND_ROOM, 'diff': DIFF_ROOM}
 _KINDS: Mapping[str, LineKind] = {'command': 'command', 'file_content': 'code', 'structured': 'code'}
 
 
@@ -187,7 +188,7 @@ def is_shown_whole(request: ApprovalRequest) -> bool:
 
 
 def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: bool) -> Display:
-    text, room, is_whole = presentation.content, _room(presentation), True
+    text, room, is_whole = presentation.content, _ROOMS.get(presentation.type, ROOM), True
     full: object = presentation.metadata.get('full_content')
     shown: list[DisplayLine] = []
     if isinstance(full, str) and full != text:
@@ -222,10 +223,6 @@ def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: b
     return Display(lines=[*lines, *shown], is_whole=is_whole and is_all)
 
 
-def _room(presentation: ApprovalPresentation) -> int:
-    return {'command': COMMAND_ROOM, 'diff': DIFF_ROOM}.get(presentation.type, ROOM)
-
-
 def _begins(shown: str, full: str) -> bool:
     """Whether `shown` is the beginning of `full` and a line that says so, as `truncate_for_display` makes it."""
     begin, newline, notice = shown.rpartition('\n')
@@ -240,21 +237,16 @@ _MOST_CHANGES = 40
 
 
 def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool = False) -> Sequence[DisplayLine]:
-    """Lines that differ in the arguments of both, old ones `removed` and new ones `added`, below a line that says so."""
+    """Lines that differ in the arguments of both, old ones `removed` and new ones `added`, below a heading."""
     old, new = (_argument_lines(request, ascii_only=ascii_only) for request in (before, after))
     if max(len(old), len(new)) > _MOST_COMPARED_LINES:
         return [DisplayLine(kind='meta', text='you have changed arguments that are too long to be compared')]
     steps = SequenceMatcher(None, [line.text for line in old], [line.text for line in new]).get_opcodes()
-    changed = [(old[i:j], new[k:n]) for kind, i, j, k, n in steps if kind != 'equal']
-    shown = list(
-        chain.from_iterable(
-            [
-                *(DisplayLine(kind='removed', text=line.text) for line in gone),
-                *(DisplayLine(kind='added', text=line.text) for line in come),
-            ]
-            for gone, come in changed
-        )
-    )
+    shown: list[DisplayLine] = []
+    for step, i, j, k, n in steps:
+        if step != 'equal':
+            shown += [DisplayLine(kind='removed', text=line.text) for line in old[i:j]]
+            shown += [DisplayLine(kind='added', text=line.text) for line in new[k:n]]
     cut = (
         [DisplayLine(kind='cut', text=f'[{len(shown) - _MOST_CHANGES:,} more lines]')] if shown[_MOST_CHANGES:] else []
     )

@@ -33,10 +33,10 @@ _LONGEST_BEFORE: Final = 1_000
 """Chosen, in characters before a message: what is set apart is looked for once for each quoted text."""
 
 _COMMANDS: Final = frozenset({
-    'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo', 'eval',
-    'exec', 'export', 'find', 'git', 'grep', 'insert', 'kill', 'kubectl', 'ln', 'ls', 'make', 'mkdir', 'mv', 'npm', 'perl',
-    'pip', 'psql', 'python', 'python3', 'rm', 'rmdir', 'scp', 'sed', 'select', 'sh', 'source', 'ssh', 'sudo', 'tar', 'touch',
-    'update', 'wget', 'zsh',
+    'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
+    'eval', 'exec', 'export', 'find', 'git', 'grep', 'insert', 'kill', 'kubectl', 'ln', 'ls', 'make', 'mkdir', 'mv',
+    'npm', 'perl', 'pip', 'psql', 'python', 'python3', 'rm', 'rmdir', 'scp', 'sed', 'select', 'sh', 'source', 'ssh',
+    'sudo', 'tar', 'touch', 'update', 'wget', 'zsh',
 })  # fmt: skip
 """Words that a command begins with rather than a sentence."""
 
@@ -58,7 +58,7 @@ _DASHED: Final = re.compile('(?<!\\w)[\u2010-\u2015\u2212\u2796\uff0d]+(?=[A-Za-
 
 
 def is_prose(text: str) -> bool:
-    """Whether a line can only be a sentence: words and blanks, no sign that means anything to a program or in a path."""
+    """Whether a line can only be a sentence: words and blanks, no sign that means something to a program or a path."""
     if len(text) > _LONGEST_LINE or ' ' not in text or text.partition(' ')[0] in _COMMANDS or LONE_STROKES.search(text):
         return False
     return _PROSE.fullmatch(text) is not None and not _QUOTE.search(_QUOTED.sub('', _APOSTROPHE.sub('', text)))
@@ -113,9 +113,9 @@ _DEEPEST = 20
 
 _CODE = frozenset({
     'address', 'args', 'argv', 'bash', 'branch', 'cmd', 'code', 'command', 'commands', 'cwd', 'dest', 'destination',
-    'directory', 'domain', 'email', 'exec', 'expression', 'file', 'file_name', 'file_path', 'filename', 'folder', 'host',
-    'input', 'key', 'name', 'path', 'paths', 'pattern', 'program', 'python', 'query', 'regex', 'script', 'shell', 'source',
-    'sql', 'stdin', 'target', 'uri', 'url', 'user',
+    'directory', 'domain', 'email', 'exec', 'expression', 'file', 'file_name', 'file_path', 'filename', 'folder',
+    'host', 'input', 'key', 'name', 'path', 'paths', 'pattern', 'program', 'python', 'query', 'regex', 'script',
+    'shell', 'source', 'sql', 'stdin', 'target', 'uri', 'url', 'user',
 })  # fmt: skip
 """Names, in small letters, of arguments that a program reads: each sign of theirs means something."""
 

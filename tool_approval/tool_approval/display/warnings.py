@@ -74,8 +74,8 @@ _NAMED = 4
 """Chosen: so many characters of a kind are named."""
 
 _LOOKED_AT = 20_000
-"""Chosen, in characters of a whole request: more than fits on the screens of one question. Short texts are looked through
-first; of a longer one only its beginning and its end are, and that is told."""
+"""Chosen, in characters of a whole request: more than fits on the screens of one question. Short texts are looked
+through first; of a longer one only its beginning and its end are, and that is told."""
 
 _MOST_CHARACTERS = 3_000
 """Chosen, different ones of a request, without ideographs and Korean syllables: more than anybody writes."""

@@ -266,7 +266,8 @@ def test_a_change_that_is_taken_back_leaves_the_request_as_it_was() -> None:
 
 def test_the_file_is_private_and_gone_afterwards(tmp_path) -> None:
     told = tmp_path / 'told'
-    action = f"import os, stat; pathlib.Path('{told}').write_text(f'{{file}} {{file.stat().st_mode & 511:o}} {{file.parent.stat().st_mode & 511:o}}')"
+    modes = '{file.stat().st_mode & 511:o} {file.parent.stat().st_mode & 511:o}'
+    action = f"import os, stat; pathlib.Path('{told}').write_text(f'{{file}} {modes}')"
 
     decide((Q, 'e'), (Q, 'n'), EDITOR=editor(action.replace('"', "'")))
 

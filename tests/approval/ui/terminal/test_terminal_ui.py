@@ -127,7 +127,8 @@ def test_a_question_that_nobody_waits_for_is_withdrawn(steps: list) -> None:
 def test_an_editor_is_ended_with_its_question(tmp_path) -> None:
     started = tmp_path / 'started'
     os.mkfifo(started)
-    editor = f"{sys.executable} -c \"import sys, time; open({str(started)!r}, 'w').write(str(__import__('os').getpid())); time.sleep(600)\""
+    program = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    editor = f'{sys.executable} -c "{program}"'
 
     async def main() -> int:
         with Person([(Q, 'e')]) as person:

@@ -25,8 +25,8 @@ LONGEST_TEXT = 1_000_000
 """Chosen, in characters: what reads YAML needs seconds for more."""
 
 FENCE = 5
-"""Lines of ours above and below the text. Attack: the model writes `vim: set ...` into an argument, and the editor obeys
-it; Vim looks for that in so many lines at both ends ('modelines')."""
+"""Lines of ours above and below the text. Attack: the model writes `vim: set ...` into an argument, and the editor
+obeys it; Vim looks for that in so many lines at both ends ('modelines')."""
 
 
 def is_yaml(args: Mapping[str, Any]) -> bool:

@@ -56,8 +56,8 @@ class TerminalUI:
 
         Args:
             memory: The controller's: what is remembered can be listed and revoked then.
-            presenters: The controller's: what is shown of a call whose arguments the person has changed. Without one, the
-                plain arguments are.
+            presenters: The controller's: what is shown of a call whose arguments the person has changed. Without one,
+                the plain arguments are.
             person: Who sits there, for the log; the user's name on this machine if `None`.
             device: The terminal.
             environment: Names the editor (`VISUAL`, `EDITOR`), the terminal (`TERM`) and whether colours are unwanted

@@ -46,8 +46,8 @@ class Withdrawn(Exception):
 class Terminal:
     """One terminal, for one question. Not safe to share, but for `wake` and `restore`.
 
-    What waits for it raises `Withdrawn` once `wake` was called, and `TerminalClosed` where it is gone or another program
-    has it.
+    What waits for it raises `Withdrawn` once `wake` was called, and `TerminalClosed` where it is gone or another
+    program has it.
     """
 
     def __init__(self, device: str = TTY, *, is_dumb: bool = False) -> None:
