@@ -92,7 +92,7 @@ def test_bytes_that_are_no_text_are_an_error(tool_approval):
 
 
 def test_an_unexpected_failure_ends_one_line_alone(tool_approval, monkeypatch):
-    monkeypatch.setattr('tool_approval.cli.judging.read_call', lambda tool, args: 1 / 0)
+    monkeypatch.setattr('tool_approval.cli.explain.read_call', lambda tool, args: 1 / 0)
 
     [answer] = batch(tool_approval, line(id=3, tool='x', args={}))
 

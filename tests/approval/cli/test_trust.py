@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 from pydantic import BaseModel
-from tool_approval.cli.allowances import allowances
+from tool_approval.cli.trust import allowances
 from tool_approval.settings import Settings
 
 

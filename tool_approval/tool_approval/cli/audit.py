@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
+
+from tool_approval.audit import load_key, verify
+from tool_approval.core.canonical import canonical_json, decode_arguments
+from tool_approval.core.errors import NotCanonicalError
 
 from .output import Output, UsageError
 
-EXAMPLES: Final = """\
-examples:
-  tool-approval audit show log/audit.jsonl
-  tool-approval audit verify log/audit.jsonl --key ~/.config/my-agent/audit.key
-  tool-approval audit verify log/audit.jsonl --key audit.key --head 3f2a...
-
-exit status: 0 it is shown, or intact; 1 it is not intact; 2 it could not be read
-"""
 BROKEN: Final = 1
 _LONGEST_LINE: Final = 1024 * 1024
-"""A sink writes no longer one."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """See `CommandModule`."""
-    actions = parser.add_subparsers(dest='action', metavar='ACTION', required=True, parser_class=type(parser))
-    show = actions.add_parser('show', help='a line for each entry; nothing is verified')
-    verify = actions.add_parser('verify', help='whether every line is as it was written')
-    verify.add_argument('--key', required=True, metavar='FILE', help='the file with the key of the log')
-    verify.add_argument('--head', metavar='DIGEST', help='the head that was noted: lines cut off since are noticed')
-    verify.add_argument('--json', action='store_true', help='answer in JSON')
-    for each in (show, verify):
-        each.add_argument('log', metavar='LOG', help='the log')
+"""A sink writes none that is longer."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """See `CommandModule`."""
+    """Show or verify the log."""
     return _show(options.log, output) if options.action == 'show' else _verify(options, output)
 
 
@@ -50,9 +35,6 @@ def _show(path: str, output: Output) -> int:
 
 
 def _described(line: bytes) -> str:
-    from tool_approval.core.canonical import canonical_json, decode_arguments
-    from tool_approval.core.errors import NotCanonicalError
-
     try:
         entry = decode_arguments(line.decode())
         payload = canonical_json(entry.get('payload'))
@@ -77,14 +59,10 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
 
 
 def _verify(options: argparse.Namespace, output: Output) -> int:
-    import os
-
-    from tool_approval.audit import load_key, verify
-
     # Loading would make a key where there is none, and with that one every log is broken.
     if not os.path.lexists(options.key):
         raise UsageError(f'there is no key in {options.key}; name the file that the log was written with')
-    finding = verify(cast('str', options.log), key=load_key(options.key), head=options.head)
+    finding = verify(options.log, key=load_key(options.key), head=options.head)
     status = 0 if finding.is_intact else BROKEN
     if options.json:
         output.json(

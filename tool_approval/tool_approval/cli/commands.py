@@ -1,64 +1,260 @@
-"""Which commands there are. Each is a module of its own, imported when somebody calls it and not before."""
+"""The table of commands: what each takes, and what its help says. The module of a command has its name, and `run`."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Final, Protocol, cast
+from typing import Any, Final, TypeAlias
 
-from .output import Output
-
-
-class CommandModule(Protocol):
-    """What a command's module has. Importing it is cheap: what it works with is imported in `run`."""
-
-    EXAMPLES: str
-    """Stands below its help."""
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add its arguments."""
-        ...  # pragma: no cover - a protocol has no body
-
-    def run(self, options: argparse.Namespace, output: Output) -> int:
-        """Do it.
-
-        Returns:
-            The exit status.
-
-        Raises:
-            UsageError: It was called in a way that means nothing.
-            ApprovalError: It could not be done.
-            OSError: Likewise.
-        """
-        ...  # pragma: no cover - a protocol has no body
+Option: TypeAlias = tuple[Sequence[str], dict[str, Any]]
+"""What `ArgumentParser.add_argument` takes: names and settings."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Command:
-    """One command."""
+@dataclass(frozen=True)
+class CommandEntry:
+    """One command, or one action of a command."""
 
     name: str
-    """What it is called by."""
     summary: str
-    """One line for the list of commands."""
-    module: str
-    """Where it is: below this package, or absolute for one that needs more than this package may import."""
+    options: Sequence[Option | list[Option]] = ()
+    """In the order of its help; options that exclude each other are a list."""
+    actions: Sequence[CommandEntry] = ()
+    """The words one of which has to follow."""
+    ending: str | None = None
+    """The last lines of its help: examples, and exit statuses of its own."""
 
-    def load(self) -> CommandModule:
-        """Import it."""
-        return cast('CommandModule', import_module(self.module, __package__))
 
+def _option(*names: str, **settings: Any) -> Option:
+    return names, settings
+
+
+def _flag(name: str, help: str) -> Option:
+    return (name,), {'action': 'store_true', 'help': help}
+
+
+SHORTEST_ID: Final = 8
+"""Chosen: of the 64 digits of an id so many are shown, and needed to name one."""
+
+_JSON: Final = _flag('--json', 'answer in JSON')
+_FILE: Final = _option('file', nargs='?', metavar='FILE', help='the configuration; the one in the directory if not')
+_ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory that relative roots begin in')
+_MODEL: Final = _option('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
+_STORE: Final = _option('--store', metavar='FILE', help="the file; the one in the user's state directory if not")
+_LOG: Final = _option('log', metavar='LOG', help='the log')
 
 COMMANDS: Final = (
-    Command(name='run', summary='an agent on this directory, with approvals in the terminal', module='.run'),
-    Command(name='demo', summary='see approvals at work, without a model or a network', module='.demo'),
-    Command(name='explain', summary='what the policy says to a call, and why; nothing is run', module='.explain'),
-    Command(name='check', summary='find the mistakes in approvals.yaml, and what it allows too much', module='.check'),
-    Command(name='trust', summary='trust an approvals.yaml that was found in a working tree', module='.trust'),
-    Command(name='memory', summary='list, forget or clear the approvals that hold always', module='.memory'),
-    Command(name='audit', summary='show or verify the log of decisions', module='.audit'),
-    Command(name='serve', summary='answer what waits in the inbox, in the browser', module='.serve'),
-    Command(name='doctor', summary='what works on this machine, and what to install', module='.doctor'),
+    CommandEntry(
+        'run',
+        'an agent on this directory, with approvals in the terminal',
+        options=(
+            _option('prompt', nargs='?', help='what to do; without it, you are asked for one turn after the other'),
+            _MODEL,
+            [
+                _option('--mode', choices=('interactive', 'strict', 'approve_all'), help='in place of the settings'),
+                _flag('--approve-all', 'approve what would be asked; a block still blocks'),
+                _flag('--strict', 'deny what would be asked'),
+            ],
+            _option('--config', metavar='FILE', help='the settings; a file that is named here is trusted'),
+            _flag('--no-os-sandbox', 'do not confine commands'),
+            _option('--agent', metavar='MODULE:NAME', help='an agent of your own, imported from here first'),
+            _option('--save', metavar='NAME', help='keep the conversation under this name'),
+            _option('--resume', metavar='NAME', help='go on with a conversation, and keep it'),
+        ),
+        ending="""\
+tool-approval run --model openai-chat:gpt-5.2                  talk with an agent about this directory
+tool-approval run --model openai-chat:gpt-5.2 "Mend the tests" one turn, and the end
+tool-approval run --strict "What is in here?"                  nothing that needs approval runs
+tool-approval run --agent assistants.mail:agent                an agent of your own
+tool-approval run --save mending; tool-approval run --resume mending
+
+exit status: 0 done, 1 the last turn failed, 2 called wrongly or not started, 130 the last turn was stopped
+in place of --model, the variable TOOL_APPROVAL_MODEL names the model""",
+    ),
+    CommandEntry(
+        'demo',
+        'see approvals at work, without a model or a network',
+        options=(
+            _option(
+                'story',
+                nargs='?',
+                default='port',
+                choices=('port', 'edit', 'nested', 'batch'),
+                help='which story; port',
+            ),
+            _option('--answers', metavar='LETTERS', help='answer for the person: a letter for each question'),
+            _MODEL,
+        ),
+        ending="""\
+tool-approval demo                                find what listens on a port, and stop it
+tool-approval demo edit                           diffs before files change
+tool-approval demo nested                         an agent inside a tool
+tool-approval demo batch                          several calls at once
+tool-approval demo --answers yn                   answers for you: yes, then no
+tool-approval demo --model openai-chat:gpt-5.2    a real model in place of the script
+
+y approves, n denies, ? tells what the other keys do. Nothing that a story makes outlives it.
+exit status: 0 played to its end, 2 called wrongly or failed, 130 stopped""",
+    ),
+    CommandEntry(
+        'explain',
+        'what the policy says to a call, and why; nothing is run',
+        options=(
+            _option('tool', nargs='?', metavar='TOOL', help='shell, read_file, move ..., or any other tool'),
+            _option('args', nargs='*', metavar='ARGS', help='a command, a path, or a JSON object'),
+            _option('--dest', help='the destination of move and copy'),
+            _JSON,
+            _option('--config', metavar='FILE', help='the configuration; the approvals.yaml of the directory if not'),
+            _option('--cwd', metavar='DIR', help='the working directory of the call'),
+            _option('--batch', metavar='FILE', help='judge lines of JSON; - for standard input'),
+        ),
+        ending="""\
+examples:
+  tool-approval explain shell 'git status; rm x'
+  tool-approval explain read_file notes/a.txt
+  tool-approval explain move notes/a.txt --dest notes/b.txt
+  tool-approval explain send_mail '{"to": "ada"}' --config approvals.yaml
+  tool-approval explain --json shell 'echo $(curl example.com)'
+  tool-approval explain --batch calls.jsonl
+
+Each line of a batch is {"id": ..., "tool": ..., "args": {...}}, with "config" and "cwd" if need be.
+What begins with a dash comes after `--`: tool-approval explain shell -- '-x'
+
+exit status: 0 allow, 10 ask, 20 block, 2 it could not be judged; of a batch: 0 all lines were answered, 2 it failed
+""",
+    ),
+    CommandEntry(
+        'check',
+        'find the mistakes in approvals.yaml, and what it allows too much',
+        options=(_FILE, _ROOTS_BEGIN, _flag('--strict', 'fail where there are warnings'), _JSON),
+        ending="""\
+examples:
+  tool-approval check
+  tool-approval check approvals.yaml --strict
+  tool-approval check --json
+
+exit status: 0 it can be used, 1 there are warnings and --strict, 2 it cannot be used
+""",
+    ),
+    CommandEntry(
+        'trust',
+        'trust an approvals.yaml that was found in a working tree',
+        options=(
+            _FILE,
+            _ROOTS_BEGIN,
+            _flag('--yes', 'trust it without being asked'),
+            _flag('--revoke', 'trust it no longer'),
+        ),
+        ending="""\
+examples:
+  tool-approval trust
+  tool-approval trust approvals.yaml
+  tool-approval trust approvals.yaml --revoke
+
+It asks, and needs a terminal for that; `--yes` answers. A file that changes afterwards is not trusted any more.
+
+exit status: 0 it is trusted, or with --revoke no longer is; 2 it is not
+""",
+    ),
+    CommandEntry(
+        'memory',
+        'list, forget or clear the approvals that hold always',
+        actions=(
+            CommandEntry(
+                'list',
+                'what is remembered, oldest first',
+                options=(_flag('--json', 'answer in JSON, one line for each'), _STORE),
+            ),
+            CommandEntry(
+                'forget',
+                'forget one',
+                options=(
+                    _option('id', metavar='ID', help=f'the first digits of its id, at least {SHORTEST_ID}'),
+                    _STORE,
+                ),
+            ),
+            CommandEntry(
+                'clear',
+                'forget all of them',
+                options=(_flag('--yes', 'do it without being asked'), _STORE),
+            ),
+        ),
+        ending="""\
+examples:
+  tool-approval memory list
+  tool-approval memory forget 3f2a90c1
+  tool-approval memory clear
+
+Approvals of all projects are kept in one file, and listed together. Each holds in the project that it was given in; the
+file does not name that.
+
+exit status: 0 it is done, 2 it is not
+""",
+    ),
+    CommandEntry(
+        'audit',
+        'show or verify the log of decisions',
+        actions=(
+            CommandEntry('show', 'a line for each entry; nothing is verified', options=(_LOG,)),
+            CommandEntry(
+                'verify',
+                'whether every line is as it was written',
+                options=(
+                    _option('--key', required=True, metavar='FILE', help='the file with the key of the log'),
+                    _option(
+                        '--head', metavar='DIGEST', help='the head that was noted: lines cut off since are noticed'
+                    ),
+                    _JSON,
+                    _LOG,
+                ),
+            ),
+        ),
+        ending="""\
+examples:
+  tool-approval audit show log/audit.jsonl
+  tool-approval audit verify log/audit.jsonl --key ~/.config/my-agent/audit.key
+  tool-approval audit verify log/audit.jsonl --key audit.key --head 3f2a...
+
+exit status: 0 it is shown, or intact; 1 it is not intact; 2 it could not be read
+""",
+    ),
+    CommandEntry(
+        'serve',
+        'answer what waits in the inbox, in the browser',
+        options=(
+            _option('--store', metavar='PLACE', help="a file, or postgresql://...; the user's own inbox if not"),
+            _option('--host', default='127.0.0.1', help='where to listen; this machine alone if not given'),
+            _option('--port', type=int, default=8765, help='8765 if not given; 0 takes a free one'),
+            _option(
+                '--approver',
+                action='append',
+                metavar='ID[=GROUP,...]',
+                help='who gets a link; the user of this machine if not',
+            ),
+            _option('--path', help='serve below this path; one that nobody can guess if not given'),
+            _option('--allow-host', action='append', default=[], metavar='NAME', help='a name in the address'),
+            _flag('--behind-proxy', 'a proxy on this machine says who calls, and TLS'),
+        ),
+        ending="""\
+examples:
+  tool-approval serve                                     the inbox of this user, on this machine alone
+  tool-approval serve --store state/inbox.sqlite          another one
+  tool-approval serve --approver ada --approver bob=ops   two people; bob is in the group ops
+  tool-approval serve --path /approvals --allow-host approvals.example --behind-proxy
+
+Each line that is printed is a link for one person. It works once, within an hour; Ctrl-C ends the page.
+""",
+    ),
+    CommandEntry(
+        'doctor',
+        'what works on this machine, and what to install',
+        ending="""\
+examples:
+  tool-approval doctor
+
+It starts a harmless command to see whether the operating system can confine one. Nothing is changed.
+
+exit status: 0 everything that has to works, 1 something does not
+""",
+    ),
 )
 """In the order in which help lists them."""

@@ -13,26 +13,6 @@ if TYPE_CHECKING:
     from tool_approval.assistant.asking import MakeAsked
     from tool_approval.assistant.screen import Screen
 
-EXAMPLES = """\
-tool-approval demo                                find what listens on a port, and stop it
-tool-approval demo edit                           diffs before files change
-tool-approval demo nested                         an agent inside a tool
-tool-approval demo batch                          several calls at once
-tool-approval demo --answers yn                   answers for you: yes, then no
-tool-approval demo --model openai-chat:gpt-5.2    a real model in place of the script
-
-y approves, n denies, ? tells what the other keys do. Nothing that a story makes outlives it.
-exit status: 0 played to its end, 2 called wrongly or failed, 130 stopped"""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    parser.add_argument(
-        'story', nargs='?', default='port', choices=('port', 'edit', 'nested', 'batch'), help='which story; port'
-    )
-    parser.add_argument('--answers', metavar='LETTERS', help='answer for the person: a letter for each question')
-    parser.add_argument('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
-
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Play the story.

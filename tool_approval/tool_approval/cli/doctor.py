@@ -4,52 +4,45 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shutil
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from typing import Final
+
+from tool_approval import os_sandbox
+from tool_approval.settings import protection
 
 from .output import Output
 
-EXAMPLES: Final = """\
-examples:
-  tool-approval doctor
-
-It starts a harmless command to see whether the operating system can confine one. Nothing is changed.
-
-exit status: 0 everything that has to works, 1 something does not
-"""
 LACKING: Final = 1
 _DISTRIBUTION: Final = 'tool-approval'
 _LABEL: Final = len('extra pydantic-ai')
 """Columns of what stands before each line."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """See `CommandModule`."""
-
-
 def run(options: argparse.Namespace, output: Output) -> int:
-    """See `CommandModule`."""
+    """Print a line for each thing that approvals depend on."""
     from tool_approval import __version__
 
-    python = '.'.join(str(part) for part in sys.version_info[:3])
-
-    def say(label: str, told: str) -> None:
-        output.line(f'{label:{_LABEL}} {told}')
+    def say(label: str, finding: str) -> None:
+        output.line(f'{label:{_LABEL}} {finding}')
 
     say('tool-approval', __version__)
-    say('python', f'{python} on {sys.platform}')
+    say('python', f'{".".join(map(str, sys.version_info[:3]))} on {sys.platform}')
     say('terminal', _terminal())
-    say('state', _state())
-    works = True
-    for name, problem in _backends():
-        works = works and problem is None
+    folder = protection.state_folder()
+    say('state', str(folder or 'none: there is no home folder, so nothing can be remembered; set HOME'))
+    problems = _sandbox_problems()
+    for name, problem in problems.items():
         say('OS sandbox', f'{name}: {problem or "works"}')
-    say('bash', _bash() or 'none: the shell tool cannot run commands; install bash')
+    bash = shutil.which('bash')
+    say('bash', bash or 'none: the shell tool cannot run commands; install bash')
     for extra, found, missing in _extras():
         state = f'missing {", ".join(missing)}: pip install "tool-approval[{extra}]"' if missing else ', '.join(found)
         say(f'extra {extra}', state)
-    return 0 if works and _bash() is not None else LACKING
+    return LACKING if bash is None or any(problems.values()) else 0
 
 
 def _terminal() -> str:
@@ -71,40 +64,20 @@ def _has_tty() -> bool:
     return True
 
 
-def _state() -> str:
-    from tool_approval.settings.protection import state_folder
-
-    folder = state_folder()
-    return (
-        str(folder) if folder is not None else 'none: there is no home folder, so nothing can be remembered; set HOME'
-    )
-
-
-def _backends() -> Iterator[tuple[str, str | None]]:
-    from tool_approval.os_sandbox import platform_backends
-
-    candidates = platform_backends()
-    if not candidates:
-        yield 'none', f'there is none for {sys.platform}'
-    for candidate in candidates:
-        found = candidate.probe()
-        yield candidate.name, None if found.is_available else '; '.join(filter(None, (found.reason, found.install)))
-
-
-def _bash() -> str | None:
-    from shutil import which
-
-    return which('bash')
+def _sandbox_problems() -> dict[str, str]:
+    """By the name of each OS sandbox for this platform, why it does not work; empty if it works."""
+    probed = {each.name: each.probe() for each in os_sandbox.platform_backends()}
+    return {
+        name: '' if found.is_available else '; '.join(filter(None, (found.reason, found.install)))
+        for name, found in probed.items()
+    } or {'none': f'there is none for {sys.platform}'}
 
 
 def _extras() -> Iterator[tuple[str, list[str], list[str]]]:
     """Each extra, what of it is there with its version, and what is missing."""
-    import re
-    from importlib.metadata import PackageNotFoundError, requires, version
-
     try:
-        needed = requires(_DISTRIBUTION) or []
-    except PackageNotFoundError:
+        needed = metadata.requires(_DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
         return
     extras: dict[str, tuple[list[str], list[str]]] = {}
     for line in needed:
@@ -113,8 +86,8 @@ def _extras() -> Iterator[tuple[str, list[str], list[str]]]:
             continue
         there, missing = extras.setdefault(found[2], ([], []))
         try:
-            there.append(f'{found[1]} {version(found[1])}')
-        except PackageNotFoundError:
+            there.append(f'{found[1]} {metadata.version(found[1])}')
+        except metadata.PackageNotFoundError:
             missing.append(found[1])
     # What brings everything comes last: it lacks what one of the others lacks.
     for extra in sorted(extras, key=lambda extra: (extra == 'all', extra)):

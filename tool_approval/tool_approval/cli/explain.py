@@ -5,49 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from contextlib import nullcontext
+from typing import Any, BinaryIO, Final, cast
 
+from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.errors import ApprovalError, NotCanonicalError
+
+from .judging import Configurations, Judgement, call_of_words, read_call
 from .output import Output, UsageError
 
-if TYPE_CHECKING:
-    from .judging import Configurations, Judgement
-
-EXAMPLES: Final = """\
-examples:
-  tool-approval explain shell 'git status; rm x'
-  tool-approval explain read_file notes/a.txt
-  tool-approval explain move notes/a.txt --dest notes/b.txt
-  tool-approval explain send_mail '{"to": "ada"}' --config approvals.yaml
-  tool-approval explain --json shell 'echo $(curl example.com)'
-  tool-approval explain --batch calls.jsonl
-
-Each line of a batch is {"id": ..., "tool": ..., "args": {...}}, with "config" and "cwd" if need be.
-What begins with a dash comes after `--`: tool-approval explain shell -- '-x'
-
-exit status: 0 allow, 10 ask, 20 block, 2 it could not be judged; of a batch: 0 all lines were answered, 2 it failed
-"""
 STATUS: Final = {'allow': 0, 'ask': 10, 'block': 20}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """See `CommandModule`."""
-    parser.add_argument('tool', nargs='?', metavar='TOOL', help='shell, read_file, move ..., or any other tool')
-    parser.add_argument('args', nargs='*', metavar='ARGS', help='a command, a path, or a JSON object')
-    parser.add_argument('--dest', help='the destination of move and copy')
-    parser.add_argument('--json', action='store_true', help='answer in JSON')
-    parser.add_argument(
-        '--config', metavar='FILE', help='the configuration; the approvals.yaml of the directory if not'
-    )
-    parser.add_argument('--cwd', metavar='DIR', help='the working directory of the call')
-    parser.add_argument('--batch', metavar='FILE', help='judge lines of JSON; - for standard input')
-
-
 def run(options: argparse.Namespace, output: Output) -> int:
-    """See `CommandModule`."""
+    """Explain one call, or each line of a batch."""
     if (options.batch is None) == (options.tool is None):
         raise UsageError('name a tool, or a file with `--batch`; see `tool-approval explain --help`')
-    from .judging import Configurations, call_of_words
-
     configurations = Configurations(options.config, output.note)
     if options.batch is not None:
         return _batch(options, configurations, output)
@@ -64,13 +37,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _batch(options: argparse.Namespace, configurations: Configurations, output: Output) -> int:
-    if options.batch == '-':
-        if sys.stdin is None:
-            raise UsageError('standard input is closed')
-        for answer in explain_lines(sys.stdin.buffer, configurations, options.cwd):
-            output.json(answer)
-        return 0
-    with open(options.batch, 'rb') as source:
+    if options.batch == '-' and sys.stdin is None:
+        raise UsageError('standard input is closed')
+    with nullcontext(sys.stdin.buffer) if options.batch == '-' else open(options.batch, 'rb') as source:
         for answer in explain_lines(source, configurations, options.cwd):
             output.json(answer)
     return 0
@@ -105,24 +74,15 @@ def explain_lines(source: BinaryIO, configurations: Configurations, directory: s
         OSError: The file cannot be read.
     """
     while (line := source.readline(LONGEST_LINE + 1)) != b'':
-        is_whole = len(line) <= LONGEST_LINE or line.endswith(b'\n')
-        if not is_whole:
-            _skip_line(source)
+        if len(line) <= LONGEST_LINE or line.endswith(b'\n'):
+            yield _explain(line, configurations, directory)
+        else:
+            while (rest := source.readline(LONGEST_LINE)) != b'' and not rest.endswith(b'\n'):
+                pass
             yield _error(None, f'longer than {LONGEST_LINE} bytes')
-            continue
-        yield _explain(line, configurations, directory)
-
-
-def _skip_line(source: BinaryIO) -> None:
-    while (rest := source.readline(LONGEST_LINE)) != b'' and not rest.endswith(b'\n'):
-        pass
 
 
 def _explain(line: bytes, configurations: Configurations, directory: str | None) -> dict[str, Any]:
-    from tool_approval.core.errors import ApprovalError
-
-    from .judging import read_call
-
     name: object = None
     try:
         given = _read(line)
@@ -143,9 +103,6 @@ def _explain(line: bytes, configurations: Configurations, directory: str | None)
 
 
 def _read(line: bytes) -> Mapping[str, Any]:
-    from tool_approval.core.canonical import decode_arguments
-    from tool_approval.core.errors import NotCanonicalError
-
     try:
         text = line.decode()
     except UnicodeDecodeError:
@@ -153,10 +110,9 @@ def _read(line: bytes) -> Mapping[str, Any]:
     if not text.strip():
         raise UsageError('the line is empty')
     try:
-        given = decode_arguments(text)
+        return decode_arguments(text)
     except NotCanonicalError as error:
         raise UsageError(f'the line has to be a JSON object: {error.problem}') from None
-    return given
 
 
 def _check_keys(given: Mapping[str, Any]) -> None:

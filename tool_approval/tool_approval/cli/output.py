@@ -49,10 +49,23 @@ class Output:
         """One line for the person, beside the answer."""
         _write(self._err, f'tool-approval: {text}')
 
-    def confirm(self, question: str) -> bool:
-        """Whether the person at the terminal presses `y`; every other key is a no."""
+    def confirm(self, question: str, otherwise: str) -> bool:
+        """Whether the person at the terminal presses `y`; after every other key, a note says `otherwise`."""
         self.flush()
-        return pressed_key(f'{shown(question, self._out)} [y/N] ') in ('y', 'Y')
+        agrees = pressed_key(f'{shown(question, self._out)} [y/N] ') in ('y', 'Y')
+        if not agrees:
+            self.note(otherwise)
+        return agrees
+
+    def agrees(self, question: str, otherwise: str) -> bool:
+        """As `confirm`, for a command that can be told `--yes`.
+
+        Raises:
+            UsageError: What the person reads or types is no terminal.
+        """
+        if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
+            raise UsageError(f'nobody can be asked here, so {otherwise}; use a terminal, or `--yes`')
+        return self.confirm(question, otherwise)
 
     def flush(self) -> None:
         """Hand everything over.
@@ -72,7 +85,7 @@ def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
         device: The terminal, by default the controlling one.
 
     Returns:
-        The key's name; `None` where there is no terminal, or no longer one.
+        The key's name; `None` where there is no terminal, or where it was closed.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed.

@@ -7,12 +7,13 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 from tool_approval.core.errors import ApprovalError, MissingExtraError
 
-from .commands import COMMANDS
+from .commands import COMMANDS, CommandEntry
 from .output import FAILED, INTERRUPTED, NOBODY_READS, Output, UsageError
 
 _DESCRIPTION = 'Try and check the rules by which the tool calls of AI agents are approved.'
@@ -26,13 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status. 0: done. 2: called wrongly, or failed. 130: interrupted. 141: nobody reads the output any more.
         Commands may have others, which their help lists.
     """
-    given = program_arguments() if arguments is None else list(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
         # A terminal whose encoding lacks a letter is no reason to fail.
         reconfigure = getattr(stream, 'reconfigure', None)
         if reconfigure is not None:
             reconfigure(errors='backslashreplace')
     output = Output()
+    before = given[: given.index('--')] if '--' in given else given
     try:
         status = _run(given, output)
         output.flush()
@@ -43,15 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.note('interrupted')
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - here the program ends, and nobody is helped by a traceback
-        return _failed(error, output, with_traceback=debug_is_asked_for(given))
+        return _failed(error, output, with_traceback='--debug' in before)
     return status
 
 
 def _run(given: Sequence[str], output: Output) -> int:
     try:
-        options = parse(given)
-    except SystemExit as stopped:  # --help
-        return stopped.code if isinstance(stopped.code, int) else 0
+        options = (parser := build_parser()).parse_args(given)
+    except SystemExit:  # after --help
+        return 0
     if options.version:
         from tool_approval import __version__
 
@@ -60,8 +62,10 @@ def _run(given: Sequence[str], output: Output) -> int:
     if options.print_completion is not None:
         _print_completion(options.print_completion)
         return 0
-    [command] = [each for each in COMMANDS if each.name == options.command]
-    return command.load().run(options, output)
+    if options.command is None:
+        parser.error('a command is missing')
+    run: Callable[[argparse.Namespace, Output], int] = import_module(f'.{options.command}', __package__).run
+    return run(options, output)
 
 
 def _print_completion(shell: str) -> None:
@@ -69,7 +73,7 @@ def _print_completion(shell: str) -> None:
         import shtab
     except ImportError:
         raise MissingExtraError('shtab', extra='cli') from None
-    sys.stdout.write(shtab.complete(build_parser(everything=True), shell=shell) + '\n')
+    sys.stdout.write(shtab.complete(build_parser(), shell=shell) + '\n')
 
 
 def _failed(error: Exception, output: Output, *, with_traceback: bool) -> int:
@@ -112,13 +116,8 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f'{message}; see `{self.prog} --help`')
 
 
-def build_parser(wanted: str | None = None, *, everything: bool = False) -> argparse.ArgumentParser:
-    """The parser.
-
-    Args:
-        wanted: The command that is called: of the others only names and summaries are there.
-        everything: Whether all of them are filled in, as completion needs it.
-    """
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the table of commands."""
     parser = Parser(prog='tool-approval', description=_DESCRIPTION, epilog=_EXIT)
     parser.add_argument('--version', action='store_true', help='print the version and stop')
     parser.add_argument('--debug', action='store_true', help='show the traceback of a failure')
@@ -127,39 +126,21 @@ def build_parser(wanted: str | None = None, *, everything: bool = False) -> argp
     )
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=Parser)
     for command in COMMANDS:
-        if everything or command.name == wanted:
-            module = command.load()
-            inner = commands.add_parser(
-                command.name, help=command.summary, description=command.summary, epilog=module.EXAMPLES
-            )
-            # Not the default: it would take back what stands before the command.
-            inner.add_argument('--debug', action='store_true', default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-            module.configure(inner)
-        else:
-            commands.add_parser(command.name, help=command.summary)
+        inner = commands.add_parser(
+            command.name, help=command.summary, description=command.summary, epilog=command.ending
+        )
+        # Not the default: it would take back what stands before the command.
+        inner.add_argument('--debug', action='store_true', default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        _add_options(inner, command)
+        if command.actions:
+            actions = inner.add_subparsers(dest='action', metavar='ACTION', required=True, parser_class=Parser)
+            for action in command.actions:
+                _add_options(actions.add_parser(action.name, help=action.summary), action)
     return parser
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line. `--help` prints and ends the process.
-
-    Raises:
-        UsageError: It means nothing.
-        SystemExit: After `--help`.
-    """
-    names = {command.name for command in COMMANDS}
-    parser = build_parser(next((each for each in arguments if each in names), None))
-    options = parser.parse_args(arguments)
-    if options.command is None and not options.version and options.print_completion is None:
-        parser.error('a command is missing')
-    return options
-
-
-def debug_is_asked_for(arguments: Sequence[str]) -> bool:
-    """Whether `--debug` stands in a command line that may be wrong otherwise."""
-    return '--debug' in arguments[: arguments.index('--')] if '--' in arguments else '--debug' in arguments
-
-
-def program_arguments() -> list[str]:
-    """What the process was called with."""
-    return sys.argv[1:]
+def _add_options(parser: argparse.ArgumentParser, command: CommandEntry) -> None:
+    for each in command.options:
+        group = parser.add_mutually_exclusive_group() if isinstance(each, list) else parser
+        for names, settings in each if isinstance(each, list) else [each]:
+            group.add_argument(*names, **settings)

@@ -15,33 +15,8 @@ if TYPE_CHECKING:
     from tool_approval.assistant.saving import SavedConversation
     from tool_approval.settings import LoadedSettings
 
-EXAMPLES = """\
-tool-approval run --model openai-chat:gpt-5.2                  talk with an agent about this directory
-tool-approval run --model openai-chat:gpt-5.2 "Mend the tests" one turn, and the end
-tool-approval run --strict "What is in here?"                  nothing that needs approval runs
-tool-approval run --agent assistants.mail:agent                an agent of your own
-tool-approval run --save mending; tool-approval run --resume mending
-
-exit status: 0 done, 1 the last turn failed, 2 called wrongly or not started, 130 the last turn was stopped
-in place of --model, the variable TOOL_APPROVAL_MODEL names the model"""
-
 MODEL_VARIABLE = 'TOOL_APPROVAL_MODEL'
 """Names the model where no option does."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    parser.add_argument('prompt', nargs='?', help='what to do; without it, you are asked for one turn after the other')
-    parser.add_argument('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument('--mode', choices=('interactive', 'strict', 'approve_all'), help='in place of the settings')
-    mode.add_argument('--approve-all', action='store_true', help='approve what would be asked; a block still blocks')
-    mode.add_argument('--strict', action='store_true', help='deny what would be asked')
-    parser.add_argument('--config', metavar='FILE', help='the settings; a file that is named here is trusted')
-    parser.add_argument('--no-os-sandbox', action='store_true', help='do not confine commands')
-    parser.add_argument('--agent', metavar='MODULE:NAME', help='an agent of your own, imported from here first')
-    parser.add_argument('--save', metavar='NAME', help='keep the conversation under this name')
-    parser.add_argument('--resume', metavar='NAME', help='go on with a conversation, and keep it')
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -52,6 +27,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         ApprovalError: It cannot be started; the error says why.
     """
     from tool_approval.assistant.errors import check_extras, one_line_errors
+    from tool_approval.storage.private_file import default_path
 
     check_extras()
     # The framework advertises with a banner on standard error, which would stand between the lines of the talk.
@@ -62,23 +38,16 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.save and options.resume and options.save != options.resume:
         raise UsageError('--save and --resume name two conversations')
     with one_line_errors(debug=options.debug):
-        return _hold_name_and_talk(options, model, output)
+        from tool_approval.assistant.saving import SavedConversation
 
-
-def _hold_name_and_talk(options: argparse.Namespace, model: str | None, output: Output) -> int:
-    """The conversation, and meanwhile the name it is kept under."""
-    from tool_approval.assistant.saving import SavedConversation
-    from tool_approval.storage.private_file import default_path
-
-    name = options.save or options.resume
-    saved = None if name is None else SavedConversation(default_path().parent / 'conversations', name)
-    # Held before it is looked up: of two runs at once, one conversation would replace the other.
-    with nullcontext() if saved is None else saved.held():
-        if saved is not None and not options.resume and saved.exists():
-            raise UsageError(
-                f'there is a conversation {name!r} already; go on with it by --resume, or name another one'
-            )
-        return _hold(options, model, output, saved)
+        name = options.save or options.resume
+        saved = None if name is None else SavedConversation(default_path().parent / 'conversations', name)
+        # Held before it is looked up: of two runs at once, one conversation would replace the other.
+        with nullcontext() if saved is None else saved.held():
+            if saved is not None and not options.resume and saved.exists():
+                problem = f'there is a conversation {name!r} already; go on with it by --resume, or name another one'
+                raise UsageError(problem)
+            return _hold(options, model, output, saved)
 
 
 def _hold(options: argparse.Namespace, model: str | None, output: Output, saved: SavedConversation | None) -> int:
@@ -135,13 +104,12 @@ def _settings(options: argparse.Namespace, directory: Path, output: Output) -> L
         return loaded
     output.note(f'{loaded.source} is not trusted: {loaded.why_untrusted}. Until it is, it only makes rules stricter.')
     if sys.stdin.isatty() and options.prompt is None:
-        from .trust import QUESTION, what_it_would_allow
+        from .trust import NOT_TRUSTED, QUESTION, what_it_would_allow
 
         for line in what_it_would_allow(loaded):
             output.note(line)
-        if output.confirm(QUESTION):
+        if output.confirm(QUESTION, NOT_TRUSTED):
             return trust_settings(loaded, TrustStore())
-        output.note('it was not trusted')
     else:
         output.note('you are asked about that in a conversation, or by `tool-approval trust`; not here')
     return loaded

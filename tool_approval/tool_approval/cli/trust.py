@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import TYPE_CHECKING, Final
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
+from tool_approval.settings.files import LoadedSettings, find_settings, trust_settings
+from tool_approval.settings.model import Settings
+from tool_approval.settings.trust import TrustStore
+from tool_approval.tools.shell import ShellConfig
+
+from .check import inspect
+from .findings import worst
+from .judging import existing_directory
 from .output import FAILED, Output, UsageError
 
-if TYPE_CHECKING:
-    from tool_approval.settings.files import LoadedSettings
-
-EXAMPLES: Final = """\
-examples:
-  tool-approval trust
-  tool-approval trust approvals.yaml
-  tool-approval trust approvals.yaml --revoke
-
-It asks, and needs a terminal for that; `--yes` answers. A file that changes afterwards is not trusted any more.
-
-exit status: 0 it is trusted, or with --revoke no longer is; 2 it is not
-"""
-
 QUESTION: Final = 'Trust this file as it is now?'
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """See `CommandModule`."""
-    parser.add_argument('file', nargs='?', metavar='FILE', help='the configuration; the one in the directory if not')
-    parser.add_argument('--cwd', metavar='DIR', help='the directory that relative roots begin in')
-    parser.add_argument('--yes', action='store_true', help='trust it without being asked')
-    parser.add_argument('--revoke', action='store_true', help='trust it no longer')
+NOT_TRUSTED: Final = 'it was not trusted'
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """See `CommandModule`."""
-    from tool_approval.settings.files import trust_settings
-    from tool_approval.settings.trust import TrustStore
-
-    from .check import inspect
-    from .findings import worst
-
+    """Show what the file would allow, ask, and trust it; or take that back."""
     if options.revoke:
         return _revoke(options, output)
     _, loaded, findings = inspect(options.file, options.cwd)
@@ -48,45 +31,27 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if each.level != 'note':
             output.note(f'{each.level}: {": ".join(part for part in (each.key, each.message) if part)}')
     if loaded is None or worst(findings) == 'error':
-        output.note('it was not trusted: correct it first')
+        output.note(f'{NOT_TRUSTED}: correct it first')
         return FAILED
     if loaded.trusted:
         output.line(f'{loaded.source} is trusted already')
         return 0
     for text in what_it_would_allow(loaded):
         output.line(text)
-    if not options.yes:
-        if not is_terminal():
-            raise UsageError('nobody can be asked here, so it was not trusted; use a terminal, or `--yes`')
-        if not output.confirm(QUESTION):
-            output.note('it was not trusted')
-            return FAILED
+    if not (options.yes or output.agrees(QUESTION, NOT_TRUSTED)):
+        return FAILED
     trust_settings(loaded, TrustStore())
     output.line('It is trusted until it changes.')
     return 0
 
 
 def what_it_would_allow(loaded: LoadedSettings) -> list[str]:
-    """Lines for somebody who has to decide whether to trust a configuration."""
-    from .allowances import allowances
-
+    """Lines for the user who decides whether to trust a configuration."""
     found = allowances(loaded.settings, loaded.directory) or ['nothing beyond the defaults']
     return [f'{loaded.source} would allow:', *(f'  - {text}' for text in found)]
 
 
-def is_terminal() -> bool:
-    """Whether a person can be asked: both what they read and what they type is a terminal."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-
-
 def _revoke(options: argparse.Namespace, output: Output) -> int:
-    import os
-
-    from tool_approval.settings.files import find_settings
-    from tool_approval.settings.trust import TrustStore
-
-    from .judging import existing_directory
-
     found = options.file or find_settings(existing_directory(options.cwd))
     if found is None:
         raise UsageError('there is no approvals.yaml here; name the file')
@@ -94,3 +59,54 @@ def _revoke(options: argparse.Namespace, output: Output) -> int:
     was = TrustStore().revoke(os.path.abspath(found))
     output.line(f'{found} is not trusted any more' if was else f'{found} was not trusted')
     return 0
+
+
+def allowances(settings: Settings, directory: Path) -> list[str]:
+    """One line for each thing that a file loosens, or says in questions; empty if it only tightens the defaults."""
+    return [*_tools(settings), *_files(settings, directory), *_commands(settings)]
+
+
+def _tools(settings: Settings) -> Iterator[str]:
+    for name, rule in settings.policy_config.tools.items():
+        if rule.approval == 'none':
+            yield f'the tool `{name}` runs unasked'
+        if rule.description is not None:
+            yield f'questions about the tool `{name}` describe it as: {rule.description}'
+    if settings.default == 'none':
+        yield 'every other tool of which nothing is said runs unasked'
+    for profile, capabilities in settings.auto_grant.items():
+        yield f'in the profile `{profile}` is granted unasked: {", ".join(capabilities)}'
+
+
+def _files(settings: Settings, directory: Path) -> Iterator[str]:
+    if settings.os_sandbox_fallback == 'refuse_tools':
+        yield 'where commands cannot be confined, it starts without file and shell tools'
+    top = Path(os.path.realpath(directory))
+    for name, path in settings.sandbox.paths.items() if settings.sandbox is not None else ():
+        place = os.path.realpath(top / path.root)
+        where = (
+            f'in {place}{"" if Path(place).is_relative_to(top) else ", outside of the working directory"} (`{name}`)'
+        )
+        if not path.read_approval:
+            yield f'files are read unasked {where}'
+        if path.mode == 'rw' and not path.write_approval:
+            yield f'files are written and deleted unasked {where}'
+        elif not Path(place).is_relative_to(top) and (path.mode == 'rw' or path.read_approval is True):
+            yield f'files can be {"changed" if path.mode == "rw" else "read"}, if somebody consents, {where}'
+
+
+def _commands(settings: Settings) -> Iterator[str]:
+    if settings.shell is None:
+        return
+    for rule in settings.shell.rules:
+        if rule.allowed and not rule.approval:
+            limit = f', within {", ".join(rule.sandbox_paths)}' if rule.sandbox_paths else ''
+            yield f'commands that begin with `{rule.pattern}` run unasked{limit}'
+        if rule.description is not None:
+            yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'
+    if settings.shell.default.allowed and not settings.shell.default.approval:
+        yield 'every command that no rule is about runs unasked'
+    if settings.shell.network:
+        yield 'commands may use the network'
+    if settings.shell.timeout_s > ShellConfig().timeout_s:
+        yield f'a command may take {settings.shell.timeout_s:g} seconds'
