@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from .profile import OSProfile, OSSandboxUnavailable
+from .profile import OSProfile, OSSandboxError, OSSandboxUnavailable
 
 OSSandboxFallback = Literal['fail_fast', 'refuse_tools']
 """What happens where a backend is required and none works: nothing starts, or file and shell tools refuse."""
@@ -57,6 +58,27 @@ class OSSandboxBackend(Protocol):
         It raises nothing: whatever goes wrong is a reason.
         """
         ...
+
+
+def run_probe(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a confined command that should end at once, and keep its output."""
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, errors='replace', timeout=10, check=False, cwd='/'
+    )
+
+
+def probed(find_problem: Callable[[], str], *, install: str) -> Availability:
+    """What a probe found.
+
+    Args:
+        find_problem: Starts a program, and says what is wrong with its confinement; empty if nothing is.
+        install: What to do about a problem.
+    """
+    try:
+        problem = find_problem()
+    except (OSError, OSSandboxError, subprocess.TimeoutExpired) as error:
+        problem = str(error)
+    return Availability(is_available=not problem, reason=problem, install=install if problem else '')
 
 
 class UnconfinedBackend:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from collections.abc import Mapping, Sequence
 
-from .backend import Availability
+from .backend import Availability, probed, run_probe
 from .derive import system_profile
 from .mounts import Mount, plan_mounts
 from .profile import OSProfile, OSSandboxError, passed_on
@@ -47,7 +46,6 @@ _INSTALL = (
     'bwrap; '
     'in a container, a seccomp profile that permits them)'
 )
-_PROBE_TIMEOUT_S = 10.0
 
 
 class BubblewrapBackend:
@@ -98,20 +96,14 @@ class BubblewrapBackend:
 
     def probe(self) -> Availability:
         """Start a program that reads its own status, and believe the kernel alone."""
-        try:
-            command = self.wrap(['/bin/cat', '/proc/self/status'], system_profile(), '/')
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_TIMEOUT_S, check=False, cwd='/'
-            )
-        except (OSError, OSSandboxError, subprocess.TimeoutExpired) as error:
-            return Availability(is_available=False, reason=str(error), install=_INSTALL)
+        return probed(self._problem, install=_INSTALL)
+
+    def _problem(self) -> str:
+        done = run_probe(self.wrap(['/bin/cat', '/proc/self/status'], system_profile(), '/'))
         if done.returncode != 0:
-            said = done.stderr.decode(errors='replace').strip()[:500]
-            return Availability(is_available=False, reason=f'bubblewrap does not start: {said}', install=_INSTALL)
-        wrong = _not_confined(done.stdout.decode(errors='replace'))
-        if wrong:
-            return Availability(is_available=False, reason=f'bubblewrap does not confine: {wrong}', install=_INSTALL)
-        return Availability(is_available=True)
+            return f'bubblewrap does not start: {done.stderr.strip()[:500]}'
+        wrong = _not_confined(done.stdout)
+        return f'bubblewrap does not confine: {wrong}' if wrong else ''
 
 
 def _first(places: Sequence[str]) -> str:

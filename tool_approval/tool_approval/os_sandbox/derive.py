@@ -13,50 +13,19 @@ from tool_approval.core.errors import ApprovalConfigError
 from .profile import Access, OSProfile, Root
 
 _LINUX = (
-    '/usr',
-    '/bin',
-    '/sbin',
-    '/lib',
-    '/lib32',
-    '/lib64',
-    '/libx32',
-    '/nix/store',
-    '/gnu/store',
-    '/etc/alternatives',
-    '/etc/group',
-    '/etc/hosts',
-    '/etc/ld.so.cache',
-    '/etc/localtime',
-    '/etc/nsswitch.conf',
-    '/etc/os-release',
-    '/etc/passwd',
-    '/etc/pki/tls/certs',
-    '/etc/resolv.conf',
-    '/etc/ssl/certs',
-    '/etc/ssl/openssl.cnf',
-)
+    '/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store', '/etc/alternatives',
+    '/etc/group', '/etc/hosts', '/etc/ld.so.cache', '/etc/localtime', '/etc/nsswitch.conf', '/etc/os-release',
+    '/etc/passwd', '/etc/pki/tls/certs', '/etc/resolv.conf', '/etc/ssl/certs', '/etc/ssl/openssl.cnf',
+)  # fmt: skip
 """Chosen file by file: all of `/etc` would show what only root may read to a command that runs as root. And few of
 them, since each is a mount, which costs a command a quarter of a millisecond."""
 
 _MACOS = (
-    '/System',
-    '/usr',
-    '/bin',
-    '/sbin',
-    '/opt/homebrew',
-    '/Library/Apple',
-    '/Library/Developer/CommandLineTools',
-    '/Library/Frameworks',
-    '/private/etc/hosts',
-    '/private/etc/localtime',
-    '/private/etc/passwd',
-    '/private/etc/protocols',
-    '/private/etc/resolv.conf',
-    '/private/etc/services',
-    '/private/etc/ssl',
-    '/private/var/db/timezone',
-    '/private/var/select',
-)
+    '/System', '/usr', '/bin', '/sbin', '/opt/homebrew', '/Library/Apple', '/Library/Developer/CommandLineTools',
+    '/Library/Frameworks', '/private/etc/hosts', '/private/etc/localtime', '/private/etc/passwd',
+    '/private/etc/protocols', '/private/etc/resolv.conf', '/private/etc/services', '/private/etc/ssl',
+    '/private/var/db/timezone', '/private/var/select',
+)  # fmt: skip
 
 
 def system_profile(readable: Iterable[str] = (), *, platform: str = sys.platform) -> OSProfile:

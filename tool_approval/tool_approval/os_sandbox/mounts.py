@@ -16,10 +16,10 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from .profile import Access, OSProfile, OSSandboxError, Step, covers, lineage, trail
+from .profile import Access, OSProfile, OSSandboxError, Step, covers, trail, way_to_root
 
 MOST_FROZEN_ENTRIES = 200
 """Chosen: each is a mount. The entries of a fuller folder that is frozen are read-only."""
@@ -31,16 +31,8 @@ _KERNEL = ('/dev', '/proc', '/sys')
 """Made anew for the command, or left out; no root opens anything of the host's."""
 _TEMPORARY = '/tmp'
 _LINKS = (
-    '/bin',
-    '/sbin',
-    '/lib',
-    '/lib32',
-    '/lib64',
-    '/libx32',
-    '/etc/localtime',
-    '/etc/os-release',
-    '/etc/resolv.conf',
-)
+    '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
+)  # fmt: skip
 """Where programs look, and where many systems have a symbolic link."""
 
 MountKind = Literal['write', 'read', 'empty', 'mask', 'proc', 'dev', 'temporary', 'folder', 'link', 'lock']
@@ -88,28 +80,24 @@ class _Planner:
 
     def __init__(self, profile: OSProfile) -> None:
         self.profile = profile
-        self.roots = {root.path: root for root in profile.roots}
         self.levels: dict[str, Access] = {}
         self.notes: list[str] = []
         self.pinned: set[str] = set()
         self.frozen: dict[str, dict[str, Step]] = {}
-        self.hidden: list[str] = []
-        self.protected: list[str] = []
-        self.denied_steps: list[Step] = []
-        for path in profile.hidden:
-            self._deny(path, self.hidden)
-        for path in profile.protected:
-            self._deny(path, self.protected)
-        for path in profile.held:
-            self.denied_steps += trail(path)[0]
+        trails = {path: trail(path) for path in (*profile.hidden, *profile.protected, *profile.held)}
+        self.denied_steps = [step for way, _ in trails.values() for step in way]
+        self.mounted = OSProfile(
+            roots=tuple(root if root.suffixes is None else replace(root, access=Access.NONE) for root in profile.roots),
+            hidden=(*_KERNEL, *(trails[path][1] for path in profile.hidden)),
+            protected=tuple(trails[path][1] for path in profile.protected),
+        )
+        """What mounts alone can open, by where paths lead."""
 
     def plan(self, cwd: str) -> MountPlan:
-        boundaries = {root.path for root in self.profile.roots} | {*self.hidden, *self.protected}
+        boundaries = {root.path for root in self.profile.roots} | {*self.mounted.hidden, *self.mounted.protected}
         steps = list(self.denied_steps)
         for root in self.profile.roots:
-            way, end = trail(root.path)
-            if end != root.path or any(step.kind == 'link' for step in way):
-                raise OSSandboxError(f'the root leads to {end!r} now, which nobody configured', path=root.path)
+            way = way_to_root(root)
             if root.suffixes is not None and root.access > Access.NONE:
                 self.notes.append(
                     f'commands cannot use {root.path}: here the OS sandbox cannot keep to `suffixes`, so they get none '
@@ -141,21 +129,8 @@ class _Planner:
     def level(self, path: str) -> Access:
         """How far a path without links is open by mounts alone."""
         if path not in self.levels:
-            self.levels[path] = self._level(path)
+            self.levels[path] = self.mounted.access(path)
         return self.levels[path]
-
-    def _level(self, path: str) -> Access:
-        if covers(_KERNEL, path) or covers(self.hidden, path):
-            return Access.NONE
-        root = next((self.roots[above] for above in lineage(path) if above in self.roots), None)
-        if root is None or root.suffixes is not None:
-            return Access.NONE
-        return min(root.access, Access.READ) if covers(self.protected, path) else root.access
-
-    def _deny(self, path: str, ends: list[str]) -> None:
-        way, end = trail(path)
-        ends.append(end)
-        self.denied_steps += way
 
     def _hold(self, step: Step) -> None:
         """Keep a step from being replaced, if it could be."""

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -101,9 +102,8 @@ class OSProfile:
             if not name or '=' in name or '\0' in name:
                 raise OSSandboxError(f'{name!r} cannot be the name of an environment variable')
         object.__setattr__(self, 'roots', tuple(merged[path] for path in sorted(merged)))
-        object.__setattr__(self, 'hidden', tuple(sorted(set(self.hidden))))
-        object.__setattr__(self, 'protected', tuple(sorted(set(self.protected))))
-        object.__setattr__(self, 'held', tuple(sorted(set(self.held))))
+        for name in ('hidden', 'protected', 'held'):
+            object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -117,8 +117,11 @@ class OSProfile:
 
     def root_of(self, path: str) -> Root | None:
         """The longest root that covers `path`, if any does."""
-        by_path = {root.path: root for root in self.roots}
-        return next((by_path[above] for above in lineage(path) if above in by_path), None)
+        return next((self._by_path[above] for above in lineage(path) if above in self._by_path), None)
+
+    @cached_property
+    def _by_path(self) -> dict[str, Root]:
+        return {root.path: root for root in self.roots}
 
     def access(self, path: str) -> Access:
         """How far an absolute path without symbolic links is open."""
@@ -137,8 +140,8 @@ class OSProfile:
         roots: list[Root] = []
         for path in {root.path for root in (*self.roots, *other.roots)}:
             mine, theirs = self.root_of(path), other.root_of(path)
-            closed = Root(path=path, access=Access.NONE)
-            roots.append(closed if mine is None or theirs is None else replace(_both(mine, theirs), path=path))
+            both = None if mine is None or theirs is None else _both(mine, theirs)
+            roots.append(Root(path=path, access=Access.NONE) if both is None else replace(both, path=path))
         return OSProfile(
             roots=tuple(roots),
             hidden=(*self.hidden, *other.hidden),
@@ -248,6 +251,18 @@ def trail(path: str) -> tuple[list[Step], str]:
             if kind == 'file':
                 break
     return steps, here
+
+
+def way_to_root(root: Root) -> list[Step]:
+    """The steps to a root.
+
+    Raises:
+        OSSandboxError: It leads elsewhere than when the profile was made, or cannot be followed.
+    """
+    way, end = trail(root.path)
+    if end != root.path or any(step.kind == 'link' for step in way):
+        raise OSSandboxError(f'the root leads to {end!r} now, which nobody configured', path=root.path)
+    return way
 
 
 def _kind(entry: str) -> Literal['folder', 'file', 'link', 'missing']:

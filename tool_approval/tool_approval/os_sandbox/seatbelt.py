@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 
-from .backend import Availability
+from .backend import Availability, probed, run_probe
 from .derive import system_profile
-from .profile import Access, OSProfile, OSSandboxError, Root, passed_on, trail
+from .profile import Access, OSProfile, OSSandboxError, Root, passed_on, trail, way_to_root
 
 _SANDBOX_EXEC = '/usr/bin/sandbox-exec'
 """By its absolute path: another program of that name could be found first."""
@@ -49,7 +49,6 @@ _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
 """Endings that mean the same in a configuration and in a regular expression. Others are closed."""
 
 _INSTALL = 'macOS has sandbox-exec in /usr/bin; where it refuses to start, the program is itself confined already'
-_PROBE_TIMEOUT_S = 10.0
 
 
 class SeatbeltBackend:
@@ -78,30 +77,17 @@ class SeatbeltBackend:
 
     def probe(self) -> Availability:
         """Let a confined program read what it may, and another what it may not."""
-        allowed, closed = system_profile(platform='darwin'), OSProfile(hidden=('/private/etc/hosts',))
-        try:
-            reads = self._status(['/bin/cat', '/private/etc/hosts'], allowed)
-            reads_more = self._status(
-                ['/bin/cat', '/private/etc/hosts'],
-                OSProfile(roots=allowed.roots, hidden=closed.hidden),
-            )
-        except (OSError, OSSandboxError, subprocess.TimeoutExpired) as error:
-            return Availability(is_available=False, reason=str(error), install=_INSTALL)
-        if reads != 0:
-            return Availability(is_available=False, reason='sandbox-exec does not start', install=_INSTALL)
-        if reads_more == 0:
-            return Availability(is_available=False, reason='sandbox-exec does not confine', install=_INSTALL)
-        return Availability(is_available=True)
+        return probed(self._problem, install=_INSTALL)
 
-    def _status(self, command: list[str], profile: OSProfile) -> int:
-        return subprocess.run(
-            self.wrap(command, profile, '/'),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PROBE_TIMEOUT_S,
-            check=False,
-            cwd='/',
-        ).returncode
+    def _problem(self) -> str:
+        allowed, file = system_profile(platform='darwin'), '/private/etc/hosts'
+        closed = replace(allowed, hidden=(file,))
+        reads, reads_more = (
+            run_probe(self.wrap(['/bin/cat', file], each, '/')).returncode for each in (allowed, closed)
+        )
+        if reads != 0:
+            return 'sandbox-exec does not start'
+        return 'sandbox-exec does not confine' if reads_more == 0 else ''
 
 
 def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
@@ -116,9 +102,7 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
     """
     rules = _Rules()
     for root in sorted(profile.roots, key=lambda each: 0 if each.path == '/' else each.path.count('/')):
-        way, end = trail(root.path)
-        if end != root.path or any(step.kind == 'link' for step in way):
-            raise OSSandboxError(f'the root leads to {end!r} now, which nobody configured', path=root.path)
+        way_to_root(root)
         rules.root(root)
     for root in profile.roots:
         if root.access < Access.WRITE or root.suffixes is not None:
