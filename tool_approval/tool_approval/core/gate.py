@@ -251,6 +251,28 @@ class Gate:
             settled[index] = self._settle(prepared, decision)
         return [settled[index] for index in range(len(calls))]
 
+    async def judge_changed(self, settled: Settled) -> Settled:
+        """Judge the arguments of an approver at once, and bind the approval to what the tool declares for them.
+
+        Without this, `confirm` refuses other arguments for which the tool declares something else.
+
+        Raises:
+            AuditError: A block could not be written down. Nothing has run.
+        """
+        if isinstance(settled, Refused) or settled.binding is None or not settled.binding.has_changed_arguments:
+            return settled
+        prepared = await self.prepare(settled.call)
+        if prepared.verdict.is_blocked:
+            self.record(settled, 'refused')
+            return self.block(prepared)
+        request = prepared.request
+        try:
+            digest = self.controller.digest(request.tool_name, request.args, request.bound)
+        except NotCanonicalError as error:
+            return self._unusable(settled, error)
+        binding = replace(settled.binding, digest=digest, bound_to=request.bound_to)
+        return replace(settled, request=request, binding=binding)
+
     def confirm(self, prepared: Prepared, binding: Binding | None) -> Settled:
         """Look again at a call that was approved, right before it runs: time has passed since.
 
@@ -352,13 +374,16 @@ class Gate:
         try:
             call = call.reread(decision.override_args)
         except ValueError as error:
-            self.record(allowed, 'refused')
-            reason = f"The approver's arguments cannot be used: {error}. The call was not run."
-            return Refused(reason=reason, decision=ApprovalDecision(approved=False, note=reason))
+            return self._unusable(allowed, error)
         changed = request.changed(args=call.arguments.shown, bound_to=self._bound_to(call, binding.declared))
         digest = self.controller.digest(changed.tool_name, changed.args, changed.bound)
         binding = replace(binding, digest=digest, bound_to=changed.bound_to, has_changed_arguments=True)
         return replace(allowed, call=call, request=changed, binding=binding)
+
+    def _unusable(self, allowed: Allowed, error: ValueError) -> Refused:
+        self.record(allowed, 'refused')
+        reason = f"The approver's arguments cannot be used: {error}. The call was not run."
+        return Refused(reason=reason, decision=ApprovalDecision(approved=False, note=reason))
 
     def _bound_to(self, call: Call, declared: Mapping[str, Any]) -> dict[str, Any]:
         return {**self.controller.bound_to(call.arguments, declared), **call.bound_to}
