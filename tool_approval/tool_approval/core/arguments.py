@@ -78,8 +78,12 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
     return CallArguments(shown=shown, is_altered=is_altered, fields=fields, bound=bound, has_secrets=bool(secrets))
 
 
-def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+def as_json(values: Mapping[str, Any], *, in_clear: bool = False) -> dict[str, Any]:
     """Arguments as JSON values: dates as text, models as objects with all their fields, secrets as `[hidden]`.
+
+    Args:
+        values: Argument values by parameter name.
+        in_clear: Whether secrets are their own text instead, as a model gives them.
 
     Returns:
         A copy, at every depth.
@@ -87,7 +91,7 @@ def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         NotCanonicalError: A value has no JSON form, or no single one.
     """
-    made = _guarded(lambda: _jsonable(_opened(values, lambda _: HIDDEN)))
+    made = _guarded(lambda: _jsonable(_opened(values, _in_clear if in_clear else lambda _: HIDDEN)))
     canonical_json(made)
     return made
 
@@ -190,6 +194,11 @@ def fields_of(value: Any) -> dict[str, Any] | None:
 
 def _is_secret(value: Any) -> bool:
     return callable(getattr(value, 'get_secret_value', None)) and not isinstance(value, type)
+
+
+def _in_clear(secret: Any) -> Any:
+    value = secret.get_secret_value()
+    return value.hex() if isinstance(value, bytes) else _opened(value, _in_clear)
 
 
 def _revealed(secret: Any) -> Any:
