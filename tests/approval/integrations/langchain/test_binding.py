@@ -7,7 +7,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel, Field, SecretStr
-from tool_approval.integrations.langchain.calls import CHANGED
+from tool_approval.core.gate import CHANGED
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.parts import ListSink

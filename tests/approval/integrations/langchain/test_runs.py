@@ -10,7 +10,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
-from tool_approval.integrations.langchain.calls import CHANGED
+from tool_approval.core.gate import CHANGED
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tool_approval import ApprovalController

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, cast
 from langchain_core.tools import BaseTool, Tool
 from pydantic import BaseModel, ValidationError
 
-from tool_approval.core.arguments import HIDDEN, CallArguments, materialised
+from tool_approval.core.arguments import CallArguments, as_json, materialised
 from tool_approval.core.arguments import read_arguments as read_json
 
 _VARIADIC = frozenset({'args', 'kwargs'})
@@ -23,18 +23,14 @@ class ToolArguments:
 
     given: dict[str, Any]
     """What the tool is called with: what was given, and those defaults that would differ next time. A copy."""
-    given_json: dict[str, Any]
-    """The same in JSON form."""
     read: CallArguments
     """What the tool's function gets of it: validated, with all defaults."""
     injected: dict[str, Any]
     """Parameters that the host fills in, such as the graph's state. Passed on as they are."""
-    judges_injected: bool = False
-    """Whether injected values that a model could have sent are judged and shown like any other."""
 
     @property
     def values(self) -> dict[str, Any]:
-        """The same in JSON form."""
+        """What the function gets, in JSON form."""
         return self.read.shown
 
 
@@ -55,27 +51,21 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
         given = {_first_name(tool): given}
     if not isinstance(given, Mapping):
         raise ValueError('they are no mapping of names to values')  # noqa: TRY004 - as all other reasons are
-    injected_names = _injected_names(tool)
+    by_host = injected_names(tool)
     injected: dict[str, Any] = {}
     passed: dict[str, Any] = {}
     for name, value in cast('Mapping[str, Any]', given).items():
-        if name in injected_names:
+        if name in by_host:
             injected[name] = value
         else:
             passed[name] = _copy(value)
     values = _validated(tool, passed)
-    given_json = _in_clear(read_json(passed))
+    given_json = as_json(passed, in_clear=True)
     # Attack: the host's own call and a model's look alike, so a model may send what the host is meant to fill in.
     seen = {name: value for name, value in injected.items() if judges_injected and _is_json(value)}
     read = read_json({**materialised(values), **seen}, {**_by_parameter(tool, given_json), **seen})
     bound = {'given': given_json, 'received': read.bound.get('received', read.shown)}
-    return ToolArguments(
-        given=passed,
-        given_json=given_json,
-        read=replace(read, bound=bound),
-        injected=injected,
-        judges_injected=judges_injected,
-    )
+    return ToolArguments(given=passed, read=replace(read, bound=bound), injected=injected)
 
 
 def _by_parameter(tool: BaseTool, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,20 +89,6 @@ def _is_json(value: object) -> bool:
             return value is None or type(value) in (str, int, float, bool)
 
 
-def _in_clear(read: CallArguments) -> dict[str, Any]:
-    """As a model would give them: a secret is its text."""
-    return _revealed(read.bound['received']) if 'received' in read.bound else read.shown
-
-
-def _revealed(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_revealed(item) for item in cast('list[Any]', value)]
-    if not isinstance(value, dict):
-        return value
-    items = cast('dict[str, Any]', value)
-    return items[HIDDEN] if items.keys() == {HIDDEN} else {name: _revealed(item) for name, item in items.items()}
-
-
 def _first_name(tool: BaseTool) -> str:
     full, shown = tool.args_schema, tool.tool_call_schema
     if _is_model(full) and _is_model(shown):
@@ -123,7 +99,8 @@ def _first_name(tool: BaseTool) -> str:
     return names[0] if names else 'tool_input'
 
 
-def _injected_names(tool: BaseTool) -> frozenset[str]:
+def injected_names(tool: BaseTool) -> frozenset[str]:
+    """The parameters that the host fills in."""
     # What the host fills in for parameters of the function that its schema does not list. It has no public name;
     # without it, such a parameter is judged like any other.
     found = frozenset(cast('frozenset[str]', getattr(tool, '_injected_args_keys', ())))
@@ -162,7 +139,7 @@ def _complete(schema: type[BaseModel], passed: dict[str, Any]) -> Mapping[str, A
         if is_given or (not field.is_required() and name not in _VARIADIC):
             values[name] = getattr(model, name)
         if not is_given and field.default_factory is not None:
-            passed[field.alias or name] = _in_clear(read_json({name: values[name]}))[name]
+            passed[field.alias or name] = as_json({name: values[name]}, in_clear=True)[name]
     return values
 
 

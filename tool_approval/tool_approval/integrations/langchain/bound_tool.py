@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard, cast
@@ -15,13 +14,11 @@ from langgraph.types import Command
 from pydantic import BaseModel, PrivateAttr
 
 from tool_approval.core.canonical import canonical_json
-from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied
+from tool_approval.core.gate import CHANGED, Allowed, Gate, Refused
 from tool_approval.core.redact import Outcome
-from tool_approval.core.tool_checks import approving
 
-from .arguments import ToolArguments, read_arguments
-from .calls import CHANGED, Allowed, Refused
+from .calls import CallReader
 
 ToolInput: TypeAlias = str | dict[str, Any] | ToolCall
 """What the host calls a tool with: a text, arguments by name, or a model's call, which a message answers."""
@@ -100,9 +97,9 @@ def call_id_of(input: ToolInput) -> str | None:
     return input.get('id') if _is_call(input) else None
 
 
-def with_arguments(input: ToolInput, arguments: ToolArguments) -> ToolInput:
+def with_arguments(input: ToolInput, given: Mapping[str, Any] | None) -> ToolInput:
     """The same call with other arguments."""
-    values = {**arguments.given, **arguments.injected}
+    values = dict(given or {})
     return {**input, 'args': values} if _is_call(input) else values
 
 
@@ -161,21 +158,24 @@ def _noted(result: object, notice: str, call_id: str | None) -> object:
 class BoundTool(StandIn):
     """Runs the call that was allowed, and no other: the last thing between a decision and a tool."""
 
+    _reader: CallReader = PrivateAttr()
     _allowed: Allowed = PrivateAttr()
-    _controller: ApprovalController = PrivateAttr()
+    _gate: Gate = PrivateAttr()
     _tells_changes: bool = PrivateAttr()
 
-    def __init__(self, allowed: Allowed, controller: ApprovalController, *, tells_changes: bool) -> None:
-        """Stand for the tool of a call.
+    def __init__(self, reader: CallReader, allowed: Allowed, gate: Gate, *, tells_changes: bool) -> None:
+        """Take the place of the tool of a call.
 
         Args:
+            reader: Reads what the host calls this with.
             allowed: The call, and what it is bound to.
-            controller: Who allowed it, and writes down what comes of it.
+            gate: Allowed it, and records what comes of it.
             tells_changes: Whether the model is told that the approver changed the arguments.
         """
-        super().__init__(allowed.call.tool)
+        super().__init__(reader.tool)
+        self._reader = reader
         self._allowed = allowed
-        self._controller = controller
+        self._gate = gate
         self._tells_changes = tells_changes
 
     def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -185,67 +185,45 @@ class BoundTool(StandIn):
             ApprovalDenied: It is not, and the call has no id.
         """
         ready = self._ready(input)
-        if ready is None:
-            return self._refused(input)
-        with self._running():
+        if isinstance(ready, Refused):
+            return answer(ready, name=self._reader.name, call_id=call_id_of(input))
+        with self._gate.execution(self._allowed) as execution:
             result = self._inner.invoke(ready, config, **kwargs)
-        return self._finished(result)
+            execution.outcome = _outcome_of(result)
+        return self._with_notice(result)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """The same, on the event loop; see `invoke`."""
         ready = self._ready(input)
-        if ready is None:
-            return self._refused(input)
-        with self._running():
+        if isinstance(ready, Refused):
+            return answer(ready, name=self._reader.name, call_id=call_id_of(input))
+        with self._gate.execution(self._allowed) as execution:
             result = await self._inner.ainvoke(ready, config, **kwargs)
-        return self._finished(result)
+            execution.outcome = _outcome_of(result)
+        return self._with_notice(result)
 
-    @contextmanager
-    def _running(self) -> Generator[None]:
-        approved = None if self._allowed.request is None else self._allowed.call.arguments.values
-        try:
-            with approving(approved):
-                yield
-        except BaseException as error:
-            self._record('failed', error)
-            raise
-
-    def _ready(self, input: ToolInput) -> ToolInput | None:
-        """What the tool is called with: what was looked at, not what somebody may still change."""
+    def _ready(self, input: ToolInput) -> ToolInput | Refused:
+        """What the tool is called with: what was looked at, not what other code may still change."""
         # Attack: another middleware, the UI or the tool's own check holds the same nested objects, and changes them
         # after consent was given (test_arguments_that_another_middleware_changes_do_not_run).
-        allowed = self._allowed
         try:
-            call = replace(
-                allowed.call,
-                arguments=read_arguments(
-                    self._inner, arguments_of(input), judges_injected=allowed.call.arguments.judges_injected
-                ),
-            )
+            call = self._reader.read(arguments_of(input))
         except ValueError:
-            return None
-        is_allowed = self._controller.is_bound(
-            allowed.digest,
-            call.name,
-            call.arguments.values,
-            call.bound_to(self._controller, allowed.declared),
-        )
-        return with_arguments(input, call.arguments) if is_allowed else None
+            call = None
+        if call is None or self._allowed.binding is None or not self._gate.is_bound(self._allowed.binding, call):
+            self._gate.record(self._allowed, 'refused')
+            return Refused(reason=CHANGED)
+        return with_arguments(input, call.given)
 
-    def _refused(self, input: ToolInput) -> ToolMessage:
-        self._record('refused')
-        return answer(Refused(reason=CHANGED), name=self._allowed.call.name, call_id=call_id_of(input))
-
-    def _finished(self, result: Any) -> Any:
-        has_failed = isinstance(result, ToolMessage) and result.status == 'error'
-        self._record('failed' if has_failed else 'executed')
-        if not (self._allowed.is_changed and self._tells_changes):
+    def _with_notice(self, result: Any) -> Any:
+        binding, call = self._allowed.binding, self._allowed.call
+        if binding is None or not binding.has_changed_arguments or not self._tells_changes:
             return result
-        return with_notice(result, self._allowed.call.arguments.values, call_id=self._allowed.call.call_id)
+        return with_notice(result, call.arguments.shown, call_id=call.tool_call_id)
 
-    def _record(self, outcome: Outcome, error: BaseException | None = None) -> None:
-        if self._allowed.request is not None:
-            self._controller.record_outcome(self._allowed.request, outcome, error=error)
+
+def _outcome_of(result: object) -> Outcome:
+    return 'failed' if isinstance(result, ToolMessage) and result.status == 'error' else 'executed'
 
 
 def answer(refused: Refused, *, name: str, call_id: str | None) -> ToolMessage:

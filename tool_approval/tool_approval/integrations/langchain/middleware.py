@@ -29,24 +29,13 @@ from langgraph.types import Command
 from tool_approval.core.arguments import as_json
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
+from tool_approval.core.gate import CHANGED, Binding, Gate, Prepared, Refused, Settled
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import wait_for
 
-from .arguments import read_arguments
+from .arguments import injected_names
 from .bound_tool import BoundTool, refusal
-from .calls import (
-    CHANGED,
-    Allowed,
-    PendingCall,
-    Refused,
-    Settled,
-    check_default,
-    confirm,
-    decide,
-    decide_alone,
-    find_place,
-    unfit,
-)
+from .calls import CallReader, check_default, decide_alone, find_facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,16 +49,15 @@ class OfferedTools:
 
 
 class Consent(TypedDict):
-    """An approval on its way to the call, which runs in a later step. A checkpointer may write it down."""
+    """An approval on its way to the call, which runs in a later step: `Binding.as_json`, and what is here beside it.
+
+    A checkpointer may write it down.
+    """
 
     call: str
     """Digest of the call as the model made it."""
-    digest: str
-    """Digest of the call as it was approved: what the approval is bound to."""
     args: dict[str, Any]
     """What to run with, in JSON form."""
-    is_changed: bool
-    """Whether the approver changed the arguments."""
 
 
 class Consents(TypedDict):
@@ -157,8 +145,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         """
         super().__init__()
         check_default(default)
-        self._controller = controller
-        self._default: Default = default
+        self._gate = Gate(controller, default=default)
         self._caller = caller
         self._tells_changes = tells_changes
 
@@ -208,89 +195,80 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             return None
         times = Counter(made['id'] for made in pending)
         answers: dict[str, ToolMessage] = {}
-        calls: dict[str, tuple[PendingCall, ToolCall]] = {}
+        digests: dict[str, str] = {}
+        prepared: list[Prepared] = []
         for made in pending:
             # What is not on offer, or could not be answered, is looked at when it is about to run.
             tool, call_id = find_offer(state).tools.get(made['name']), made['id']
             if tool is None or not call_id:
                 continue
-            call = self._read(tool, made, state, config) if times[call_id] == 1 else Refused(reason=_REPEATED)
-            if isinstance(call, Refused):
-                answers[call_id] = refusal(call.reason, name=made['name'], call_id=call_id)
+            if times[call_id] > 1:
+                answers[call_id] = refusal(_REPEATED, name=made['name'], call_id=call_id)
+                continue
+            reader = self._reader(tool, made, state, config)
+            try:
+                digests[call_id], call = self._digest(made), reader.read(made['args'])
+            except ValueError as error:
+                answers[call_id] = refusal(reader.unfit(error).reason, name=made['name'], call_id=call_id)
             else:
-                calls[call_id] = call, made
+                prepared.append(await self._gate.prepare(call))
         consents: dict[str, Consent] = {}
-        all_settled = await decide(self._controller, [call for call, _ in calls.values()], default=self._default)
-        for (call_id, (call, made)), settled in zip(calls.items(), all_settled, strict=True):
+        all_settled = [await self._gate.judge_changed(each) for each in await self._gate.decide_all(prepared)]
+        for each, settled in zip(prepared, all_settled, strict=True):
+            call_id = str(each.call.tool_call_id)
             if isinstance(settled, Refused):
-                answers[call_id] = refusal(settled.reason, name=call.name, call_id=call_id)
-            elif settled.request is not None:
-                consents[call_id] = Consent(
-                    call=self._digest(made),
-                    digest=settled.digest,
-                    args=settled.call.arguments.given_json,
-                    is_changed=settled.is_changed,
-                )
+                answers[call_id] = refusal(settled.reason, name=each.call.tool_name, call_id=call_id)
+            elif settled.request is not None and settled.binding is not None:
+                call, args = digests[call_id], settled.call.arguments.bound['given']
+                consents[call_id] = cast('Consent', {**settled.binding.as_json(), 'call': call, 'args': args})
         update = Consents(message_id=message.id, by_call=consents)
         return {'messages': list(answers.values()), 'tool_approval_consents': update}
 
     async def _ready(self, request: ToolCallRequest) -> ToolCallRequest | ToolMessage:
         """What to run in place of a call, or what to answer in place of its result."""
-        made = request.tool_call
-        settled = await self._settle(request)
-        if isinstance(settled, Refused):
-            return refusal(settled.reason, name=made['name'], call_id=made['id'] or '')
-        # The tool itself looks once more: a middleware further inside may still change the arguments.
-        tool = BoundTool(settled, self._controller, tells_changes=self._tells_changes)
-        return request.override(tool=tool, tool_call={**made, 'args': settled.call.arguments.given})
-
-    async def _settle(self, request: ToolCallRequest) -> Settled:
-        made, tool, state = request.tool_call, request.tool, request.state
-        config: RunnableConfig = cast(Any, request).runtime.config
+        made, tool = request.tool_call, request.tool
         if tool is None:
             # The host would say so as well, but a middleware further inside may bring a tool that nobody judged.
-            return Refused(reason=f'There is no tool {made["name"]!r} here, so the call was not run.')
+            reason = f'There is no tool {made["name"]!r} here, so the call was not run.'
+            return refusal(reason, name=made['name'], call_id=made['id'] or '')
         if not made['id']:
-            return Refused(reason='The call has no id and cannot be answered, so it was not run.')
-        consent = find_consent(state, made['id'])
-        call = self._read(tool, made if consent is None else {**made, 'args': consent['args']}, state, config)
+            reason = 'The call has no id and cannot be answered, so it was not run.'
+            return refusal(reason, name=made['name'], call_id='')
+        reader = self._reader(tool, made, request.state, cast(Any, request).runtime.config)
+        consent = find_consent(request.state, made['id'])
         if consent is None:
-            return call if isinstance(call, Refused) else await decide_alone(self._controller, call, self._default)
-        if isinstance(call, Refused) or consent['call'] != self._digest(made):
-            self._record_change(made, state, config)
-            return Refused(reason=CHANGED)
-        digest, is_changed = consent['digest'], consent['is_changed']
-        allowed = Allowed(call=call, digest=digest, declared={}, request=None, is_changed=is_changed)
-        return await confirm(self._controller, allowed, default=self._default)
+            settled = await decide_alone(self._gate, reader, made['args'])
+        else:
+            settled = await self._confirm(reader, made, consent)
+        if isinstance(settled, Refused):
+            return refusal(settled.reason, name=made['name'], call_id=made['id'])
+        # The tool itself looks once more: a middleware further inside may still change the arguments.
+        bound = BoundTool(reader, settled, self._gate, tells_changes=self._tells_changes)
+        by_host = injected_names(tool)
+        args = {name: value for name, value in (settled.call.given or {}).items() if name not in by_host}
+        return request.override(tool=bound, tool_call={**made, 'args': args})
 
-    def _read(
-        self, tool: BaseTool, made: ToolCall, state: Mapping[str, Any], config: RunnableConfig
-    ) -> PendingCall | Refused:
+    async def _confirm(self, reader: CallReader, made: ToolCall, consent: Consent) -> Settled:
+        binding = Binding.of(consent)
         try:
-            self._digest(made)
-            arguments = read_arguments(tool, made['args'])
-        except ValueError as error:
-            return unfit(made['name'], error)
-        place = self._place(state, config)
-        return PendingCall(
-            tool=tool, name=made['name'], arguments=arguments, call_id=made['id'], place=place, config=config
-        )
+            is_same, call = consent['call'] == self._digest(made), reader.read(consent['args'])
+        except ValueError:
+            is_same, call = False, None
+        if call is None or not is_same:
+            facts = reader.facts
+            request = ApprovalRequest(
+                tool_name=made['name'], tool_call_id=made['id'], run_id=facts.run_id, session_id=facts.session_id
+            )
+            self._gate.controller.record_outcome(request, 'refused', digest=binding.decided)
+            return Refused(reason=CHANGED)
+        return self._gate.confirm(await self._gate.prepare(call), binding)
 
-    def _place(self, state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        return find_place(config, caller=self._caller, run_id=find_offer(state).run_id)
+    def _reader(self, tool: BaseTool, made: ToolCall, state: Mapping[str, Any], config: RunnableConfig) -> CallReader:
+        facts = find_facts(config, caller=self._caller, run_id=find_offer(state).run_id)
+        return CallReader(tool=tool, name=made['name'], call_id=made['id'], facts=facts, config=config)
 
     def _digest(self, made: ToolCall) -> str:
-        return self._controller.digest(made['name'], as_json(made['args']), _AS_MADE)
-
-    def _record_change(self, made: ToolCall, state: Mapping[str, Any], config: RunnableConfig) -> None:
-        place = self._place(state, config)
-        request = ApprovalRequest(
-            tool_name=made['name'],
-            tool_call_id=made['id'],
-            run_id=place.get('run_id'),
-            session_id=place.get('session_id'),
-        )
-        self._controller.record_outcome(request, 'refused')
+        return self._gate.controller.digest(made['name'], as_json(made['args']), _AS_MADE)
 
 
 def _offering(request: ModelRequest[Any]) -> Command[Any]:

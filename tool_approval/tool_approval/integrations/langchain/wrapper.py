@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
+from tool_approval.core.gate import Gate, Refused
 from tool_approval.core.threads import wait_for
 from tool_approval.core.tool_checks import judging
 
-from .arguments import read_arguments
 from .bound_tool import BoundTool, StandIn, ToolInput, answer, arguments_of, call_id_of, with_arguments
-from .calls import PendingCall, Refused, Settled, check_default, decide_alone, find_place, unfit
+from .calls import CallReader, check_default, decide_alone, find_facts
 
 
 class ApprovalToolWrapper(StandIn):
@@ -32,8 +33,7 @@ class ApprovalToolWrapper(StandIn):
     `caller`. In an agent's run without them each call is a session of its own.
     """
 
-    _controller: ApprovalController = PrivateAttr()
-    _default: Default = PrivateAttr()
+    _gate: Gate = PrivateAttr()
     _caller: str | None = PrivateAttr()
     _tells_changes: bool = PrivateAttr()
 
@@ -63,8 +63,7 @@ class ApprovalToolWrapper(StandIn):
             raise TypeError(f'`ApprovalToolWrapper` wraps a tool, not {type(tool).__name__}; decorate it with `@tool`')
         check_default(default)
         super().__init__(tool)
-        self._controller = controller
-        self._default = default
+        self._gate = Gate(controller, default=default)
         self._caller = caller
         self._tells_changes = tells_changes
 
@@ -86,33 +85,34 @@ class ApprovalToolWrapper(StandIn):
             StoreError: Remembered approvals cannot be trusted. Nothing has run.
         """
         settled = wait_for(lambda: self._settle(input, config))
-        if isinstance(settled, Refused):
-            return answer(settled, name=self.name, call_id=call_id_of(input))
-        tool = BoundTool(settled, self._controller, tells_changes=self._tells_changes)
-        return tool.invoke(with_arguments(input, settled.call.arguments), config, **kwargs)
+        if isinstance(settled, ToolMessage):
+            return settled
+        tool, approved = settled
+        return tool.invoke(approved, config, **kwargs)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """The same, on the event loop; see `invoke`."""
         with judging():
             settled = await self._settle(input, config)
-            if isinstance(settled, Refused):
-                return answer(settled, name=self.name, call_id=call_id_of(input))
-            tool = BoundTool(settled, self._controller, tells_changes=self._tells_changes)
-            return await tool.ainvoke(with_arguments(input, settled.call.arguments), config, **kwargs)
+            if isinstance(settled, ToolMessage):
+                return settled
+            tool, approved = settled
+            return await tool.ainvoke(approved, config, **kwargs)
 
-    async def _settle(self, input: ToolInput, config: RunnableConfig | None) -> Settled:
-        told = ensure_config(config)
-        try:
-            given = arguments_of(input)
-            arguments = read_arguments(self._inner, given, judges_injected=given is not input)
-        except ValueError as error:
-            return unfit(self.name, error)
-        call = PendingCall(
+    async def _settle(
+        self, input: ToolInput, config: RunnableConfig | None
+    ) -> ToolMessage | tuple[BoundTool, ToolInput]:
+        config, given = ensure_config(config), arguments_of(input)
+        reader = CallReader(
             tool=self._inner,
             name=self.name,
-            arguments=arguments,
             call_id=call_id_of(input),
-            place=find_place(told, caller=self._caller),
-            config=told,
+            facts=find_facts(config, caller=self._caller),
+            config=config,
+            judges_injected=given is not input,
         )
-        return await decide_alone(self._controller, call, self._default)
+        settled = await decide_alone(self._gate, reader, given)
+        if isinstance(settled, Refused):
+            return answer(settled, name=self.name, call_id=reader.call_id)
+        tool = BoundTool(reader, settled, self._gate, tells_changes=self._tells_changes)
+        return tool, with_arguments(input, settled.call.given)
