@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from tool_approval.core.config import PolicyConfig, ToolRule
-from tool_approval.core.tool_rules import ToolRules
+from tool_approval.core.config import PolicyConfig, ToolRule, ToolRules
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
 from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.file_sandbox.names import starts_with

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from tool_approval.core.canonical import canonical_json, decode_arguments
+from tool_approval.core.config import InForce, ToolRules
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalContext
-from tool_approval.core.tool_rules import InForce, ToolRules
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.settings.files import load_settings
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings, read_settings

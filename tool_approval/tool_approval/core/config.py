@@ -1,20 +1,25 @@
-"""The configuration of the policy: what it may say, and where its mistakes are."""
+"""The configuration of the policy: what it may say, where its mistakes are, and which rule is in force for a tool."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import translate
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import LONGEST_SHOWN, ApprovalConfigError, MissingExtraError, Path, dotted, printable
-from .tool_rules import Approval
 
 LineOf: TypeAlias = Callable[[Path], int | None]
 """The line of the value at a path of keys, from 1; `None` where it is not known."""
 
 M = TypeVar('M', bound=BaseModel)
+
+Approval = Literal['required', 'none', 'blocked']
+"""Ask about every call, about none, or refuse them all."""
 
 Default = Literal['required', 'none']
 """What holds for a tool that nothing is said about."""
@@ -29,6 +34,61 @@ class ToolRule(BaseModel):
     """Ask, do not ask, or refuse; `None` leaves it to the tool."""
     description: str | None = None
     """One line for the person who is asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InForce:
+    """What all matching rules come to."""
+
+    approval: Approval | None = None
+    """As in a rule; `None` also if nothing is configured."""
+    description: str | None = None
+    """Of the rule that decides, or of a weightier one that leaves the decision to it."""
+    decided_by: str | None = None
+    """The name or glob of the rule that decides; `None` if none does."""
+
+
+class ToolRules:
+    """The rules under `tools`. An exact name beats a glob, more literal characters beat fewer, a block beats all."""
+
+    def __init__(self, rules: Mapping[str, ToolRule]) -> None:
+        """Compile the globs."""
+        self._rules = rules
+        # The weightiest first; the pattern itself comes last, so that the order of the mapping never matters.
+        globs = sorted(
+            (name for name in rules if any(character in name for character in '*?[')),
+            key=lambda name: (_literals(name), _STRICTNESS[rules[name].approval], name),
+            reverse=True,
+        )
+        self._globs = [(re.compile(translate(name)).fullmatch, name) for name in globs]
+
+    def find(self, tool_name: str) -> InForce:
+        """What is in force for a tool."""
+        names = [name for matches, name in self._globs if matches(tool_name)]
+        if tool_name in self._rules:
+            names.insert(0, tool_name)
+        approval: Approval | None = None
+        description: str | None = None
+        decided_by: str | None = None
+        for name in names:
+            rule = self._rules[name]
+            # Not of a rule that weighs less than the one that decides: it would hide what the tool says itself.
+            if approval is None:
+                approval, description = rule.approval, description or rule.description
+                decided_by = None if approval is None else name
+        block = next((name for name in names if self._rules[name].approval == 'blocked'), None)
+        if block is not None:
+            approval, decided_by = 'blocked', block
+        return InForce(approval=approval, description=description, decided_by=decided_by)
+
+
+_STRICTNESS: Final[dict[Approval | None, int]] = {None: 0, 'none': 1, 'required': 2, 'blocked': 3}
+
+
+def _literals(pattern: str) -> int:
+    # A class matches one character, however many it lists. `]` is listed where it stands first, and a `[` that is never
+    # closed is a character like others: this is how `fnmatch` reads them.
+    return len(re.sub(r'\[!?+\]?+[^\]]*+\]|[*?]', '', pattern))
 
 
 class PolicyConfig(BaseModel):

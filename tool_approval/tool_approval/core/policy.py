@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .config import PolicyConfig, ToolRule, parse_config, read_config
+from .config import PolicyConfig, ToolRule, ToolRules, parse_config, read_config
 from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .tool_checks import ask_check
-from .tool_rules import ToolRules
 from .verdict import ApprovalResult
 
 

@@ -1,7 +1,7 @@
 """Which rule decides about a tool; what it decides is in test_policy.py."""
 
 import pytest
-from tool_approval.core.tool_rules import InForce, ToolRules
+from tool_approval.core.config import InForce, ToolRules
 
 from tool_approval import ToolRule
 
