@@ -21,7 +21,7 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""PromptLock of the event loop. Chosen: each nested run takes five; a run that nobody cancels is not held up."""
+"""Passes of the event loop. Chosen: each nested run takes five; a run that is not cancelled is not held up."""
 
 WIDEST = 100
 """Chosen: columns of a question in a file or a pipe."""
@@ -44,7 +44,7 @@ class PreparedAnswers:
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Show the question, and answer it."""
-        # Of a narrower one nothing would be drawn, and an answer would approve what nobody was shown.
+        # In a narrower box nothing is drawn, and an answer would approve what was not shown.
         width = max(NARROWEST, min(self._screen.columns + 1, WIDEST))
         question = render_request(request, width=width, height=24, color=False, ascii_only=self._screen.ascii_only)
         self._screen.write_now(f'\n{question}')
@@ -70,7 +70,7 @@ MakeAsked: TypeAlias = Callable[[ApprovalMemory, Mapping[str, Presenter]], Asked
 
 
 class ConversationUI:
-    """Asks with another UI, for conversations: whoever stops the run there stops the turn, and the program goes on."""
+    """Asks with another UI: a person who stops the run there stops the turn, and the program goes on."""
 
     one_at_a_time = True
     """There is one keyboard."""

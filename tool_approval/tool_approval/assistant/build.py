@@ -177,11 +177,11 @@ ROOT: Final = 'project'
 """What messages call the working directory."""
 
 LOOKING: Final = (
-    'ls', 'pwd', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'stat', 'file', 'diff', 'sort', 'uniq', 'cut', 'tree',
-    'git status', 'git log', 'git diff', 'git show', 'git branch',
+    'ls', 'pwd', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'stat', 'file', 'diff', 'sort', 'uniq', 'cut',
+    'tree', 'git status', 'git log', 'git diff', 'git show', 'git branch',
 )  # fmt: skip
-"""Commands that only look, as long as they have none of the options that write or execute. Where they name no path, they
-look at the working directory."""
+"""Commands that only look, as long as they have none of the options that write or execute. Without a path, they look at
+the working directory."""
 
 
 def default_settings(*, is_confined: bool) -> Settings:
@@ -200,8 +200,8 @@ READ_ONLY = 'Read-only file system'
 """What programs call it, `strerror(EROFS)`; commands run in the locale C or in that of the user."""
 
 RESULT = (
-    'The OS sandbox lets commands make, rename or delete nothing directly in {}; files that are there, and folders below, '
-    'can be written. The file tools are not limited by that.'
+    'The OS sandbox lets commands make, rename or delete nothing directly in {}; files that are there, and folders '
+    'below, can be written. The file tools are not limited by that.'
 )
 """For the model and the person, where a command failed and said so."""
 
@@ -214,7 +214,7 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     directory = workspace.directory
     frozen = [note for note in workspace.notes if note.startswith(f'{FROZEN} {directory} while ')]
     missing = [] if os.path.lexists(directory / '.git') else ['.git (git init)']
-    # Where there is no settings file, none may be made under any of its names; one of them lifts that.
+    # Without a settings file, none may be made under any of its names; one of them lifts that.
     if not any(os.path.lexists(directory / name) for name in NAMES):
         missing.append(NAMES[0])
     # Where nothing is missing, a symbolic link is the reason, and the note names it.
@@ -231,7 +231,7 @@ def load_agent(place: str, *, directory: Path) -> AbstractAgent[Any, Any]:
         directory: Where modules are looked for before the installed ones.
 
     Raises:
-        AssistantError: There is no such module or name, its import fails, or it is no agent.
+        AssistantError: The module or the name is missing, the import fails, or the name is not an agent's.
     """
     module_name, _, name = place.partition(':')
     if not name.isidentifier() or not all(part.isidentifier() for part in module_name.split('.')):

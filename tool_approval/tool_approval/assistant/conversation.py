@@ -35,13 +35,13 @@ End = Literal['done', 'stopped']
 """How a turn ended: with an answer, or because the person stopped it."""
 
 STOPPED = 'The user stopped this.'
-"""Stands in place of the model's answer, in the history of a turn that was stopped."""
+"""Takes the place of the model's answer, in the history of a turn that was stopped."""
 
 FAILED = 'An error ended this.'
 """The same, of a turn that failed."""
 
 NO_RESULT = 'The run ended before there was a result. The call may have had its effect, or a part of it.'
-"""What the model is told of calls without a result."""
+"""The result that the model is given for calls without one."""
 
 
 class Conversation:
@@ -79,7 +79,7 @@ class Conversation:
         """Run the agent on what the person says. Ctrl-C stops it; only in the main thread.
 
         Raises:
-            SystemExit: The terminal was closed, or the program told to end: after the turn was stopped, and its tools
+            SystemExit: The terminal was closed, or the program asked to end: after the turn was stopped, and its tools
                 with it. The status is that of the shell, 128 and the number of the signal.
             Exception: What the run raises; the history is as far as it came, and can be gone on with.
         """
@@ -92,7 +92,7 @@ class Conversation:
             except asyncio.CancelledError:
                 self.messages = closed(self.messages, captured, prompt)
                 task = asyncio.current_task()
-                if task is not None and task.cancelling():  # somebody cancels the conversation, not the turn
+                if task is not None and task.cancelling():  # the conversation is cancelled, not the turn
                     raise
                 return 'stopped'
             except Exception:
@@ -212,7 +212,7 @@ def hold_session(
                 status = EXIT_FAILED
                 write(f'The run failed: {error_text(error)}\n')
             finally:
-                # Kept without an answer, a first turn that failed would stand in the way of its own repetition.
+                # Kept without an answer, a first turn that failed could not be repeated under its name.
                 if saved is not None and conversation.has_answer:
                     saved.save(conversation.messages)
     return status

@@ -34,7 +34,7 @@ def check_extras() -> None:
 def error_text(error: BaseException) -> str:
     """An error in one line, whatever a server wrote into it."""
     text = ' '.join(str(error).split())
-    if ' ' not in text:  # a `KeyError` is no sentence
+    if ' ' not in text:  # such as that of a `KeyError`
         text = f'{type(error).__name__} {text}'.strip()
     return escape_line(text if len(text) <= LONGEST else f'{text[:LONGEST]}…')
 

@@ -167,11 +167,11 @@ def _text_of(part: Any) -> str:
     # The part of a call that is to be tried again has but one of the two.
     whole = getattr(part, 'model_response_str', None) or part.model_response
     text = str(whole())
-    # The framework tells a model of what failed, or was refused, as an object with this one key.
+    # The framework gives a model what failed, or was refused, as an object with this one key.
     if not text.startswith('{"error"'):
         return text
     try:
-        told = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return told['error'] if list(told) == ['error'] and isinstance(told['error'], str) else text
+    return values['error'] if list(values) == ['error'] and isinstance(values['error'], str) else text

@@ -1,4 +1,4 @@
-"""Asks the person for one turn after the other."""
+"""Ask the person for one turn after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tool_approval.ui.terminal.line import read_line
 from tool_approval.ui.terminal.tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
 
 PROMPT = '\n> '
-"""Stands before what is typed."""
+"""Precedes what is typed."""
 
 
 def ask_for_prompts(device: str = TTY) -> Iterator[str]:

@@ -29,7 +29,7 @@ class SavedConversation:
         """Name it; `folder` is made when the name is held, or something is saved.
 
         Raises:
-            AssistantError: That is no name.
+            AssistantError: The name is invalid.
         """
         if _NAME.fullmatch(name) is None:
             raise AssistantError('a conversation is named with letters, digits, `_`, `-` and `.`, at most 64 of them')
@@ -42,7 +42,7 @@ class SavedConversation:
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Hold the name, which nobody else holds until the `with` ends, not even after a crash. Nothing is saved by it.
+        """Hold the name until the `with` ends, also against other processes; a crash frees it. Nothing is saved by it.
 
         Raises:
             AssistantError: Another run holds it, or the folder is not the user's alone.
@@ -66,7 +66,7 @@ class SavedConversation:
         """The messages.
 
         Raises:
-            AssistantError: There is none of that name, it is not the user's alone, or it holds no conversation.
+            AssistantError: The file is missing, open to other users, or holds no conversation.
         """
         if not self.exists():
             raise AssistantError(f'there is no saved conversation {self._name!r}')

@@ -12,7 +12,7 @@ from typing import TextIO
 from tool_approval.display import cell_width, escape_line, wrap
 
 UNLIMITED = 1_000_000
-"""Columns of what is no terminal: lines are not broken there."""
+"""Columns of a file or a pipe: lines are not broken there."""
 
 NARROWEST = 20
 """Chosen: on a terminal that is narrower, lines are as long as this."""
@@ -26,11 +26,11 @@ class Screen:
 
         Args:
             out: The stream.
-            environment: Its `TERM` tells whether the terminal can erase a line; the process's if `None`.
+            environment: Its `TERM` says whether the terminal can erase a line; the process's if `None`.
         """
         self._out = sys.stdout if out is None else out
         self.is_terminal = self._out.isatty()
-        """Whether somebody looks at it."""
+        """Whether a person looks at it."""
         term = (os.environ if environment is None else environment).get('TERM', 'dumb')
         is_dumb = self.is_terminal and term in ('', 'dumb', 'unknown')
         encoding = (getattr(self._out, 'encoding', None) or 'utf-8').lower()
@@ -116,7 +116,7 @@ _UNITS = re.compile(' +|[^ ]+')
 
 
 class StreamWrapper:
-    """Writes a model's words as rows that fit, and never from the first column, where this program's own lines begin."""
+    """Writes a model's words as rows that fit, never from the first column, where this program's own lines begin."""
 
     def __init__(self, screen: Screen) -> None:
         """Write to `screen`."""

@@ -33,7 +33,7 @@ def owners(inodes: set[str]) -> Iterator[tuple[int, str]]:
         try:
             held = {os.readlink(descriptor) for descriptor in (process / 'fd').iterdir()}
             command = (process / 'cmdline').read_bytes().replace(b'\0', b' ').decode(errors='replace').strip()
-        except OSError:  # it ended meanwhile, or it is somebody else's
+        except OSError:  # it ended meanwhile, or belongs to another user
             continue
         if held & wanted:
             yield int(process.name), command

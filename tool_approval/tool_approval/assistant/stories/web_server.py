@@ -1,6 +1,6 @@
 """A web server on the loopback that has nothing to serve: `python web_server.py PORT` prints the port it has.
 
-It ends when its standard input does, so that it does not outlive whoever started it, however that one ended.
+It ends when its standard input does, so it does not outlive the process that started it, however that one ended.
 """
 
 import sys

@@ -160,7 +160,7 @@ class People:
 
 
 class ButtonActions:
-    """Answers requests for those who may, and tells the others privately."""
+    """Answers requests for approvers, and refuses others privately."""
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, messages: MessageSync, people: People) -> None:
         """Put the parts together."""
@@ -173,7 +173,7 @@ class ButtonActions:
         """Take a press. Slack's library calls it, by the names of its parameters.
 
         Args:
-            ack: Tells Slack that the press has arrived, which it wants to hear within three seconds.
+            ack: Confirms to Slack that the press has arrived, which it expects within three seconds.
             body: What Slack has sent.
         """
         await ack()
@@ -181,7 +181,7 @@ class ButtonActions:
             press = Press.model_validate(body)
         except ValidationError:
             # Not its text, which quotes what was sent.
-            _log.warning('this is no press of a button of an approval')
+            _log.warning('a press was ignored: it is not that of a button of an approval')
             return
         try:
             await self._carry_out(press)
@@ -214,7 +214,7 @@ class ButtonActions:
         try:
             await self._channel.whisper(press.user_id, text)
         except (SlackUnavailable, SlackRefused) as error:
-            _log.warning('%s; a person was not told why their answer did not count', error)
+            _log.warning('%s; why an answer did not count could not be shown', error)
 
     async def _refresh(self, press: Press) -> None:
         """A message whose buttons still work although its request is settled: a second one, or an old one."""

@@ -42,7 +42,7 @@ all it does not say."""
 _MOST_OF_A_FACT = 2
 
 _PER_PAGE = 12
-"""Chosen: sections. Slack takes 100 blocks in a view, but at most 250 kB, and an escaped character may take 12 bytes."""
+"""Chosen: sections. Slack takes 100 blocks in a view, at most 250 kB, and an escaped character may take 12 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ def full_view(entry: InboxEntry, page: int) -> View:
 
 
 def note_form(entry: InboxEntry) -> View:
-    """Asks for a note. What it is about comes back with it, signed by Slack as everything."""
+    """Asks for a note. The request that it is for comes back with it, signed by Slack."""
     field: Block = {
         'type': 'input',
         'block_id': NOTE_BLOCK,

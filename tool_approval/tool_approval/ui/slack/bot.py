@@ -55,7 +55,7 @@ class SlackBot:
         """Put the bot together; nothing is sent yet.
 
         Args:
-            inbox: What to show. Whoever made it closes it.
+            inbox: What to show; the bot does not close it.
             token: The bot's, which begins with `xoxb-`.
             channel: The id of the channel, such as `C024BE91L`; not its name.
             approvers: Slack's ids of users (`U...`) and user groups (`S...`) who may press. What `InboxUI(approvers=)`
@@ -69,7 +69,7 @@ class SlackBot:
             sleep: Waits for so many seconds.
 
         Raises:
-            ValueError: A token, a channel or an approver is none that there can be, or the environment holds settings
+            ValueError: The token, the channel or the approvers are invalid, or the environment holds settings
                 for another way to use Slack's library.
         """
         if not token.startswith('xoxb-'):
@@ -84,7 +84,7 @@ class SlackBot:
         self._has_secret = signing_secret is not None
         self._app = AsyncApp(
             client=client,
-            # Without a secret nobody can sign, whatever the environment says.
+            # Without a secret no request can be signed, whatever the environment says.
             signing_secret=signing_secret or secrets.token_hex(32),
             logger=_log,
         )
@@ -121,7 +121,7 @@ class SlackBot:
             app_token: Begins with `xapp-`. `None` where `http` is served.
 
         Raises:
-            ValueError: The app token is none.
+            ValueError: The app token is invalid.
             InboxError: The inbox is closed, or cannot be trusted.
         """
         if app_token is None:

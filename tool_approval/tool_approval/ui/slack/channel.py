@@ -107,16 +107,16 @@ class SlackChannel:
         await self._write('chat.update', **await asyncio.to_thread(_shown, entry), ts=timestamp)
 
     async def whisper(self, user_id: str, text: str) -> None:
-        """Show one person, and nobody else, a text in Slack's markup.
+        """Show a text in Slack's markup to one person alone.
 
         Raises:
             SlackRefused: Slack never takes this message.
-            SlackUnavailable: The person may have been told or not.
+            SlackUnavailable: It may have been shown or not.
         """
         await self._write('chat.postEphemeral', user=user_id, text=text, parse='none', link_names=False)
 
     async def show_view(self, view: View, *, trigger_id: str, view_id: str | None = None) -> None:
-        """Open a view for whoever has just pressed a button, or let the one that the button is in show something else.
+        """Open a view for the person who has just pressed a button, or change the view that the button is in.
 
         Raises:
             SlackUnavailable: It did not open, such as when the press was more than three seconds ago.
@@ -155,7 +155,7 @@ class SlackChannel:
                 try:
                     found = _Posted.model_validate(message)
                 except ValidationError:
-                    continue  # one that is settled, or somebody else's, which may look like anything
+                    continue  # settled, or not of this bot, and then of any form
                 # Attack: another app posts a message with our metadata, and has it filled with requests
                 # (test_sync.py: test_messages_of_others_are_not_taken_for_its_own).
                 if found.bot_id == self._bot_id:
@@ -203,7 +203,7 @@ def _list(value: object) -> list[object]:
 
 
 def _word(response: Any) -> str:
-    """Slack's word for what is wrong. What came instead may be a page of a proxy, which nobody wants in a log."""
+    """Slack's word for the error. What came instead may be the page of a proxy, which does not belong in a log."""
     # The library does not say its type: it is its own answer, or that of aiohttp.
     match getattr(response, 'data', None):
         case {'error': str(word)} if _WORD.fullmatch(word):
@@ -247,7 +247,7 @@ class RateLimits(AsyncRetryHandler):
 
 def _wait_s(response: HttpResponse) -> int:
     for name, values in response.headers.items():
-        told = values[0] if values else ''
-        if name.lower() == 'retry-after' and told.isascii() and told.isdigit():
-            return int(told[:9])
+        value = values[0] if values else ''
+        if name.lower() == 'retry-after' and value.isascii() and value.isdigit():
+            return int(value[:9])
     return _UNTOLD_S

@@ -102,7 +102,7 @@ class Replays:
         self._seen: OrderedDict[str, float] = OrderedDict()
 
     def is_new(self, signature: str) -> bool:
-        """Whether a request with this signature was not seen, and remember it. While there are too many, none is new."""
+        """Whether this signature was not seen before, and remember it. While there are too many, none is new."""
         now = self._clock()
         while self._seen and now - next(iter(self._seen.values())) >= REMEMBERED_S:
             self._seen.popitem(last=False)

@@ -54,7 +54,7 @@ def drawn(lines: Iterable[DisplayLine]) -> Iterator[Line]:
 def sections(lines: Iterable[Line]) -> list[str]:
     """The texts of as many sections as it takes, each within Slack's limit.
 
-    What is quoted stands in fences that nothing in it can close; our own words stand between them.
+    Quoted text is in fences that nothing in it can close; our own words are between them.
     """
     done: list[str] = []
     pieces: list[Line] = []
