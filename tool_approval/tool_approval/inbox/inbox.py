@@ -65,13 +65,7 @@ class Inbox:
         self._worker = Worker(store.place, clock)
         self._reader = RowReader(store, self._worker)
         self._keeper = Keeper(
-            store,
-            self._worker,
-            self._waiting,
-            owner=self._owner,
-            clock=clock,
-            now=now,
-            keep_history=keep_history,
+            store, self._worker, self._waiting, owner=self._owner, clock=clock, now=now, keep_history=keep_history
         )
 
     async def post(
@@ -115,10 +109,7 @@ class Inbox:
         """As `post`, and return what was kept."""
         # A new id each time: an answer to one request can never be sent again for another.
         row = Row(
-            id=secrets.token_urlsafe(32),
-            owner=self._owner,
-            content=write_content(content),
-            posted_at=self._moment(),
+            id=secrets.token_urlsafe(32), owner=self._owner, content=write_content(content), posted_at=self._moment()
         )
         self._keeper.has_posted = True
         self._keeper.start()

@@ -250,8 +250,7 @@ def _remembering(options: AnswerOptions, name: str) -> Html | None:
     if len(options.choices) == 1:
         [(kind, label)] = options.choices
         covered = joined(
-            element('p', f'It will cover {label}.'),
-            element('input', type='hidden', name='remember_option', value=kind),
+            element('p', f'It will cover {label}.'), element('input', type='hidden', name='remember_option', value=kind)
         )
     else:
         rows = [

@@ -10,13 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from tool_approval.answering import (
-    NotOffered,
-    UnreadableArguments,
-    is_changed,
-    read_arguments,
-    with_arguments,
-)
+from tool_approval.answering import NotOffered, UnreadableArguments, is_changed, read_arguments, with_arguments
 from tool_approval.display import escape_line, name_of
 from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError
 

@@ -7,14 +7,7 @@ from collections.abc import Mapping
 from starlette.exceptions import HTTPException
 
 from tool_approval.answering import NotOffered
-from tool_approval.inbox import (
-    AlreadySettled,
-    InboxError,
-    InvalidAnswer,
-    NotAnApprover,
-    OtherContent,
-    UnknownRequest,
-)
+from tool_approval.inbox import AlreadySettled, InboxError, InvalidAnswer, NotAnApprover, OtherContent, UnknownRequest
 
 
 class HttpRefusal(Exception):
