@@ -1,4 +1,4 @@
-"""ToolArguments as a tool gets them, in the one form approvals are about."""
+"""Read the arguments of a call as its tool gets them, in the form that approvals are bound to."""
 
 from __future__ import annotations
 
@@ -44,21 +44,18 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
             can hold are judged and shown then.
 
     Raises:
-        ValueError: They do not fit the tool, cannot be copied or have no JSON form. The text says what is wrong, for
-            who made the call.
+        ValueError: They do not fit the tool, cannot be copied or have no JSON form. The text says what is wrong.
     """
     if isinstance(given, str) and not isinstance(tool.args_schema, dict):
         given = {_first_name(tool): given}
     if not isinstance(given, Mapping):
         raise ValueError('they are no mapping of names to values')  # noqa: TRY004 - as all other reasons are
-    by_host = injected_names(tool)
-    injected: dict[str, Any] = {}
-    passed: dict[str, Any] = {}
-    for name, value in cast('Mapping[str, Any]', given).items():
-        if name in by_host:
-            injected[name] = value
-        else:
-            passed[name] = _copy(value)
+    by_host, items = injected_names(tool), cast('Mapping[str, Any]', given).items()
+    injected = {name: value for name, value in items if name in by_host}
+    try:
+        passed = deepcopy({name: value for name, value in items if name not in by_host})
+    except Exception as error:  # noqa: BLE001 - a value of any type may refuse to be copied, in any way
+        raise ValueError(f'a value cannot be copied ({type(error).__name__})') from None
     values = _validated(tool, passed)
     given_json = as_json(passed, in_clear=True)
     # Attack: the host's own call and a model's look alike, so a model may send what the host is meant to fill in.
@@ -108,13 +105,6 @@ def injected_names(tool: BaseTool) -> frozenset[str]:
     if _is_model(full) and _is_model(shown):
         found |= full.model_fields.keys() - shown.model_fields.keys()
     return found
-
-
-def _copy(value: object) -> object:
-    try:
-        return deepcopy(value)
-    except Exception as error:  # noqa: BLE001 - a value of any type may refuse to be copied, in any way
-        raise ValueError(f'a value cannot be copied ({type(error).__name__})') from None
 
 
 def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:

@@ -88,7 +88,7 @@ def _schema_of(tool: BaseTool) -> ArgsSchema:
 
 
 def arguments_of(input: ToolInput) -> object:
-    """The arguments of a model's call, or all there is."""
+    """The arguments of a model's call; without one, `input` itself."""
     return input.get('args') if _is_call(input) else input
 
 
@@ -125,7 +125,7 @@ def refusal(reason: str, *, name: str, call_id: str) -> ToolMessage:
 
 
 def with_notice(result: object, args: Mapping[str, Any], *, call_id: str | None) -> Any:
-    """A tool's result that also tells the model which arguments it really ran with.
+    """A tool's result, and beside it for the model the arguments that the tool ran with.
 
     Args:
         result: What the tool returned: a text, the message that answers the call, a graph command that adds this
@@ -185,8 +185,8 @@ class BoundTool(StandIn):
             ApprovalDenied: It is not, and the call has no id.
         """
         ready = self._ready(input)
-        if isinstance(ready, Refused):
-            return answer(ready, name=self._reader.name, call_id=call_id_of(input))
+        if isinstance(ready, ToolMessage):
+            return ready
         with self._gate.execution(self._allowed) as execution:
             result = self._inner.invoke(ready, config, **kwargs)
             execution.outcome = _outcome_of(result)
@@ -195,15 +195,15 @@ class BoundTool(StandIn):
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """The same, on the event loop; see `invoke`."""
         ready = self._ready(input)
-        if isinstance(ready, Refused):
-            return answer(ready, name=self._reader.name, call_id=call_id_of(input))
+        if isinstance(ready, ToolMessage):
+            return ready
         with self._gate.execution(self._allowed) as execution:
             result = await self._inner.ainvoke(ready, config, **kwargs)
             execution.outcome = _outcome_of(result)
         return self._with_notice(result)
 
-    def _ready(self, input: ToolInput) -> ToolInput | Refused:
-        """What the tool is called with: what was looked at, not what other code may still change."""
+    def _ready(self, input: ToolInput) -> ToolInput | ToolMessage:
+        """A copy of the arguments that were checked, which no other code can change; or the answer to another call."""
         # Attack: another middleware, the UI or the tool's own check holds the same nested objects, and changes them
         # after consent was given (test_arguments_that_another_middleware_changes_do_not_run).
         try:
@@ -212,7 +212,7 @@ class BoundTool(StandIn):
             call = None
         if call is None or self._allowed.binding is None or not self._gate.is_bound(self._allowed.binding, call):
             self._gate.record(self._allowed, 'refused')
-            return Refused(reason=CHANGED)
+            return answer(Refused(reason=CHANGED), name=self._reader.name, call_id=call_id_of(input))
         return with_arguments(input, call.given)
 
     def _with_notice(self, result: Any) -> Any:
@@ -227,7 +227,7 @@ def _outcome_of(result: object) -> Outcome:
 
 
 def answer(refused: Refused, *, name: str, call_id: str | None) -> ToolMessage:
-    """Tell who made a call that it did not run: a model by a message, code by an exception.
+    """Answer a call that did not run: a model's by a message, that of code by an exception.
 
     Raises:
         ApprovalBlocked: Policy refused it, and it has no id.

@@ -1,4 +1,4 @@
-"""A middleware for LangChain's agents that asks inside the run."""
+"""Ask about the tool calls of a LangChain agent inside its run."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     After each response of the model all its calls are decided together; only then does any of them run. A call that
     is refused is answered by a message with `status='error'` and the reason.
 
-    Put it last in the list of middleware: then nothing stands between it and the tools, and it knows the tools that
-    others add. Whatever another middleware changes after the decision does not run, wherever it stands; only one
-    further inside that exchanges the tool itself has to be trusted.
+    Put it last in the list of middleware: then nothing is between it and the tools, and it knows the tools that
+    others add. Whatever another middleware changes after the decision does not run, wherever it is in the list;
+    only one further inside that exchanges the tool itself has to be trusted.
     """
 
     state_schema = ApprovalState
@@ -134,14 +134,13 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
 
         Args:
             controller: Judges and decides. Give it a lasting `key` where runs are resumed in another process.
-            default: What holds for a tool about which neither the policy nor the tool itself says anything: `required`
-                or `none`.
+            default: What holds if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: The agent's name, in place of the one given to `create_agent`. An agent that runs in a tool of
                 another one needs it here, or nothing is remembered for it beyond its run.
             tells_changes: Whether a call's result tells the model that the approver changed its arguments.
 
         Raises:
-            ValueError: There is no such default.
+            ValueError: `default` is neither of the two.
         """
         super().__init__()
         check_default(default)

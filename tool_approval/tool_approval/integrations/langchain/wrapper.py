@@ -51,13 +51,13 @@ class ApprovalToolWrapper(StandIn):
         Args:
             tool: The tool; a function becomes one by LangChain's `@tool`.
             controller: Judges and decides.
-            default: What holds if neither the policy nor the tool says anything: `required` or `none`.
-            caller: The name of the agent that has the tool, in place of the one that LangChain tells.
+            default: What holds if neither the policy nor the tool's own check decides: `required` or `none`.
+            caller: The name of the agent that has the tool, in place of the one in LangChain's configuration.
             tells_changes: Whether a text result, or a model's message, says that the approver changed the arguments.
 
         Raises:
-            TypeError: It is no tool.
-            ValueError: There is no such default.
+            TypeError: `tool` is not a tool.
+            ValueError: `default` is neither of the two.
         """
         if not isinstance(tool, BaseTool):  # pyright: ignore[reportUnnecessaryIsInstance] - most pass a function
             raise TypeError(f'`ApprovalToolWrapper` wraps a tool, not {type(tool).__name__}; decorate it with `@tool`')
@@ -71,7 +71,7 @@ class ApprovalToolWrapper(StandIn):
         """Ask if need be, and run the tool. It waits, also where an event loop is running.
 
         Args:
-            input: ToolArguments by name, a text for the first parameter, or a model's call.
+            input: Arguments by name, a text for the first parameter, or a model's call.
             config: LangChain's. `configurable.thread_id` is the session that approvals are remembered for.
             **kwargs: Passed on to the tool.
 
