@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from .files import BATCH, EDIT, NESTED
+from .files import open_batch, open_edit, open_nested
 from .port import open_port
 from .scene import Story
 
-STORIES: Mapping[str, Story] = {'port': open_port, 'edit': EDIT, 'nested': NESTED, 'batch': BATCH}
+STORIES: Mapping[str, Story] = {'port': open_port, 'edit': open_edit, 'nested': open_nested, 'batch': open_batch}
 """Each story, by the name that the command line takes."""

@@ -3,61 +3,30 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.models import Model
-from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai_deferred import Agent
 
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset
 
-from .scene import MakeController, Plan, Scene, Step, denied, scripted
+from .scene import Scene, Step, denied, scripted
 
 
-@dataclass(frozen=True, kw_only=True)
-class FileStory:
-    """An agent with file tools in a temporary folder, which asks about every change."""
-
-    opening: str
-    prompt: str
-    agent_name: str
-    instructions: str
-    root: str
-    """What messages call the folder."""
-    files: Mapping[str, str]
-    """What the folder has at the beginning, by name."""
-    asks_to_read: bool = False
-    plan: Plan
-    facts: Callable[[Path], list[str]]
-    add_tools: Callable[[Agent[Any, str], AbstractToolset[Any]], object] = lambda agent, files: None
-    """Gives the agent more tools, which may use the file tools."""
-
-    @contextmanager
-    def __call__(self, make_controller: MakeController) -> Generator[Scene]:
-        """Set it up."""
-        with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
-            folder = Path(temporary).resolve()
-            for name, content in self.files.items():
-                (folder / name).write_text(content)
-            root = {'root': str(folder), 'mode': 'rw', 'read_approval': self.asks_to_read}
-            sandbox = {'paths': {self.root: root}}
-            file_tools = FileToolset(sandbox, folder)
-            files = ApprovalToolset(file_tools, make_controller(file_tools.presenters))
-            agent: Agent[Any, str] = Agent(name=self.agent_name, instructions=self.instructions, toolsets=[files])
-            self.add_tools(agent, files)
-            yield Scene(
-                opening=self.opening,
-                prompt=self.prompt,
-                agent=agent,
-                plan=self.plan,
-                facts=lambda: self.facts(folder),
-            )
+@contextmanager
+def _folder(root: str, files: Mapping[str, str], *, asks_to_read: bool = False) -> Generator[tuple[Path, FileToolset]]:
+    """A temporary folder with these files, which messages call `root`, and tools that ask about every change in it."""
+    with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
+        folder = Path(temporary).resolve()
+        for name, content in files.items():
+            (folder / name).write_text(content)
+        settings = {'root': str(folder), 'mode': 'rw', 'read_approval': asks_to_read}
+        yield folder, FileToolset({'paths': {root: settings}}, folder)
 
 
 _GREETING = '''"""Greets people."""
@@ -104,17 +73,20 @@ def _edited(folder: Path) -> list[str]:
     ]
 
 
-EDIT = FileStory(
-    opening='A folder has a small Python program, and a scratch file.',
-    prompt='The greeting lacks its comma. Mend it, add a test, and remove what is not needed.',
-    agent_name='editor',
-    instructions='You edit the files in the working directory: greeting.py and notes.txt. Read before you edit. If a '
-    'step is refused, leave it and go on with the next. End with one sentence.',
-    root='project',
-    files={'greeting.py': _GREETING, 'notes.txt': 'A scratch file.\n'},
-    plan=_edit,
-    facts=_edited,
-)
+@contextmanager
+def open_edit() -> Generator[Scene]:
+    """A small program is edited: diffs come before changes."""
+    with _folder('project', {'greeting.py': _GREETING, 'notes.txt': 'A scratch file.\n'}) as (folder, tools):
+        yield Scene(
+            opening='A folder has a small Python program, and a scratch file.',
+            prompt='The greeting lacks its comma. Mend it, add a test, and remove what is not needed.',
+            agent_name='editor',
+            instructions='You edit the files in the working directory: greeting.py and notes.txt. Read before you '
+            'edit. If a step is refused, leave it and go on with the next. End with one sentence.',
+            tools=tools,
+            plan=_edit,
+            facts=lambda: _edited(folder),
+        )
 
 
 def _research(results: list[ToolReturnPart]) -> Step:
@@ -134,7 +106,7 @@ def _manage(results: list[ToolReturnPart]) -> Step:
     return 'The report was refused.' if denied(results[1]) else 'The report is in report.md.'
 
 
-def _add_researcher(manager: Agent[Any, str], files: AbstractToolset[Any]) -> None:
+def _add_researcher(manager: Agent[Any, str], files: ApprovalToolset) -> None:
     researcher: Agent[Any, str] = Agent(
         name='researcher',
         instructions='Read figures.csv and say in one sentence how the visits developed.',
@@ -148,19 +120,21 @@ def _add_researcher(manager: Agent[Any, str], files: AbstractToolset[Any]) -> No
         return (await researcher.run(question, model=model)).output
 
 
-NESTED = FileStory(
-    opening='A manager has a researcher at hand. Both need consent, and both ask you.',
-    prompt='Write a report about the visits.',
-    agent_name='manager',
-    instructions='Ask the researcher about the figures, then write report.md with what it says. If something is '
-    'refused, say so and end.',
-    root='desk',
-    files={'figures.csv': 'month,visits\nMay,120\nJune,180\n'},
-    asks_to_read=True,
-    plan=_manage,
-    facts=lambda folder: [f'report.md {"is there" if (folder / "report.md").exists() else "was not written"}'],
-    add_tools=_add_researcher,
-)
+@contextmanager
+def open_nested() -> Generator[Scene]:
+    """An agent is the tool of another one: the question says who asks."""
+    with _folder('desk', {'figures.csv': 'month,visits\nMay,120\nJune,180\n'}, asks_to_read=True) as (folder, tools):
+        yield Scene(
+            opening='A manager has a researcher at hand. Both need consent, and both ask you.',
+            prompt='Write a report about the visits.',
+            agent_name='manager',
+            instructions='Ask the researcher about the figures, then write report.md with what it says. If something '
+            'is refused, say so and end.',
+            tools=tools,
+            add_tools=_add_researcher,
+            plan=_manage,
+            facts=lambda: [f'report.md {"is there" if (folder / "report.md").exists() else "was not written"}'],
+        )
 
 
 _LOGS = ('may.log', 'june.log', 'july.log', 'orders.csv')
@@ -178,14 +152,17 @@ def _left(folder: Path) -> list[str]:
     return [f'left in the folder: {", ".join(left) or "nothing"}']
 
 
-BATCH = FileStory(
-    opening='A folder has three old logs, and orders.csv, which the agent takes for one more.',
-    prompt='Delete the old logs.',
-    agent_name='janitor',
-    instructions='Delete the old logs in the working directory: all calls in one response. End with one sentence that '
-    'says what was deleted.',
-    root='archive',
-    files={name: f'{name}: a line that nobody needs\n' * 3 for name in _LOGS},
-    plan=_tidy,
-    facts=_left,
-)
+@contextmanager
+def open_batch() -> Generator[Scene]:
+    """Several calls of one response: all are shown before the first one runs."""
+    with _folder('archive', {name: f'{name}: a line that nobody needs\n' * 3 for name in _LOGS}) as (folder, tools):
+        yield Scene(
+            opening='A folder has three old logs, and orders.csv, which the agent takes for one more.',
+            prompt='Delete the old logs.',
+            agent_name='janitor',
+            instructions='Delete the old logs in the working directory: all calls in one response. End with one sentence '
+            'that says what was deleted.',
+            tools=tools,
+            plan=_tidy,
+            facts=lambda: _left(folder),
+        )

@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
-from pydantic_ai_deferred import Agent
 
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, ShellToolset
+from tool_approval.integrations.pydantic_ai import ShellToolset
 from tool_approval.tools.shell import ShellTool
 
-from .scene import MakeController, Scene, Step, denied
+from .scene import Scene, Step, denied
 
 WISHED_PORT = 8080
 """Taken if it is free."""
@@ -31,11 +30,9 @@ _OWNER = re.compile(r'\bpid=(\d+)|^p(\d+)$', re.MULTILINE)
 
 
 @contextmanager
-def open_port(make_controller: MakeController) -> Generator[Scene]:
+def open_port() -> Generator[Scene]:
     """Start two web servers: one in the way, and one to be left alone."""
     with server(WISHED_PORT) as (target, port), server() as (decoy, _):
-        commands = ShellToolset(ShellTool(cwd='/'))
-        controller = make_controller(commands.presenters)
 
         def plan(results: list[ToolReturnPart]) -> Step:
             if not results:
@@ -58,13 +55,11 @@ def open_port(make_controller: MakeController) -> Generator[Scene]:
         yield Scene(
             opening=f'A web server listens on port {port}, another one beside it.',
             prompt=f'Free port {port}.',
-            agent=Agent(
-                name='operator',
-                instructions='You free TCP ports on this machine. First find out which process listens on the port, '
-                'then stop just that process with `kill`, then say in one sentence what happened. If a step is '
-                f'refused, do not try it again: say so and end. To look, use: {look_up(port)}',
-                toolsets=[ApprovalToolset(commands, controller)],
-            ),
+            agent_name='operator',
+            instructions='You free TCP ports on this machine. First find out which process listens on the port, then '
+            'stop just that process with `kill`, then say in one sentence what happened. If a step is refused, do not '
+            f'try it again: say so and end. To look, use: {look_up(port)}',
+            tools=ShellToolset(ShellTool(cwd='/')),
             plan=plan,
             facts=facts,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -26,8 +26,7 @@ from tool_approval.assistant.events import TurnView
 from tool_approval.assistant.screen import Screen
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.memory import ApprovalMemory
-from tool_approval.core.protocols import Presenter
-from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 
 Step: TypeAlias = str | Sequence[ToolCallPart]
 """What the model says at the end, or the calls it makes."""
@@ -35,27 +34,31 @@ Step: TypeAlias = str | Sequence[ToolCallPart]
 Plan: TypeAlias = Callable[[list[ToolReturnPart]], Step]
 """The next step, after what the tools returned since the prompt, in order."""
 
-MakeController: TypeAlias = Callable[[Mapping[str, Presenter]], ApprovalController]
-"""Makes the controller that a scene's tools ask, given who makes what is shown of their calls."""
+AddTools: TypeAlias = Callable[[Agent[Any, str], ApprovalToolset], object]
+"""Gives the agent more tools, which may use the guarded ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """A world that was set up: real processes and files, and an agent with tools for them."""
+    """A world that was set up: real processes and files, and what an agent is to do with them."""
 
     opening: str
     """What there is, in a sentence or two."""
     prompt: str
     """What the person asks for."""
-    agent: Agent[Any, str]
-    """Its tools ask the controller; it has neither model nor handler."""
+    agent_name: str
+    instructions: str
+    """For the agent, where a real model takes the place of the script."""
+    tools: FileToolset | ShellToolset
+    """The agent's tools."""
+    add_tools: AddTools = lambda agent, tools: None
     plan: Plan
     """Plays the model's part: it goes by what the tools return, and respects a refusal."""
     facts: Callable[[], list[str]]
     """What is true of the world afterwards, looked at and not remembered."""
 
 
-Story: TypeAlias = Callable[[MakeController], AbstractContextManager[Scene]]
+Story: TypeAlias = Callable[[], AbstractContextManager[Scene]]
 """Sets the world of a story up, and leaves nothing of it behind."""
 
 
@@ -108,19 +111,18 @@ async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str |
         ModelAPIError: The model cannot be reached.
     """
     memory, view = ApprovalMemory(), TurnView(screen)
-    controllers: list[ApprovalController] = []
-
-    def make_controller(presenters: Mapping[str, Presenter]) -> ApprovalController:
-        ui = ConversationUI(make_ui(memory, presenters), view)
-        controllers.append(ApprovalController(ui=ui, memory=memory, presenters=presenters))
-        return controllers[0]
-
-    with story(make_controller) as scene:
+    with story() as scene:
         screen.say(scene.opening)
         screen.say(f'You ask: {scene.prompt}')
+        presenters = scene.tools.presenters
+        ui = ConversationUI(make_ui(memory, presenters), view)
+        controller = ApprovalController(ui=ui, memory=memory, presenters=presenters)
+        tools = ApprovalToolset(scene.tools, controller)
+        agent: Agent[Any, str] = Agent(name=scene.agent_name, instructions=scene.instructions, toolsets=[tools])
+        scene.add_tools(agent, tools)
         conversation = Conversation(
-            scene.agent,
-            handler=approval_handler(controllers[0]),
+            agent,
+            handler=approval_handler(controller),
             view=view,
             memory=memory,
             model=model or scripted(scene.plan),
