@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from functools import cache
 
 from tool_approval.core.errors import ApprovalError
 
-from .content import MISSING, remove_tree, state_of
+from .content import MISSING, state_of
 
 
 class FileToolError(ApprovalError):
@@ -111,14 +112,7 @@ CHANGED = 'it has changed since it was looked at, so nothing was done; read it a
 
 
 def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) -> None:
-    """Give a name a new content.
-
-    Args:
-        folder: The directory.
-        name: The name in it.
-        content: All of the new content.
-        expected: The state of what may be displaced.
-        shown: What messages call the file.
+    """Give a name in a directory a new content. Only what has the state `expected` may be displaced.
 
     Raises:
         FileToolError: Something else stands at the name. It still does, or is kept beside under the name in the text.
@@ -151,16 +145,8 @@ def replace(
     shown: str,
     source_state: str | None = None,
 ) -> None:
-    """Let one file take the place of another, which goes.
-
-    Args:
-        source_folder: Where the file is.
-        source: Its name there.
-        folder: Where the other is.
-        name: Its name there.
-        expected: The state of what may be displaced.
-        shown: What messages call the other.
-        source_state: The state of what may take its place; whatever is there if `None`.
+    """Let one file take the place of another, which goes. `expected` is the state of what may be displaced, and
+    `source_state` of what may take its place; whatever is there if `None`.
 
     Raises:
         FileToolError: One of them is something else by now. Both are where they were, or what is there is kept beside.
@@ -208,7 +194,7 @@ def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
         raise FileToolError(shown, CHANGED)
     try:
         if stat.S_ISDIR(os.stat(aside, dir_fd=folder, follow_symlinks=False).st_mode):
-            remove_tree(folder, aside)
+            shutil.rmtree(aside, dir_fd=folder)  # where it meets a link, the link goes
         else:
             os.unlink(aside, dir_fd=folder)
     except OSError:

@@ -122,24 +122,6 @@ def tree(folder: int, name: str) -> Iterator[tuple[str, os.stat_result]]:
         yield path, status
 
 
-def remove_tree(folder: int, name: str) -> None:
-    """Delete a directory with everything below it; where a link is met, the link.
-
-    Raises:
-        OSError: Something cannot be deleted. What was deleted before is gone.
-    """
-    descriptor = os.open(name, os.O_RDONLY | FOLDER, dir_fd=folder)
-    try:
-        for entry in names_in(descriptor):
-            if stat.S_ISDIR(os.stat(entry, dir_fd=descriptor, follow_symlinks=False).st_mode):
-                remove_tree(descriptor, entry)
-            else:
-                os.unlink(entry, dir_fd=descriptor)
-    finally:
-        os.close(descriptor)
-    os.rmdir(name, dir_fd=folder)
-
-
 def names_in(folder: int) -> list[str]:
     """The names in an open directory, sorted."""
     descriptor = os.open('.', os.O_RDONLY | FOLDER, dir_fd=folder)

@@ -25,16 +25,13 @@ Expected = Mapping[str, str]
 def perform(
     sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected | None = None
 ) -> str:
-    """Do what was judged.
+    """Do what was judged, and return what the model reads.
 
     Args:
         sandbox: For its limits.
         access: What was judged, still open.
         arguments: What the operation takes beside paths: `content`; `old_text`, `new_text` and `replace_all`.
         expected: What may be displaced, moved, copied or deleted.
-
-    Returns:
-        What the model is told.
 
     Raises:
         FileToolError: It is allowed, and could not be done.

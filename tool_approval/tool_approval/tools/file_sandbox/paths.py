@@ -136,15 +136,12 @@ class WalkedPath:
 
 
 def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
-    """Go to a path.
+    """Go to a path, and return where it leads; the caller closes it. Nothing in the path is expanded.
 
     Args:
         start: The names of the directory that relative paths begin in.
-        path: The path; nothing in it is expanded.
+        path: The path.
         follows_last: Whether a link at the end is followed.
-
-    Returns:
-        Where it leads; the caller closes it.
 
     Raises:
         WalkError: It leads nowhere: through a file, in circles, or where the system forbids to go.

@@ -22,13 +22,13 @@ Use = Literal['read', 'list', 'write', 'edit', 'make', 'take', 'put', 'delete']
 
 USES: dict[str, tuple[Use, ...]] = {
     'read_file': ('read',),
-    'list_files': ('list',),
     'write_file': ('write',),
     'edit_file': ('edit',),
+    'list_files': ('list',),
     'make_directory': ('make',),
-    'delete': ('delete',),
     'move': ('take', 'write'),
     'copy': ('read', 'write'),
+    'delete': ('delete',),
 }
 """What each operation does to its path, and to its destination."""
 

@@ -7,16 +7,14 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from tool_approval.core.errors import printable
 
+from .config import SandboxConfig
 from .names import check_text, components, control_links, fold, places, starts_with
 from .paths import OUTSIDE, SandboxRoots, WalkedPath, WalkError, is_possible, walk
 from .rules import USES, Operation, PathTarget, Use, check, check_suffixes_below, follows_last
-
-if TYPE_CHECKING:
-    from .config import SandboxConfig
 
 Outcome = Literal['allow', 'ask', 'block']
 
@@ -78,7 +76,7 @@ class FileSandbox:
         """
         if not is_possible():
             raise NotImplementedError('the file sandbox needs directory descriptors, which this system lacks')
-        self.config = _checked(config) if isinstance(config, Mapping) else config
+        self.config = SandboxConfig.model_validate(config) if isinstance(config, Mapping) else config
         base = Path(os.path.abspath(base or '.'))
         self.roots = SandboxRoots(self.config.paths, base)
         self.max_bytes = max_bytes
@@ -206,21 +204,9 @@ class FileSandbox:
                 raise PermissionError(f'{target.shown} is protected: no tool changes it.')
 
 
-def _checked(config: Mapping[str, Any]) -> SandboxConfig:
-    # Here: who brings a configuration does not wait for the import of pydantic.
-    from .config import SandboxConfig
-
-    return SandboxConfig.model_validate(config)
-
-
 def _check_pair(source: PathTarget, dest: PathTarget) -> None:
     if starts_with(dest.place.names, source.place.names):
         verb = 'moved' if source.use == 'take' else 'copied'
         raise PermissionError(f'{source.shown} cannot be {verb} onto or into itself.')
     if dest.use == 'put':
         check_suffixes_below(source, dest.root)
-
-
-def operations() -> tuple[Operation, ...]:
-    """The names of all operations."""
-    return cast('tuple[Operation, ...]', get_args(Operation))

@@ -32,12 +32,7 @@ _LANGUAGES = {
 
 
 def present(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any]) -> ApprovalPresentation:
-    """What the operation would do.
-
-    Args:
-        sandbox: For its limits.
-        access: What was judged, still open.
-        arguments: The call's arguments.
+    """What the operation would do with the paths that were judged and are still open.
 
     Raises:
         OSError: A file cannot be read.

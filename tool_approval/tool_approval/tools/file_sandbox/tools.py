@@ -16,8 +16,8 @@ from tool_approval.core.tool_checks import judged
 
 from .commit import CHANGED, FileToolError
 from .operations import perform
-from .rules import PathTarget, has_more_names
-from .sandbox import FileAccess, FileSandbox, operations
+from .rules import USES, PathTarget, has_more_names
+from .sandbox import FileAccess, FileSandbox
 from .showing import present
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class FileTools:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the tools."""
-        return tuple(f'{self.prefix}{operation}' for operation in operations())
+        return tuple(f'{self.prefix}{operation}' for operation in USES)
 
     @property
     def presenters(self) -> dict[str, Presenter]:
