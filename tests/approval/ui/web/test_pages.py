@@ -413,6 +413,19 @@ def test_a_group_is_answered_by_a_script_in_one_go(desk):
     assert desk.now(group[1]).answer.decision.note == 'no'
 
 
+def test_an_answer_that_one_of_a_group_does_not_offer_leaves_the_outcomes_of_the_others(desk):
+    folder = RememberOption(kind='folder', label='notes/', payload={'path': 'notes'})
+    group = [desk.post(request_for(name, remember_options=options)) for name, options in (('x', (folder,)), ('y', ()))]
+    items = [('item', f'{entry.id}.{entry.digest}') for entry in group]
+
+    answered = desk.form('/answers', [*items, ('answer', 'session'), ('remember_option', 'folder')])
+
+    assert [desk.now(entry).state for entry in group] == ['approved', 'pending']
+    assert answered.status_code == 200
+    assert 'Approved for this session by ada' in text_of(answered.text)
+    assert 'Not answered: what it is to be remembered for was not offered' in text_of(answered.text)
+
+
 def test_a_group_is_not_approved_unless_all_of_it_is_shown(desk):
     long = ApprovalPresentation(type='text', content='x\n' * 900)
     group = [

@@ -129,7 +129,7 @@ class PageRoutes:
             body = decision_of({**values, 'digest': digest})
             try:
                 told[request_id] = _told(await answer(self._inbox, request_id, body, visitor))
-            except InboxError as error:
+            except (InboxError, NotOffered) as error:
                 told[request_id] = {'outcome': escape_line(f'Not answered: {refusal_of(error).message}')}
         if wants_json(request):
             return JSONResponse({'outcomes': told})
