@@ -14,6 +14,7 @@ from tool_approval.answering import (
     read_arguments,
     with_arguments,
 )
+from tool_approval.display import KEYS
 
 from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, RememberOption
 
@@ -150,3 +151,10 @@ def test_a_text_without_arguments_is_refused(text):
 )
 def test_each_outcome_has_its_words(state, decision, words):
     assert outcome_words(state, decision) == words
+
+
+@pytest.mark.parametrize(
+    ('key', 'kind'), [('y', 'approve'), ('n', 'deny'), ('d', 'note'), ('s', 'session'), ('e', 'edit')]
+)
+def test_the_keys_of_the_terminal_have_the_same_words(key, kind):
+    assert KEYS[key] == LABELS[kind].lower()
