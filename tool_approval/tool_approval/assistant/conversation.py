@@ -85,10 +85,13 @@ class Conversation:
         """
         self.view.begin()
         with _stops_at_signals(self.view.stop), capture_run_messages() as captured:
-            self.view.task = asyncio.create_task(self._run(prompt))
+            turn = self._agent.run(
+                prompt, model=self._model, message_history=self.messages, event_stream_handler=self.view
+            )
+            self.view.task = asyncio.create_task(turn)
             progress = asyncio.create_task(self.view.show_progress())
             try:
-                self.messages = await self.view.task
+                self.messages = (await self.view.task).all_messages()
             except asyncio.CancelledError:
                 self.messages = closed(self.messages, captured, prompt)
                 task = asyncio.current_task()
@@ -106,12 +109,6 @@ class Conversation:
                 with contextlib.suppress(OSError):
                     self.view.end()
         return 'done'
-
-    async def _run(self, prompt: str) -> list[ModelMessage]:
-        result = await self._agent.run(
-            prompt, model=self._model, message_history=self.messages, event_stream_handler=self.view
-        )
-        return result.all_messages()
 
 
 @contextlib.contextmanager

@@ -21,11 +21,7 @@ _LIBRARIES = ('pydantic_ai', 'pydantic_ai_deferred', 'tree_sitter', 'tree_sitter
 
 
 def check_extras() -> None:
-    """See that the libraries are there which a run needs.
-
-    Raises:
-        MissingExtraError: One is not.
-    """
+    """Raise `MissingExtraError` where a library is missing that a run needs."""
     for module in _LIBRARIES:
         if find_spec(module) is None:
             raise MissingExtraError(module, extra='cli')
@@ -41,14 +37,7 @@ def error_text(error: BaseException) -> str:
 
 @contextmanager
 def one_line_errors(*, debug: bool) -> Generator[None]:
-    """Raise what goes wrong as a sentence.
-
-    Args:
-        debug: Whether to let it pass as it is.
-
-    Raises:
-        AssistantError: Whatever was raised, unless it is a sentence already.
-    """
+    """Raise what goes wrong as an `AssistantError`, unless it is a sentence already, or `debug` wants it as it is."""
     try:
         yield
     except ApprovalError:

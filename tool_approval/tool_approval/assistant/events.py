@@ -49,14 +49,8 @@ class TurnView:
     """
 
     def __init__(self, screen: Screen, now: Callable[[], float] = time.monotonic) -> None:
-        """Show nothing yet.
-
-        Args:
-            screen: Where it is shown.
-            now: Seconds that never go back.
-        """
+        """Show on `screen`; `now` is a clock of seconds that never go back."""
         self.screen = screen
-        """Where it is shown."""
         self.task: asyncio.Task[Any] | None = None
         """The turn that runs."""
         self._now = now
@@ -127,11 +121,7 @@ class TurnView:
         self._began = dict.fromkeys(self._began, self._waits_since)
 
     async def show_progress(self, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        """Show, until cancelled, what takes longer than a moment, and for how many seconds it has.
-
-        Raises:
-            OSError: The screen cannot be written to.
-        """
+        """Show, until cancelled, what takes longer than a moment, and for how many seconds it has."""
         while True:
             await sleep(EVERY_S)
             seconds = self._now() - min(self._began.values(), default=self._waits_since)

@@ -19,10 +19,8 @@ PROMPT = '\n> '
 def ask_for_prompts(device: str = TTY) -> Iterator[str]:
     """What the person types, until Ctrl-D, or Ctrl-C twice; empty lines are left out.
 
-    A line that ends in a backslash goes on in the next, and lines that are pasted are one prompt.
-
-    Args:
-        device: The terminal that standard input is.
+    A line that ends in a backslash goes on in the next, and lines that are pasted are one prompt. `device` is the
+    terminal that standard input is.
     """
     with contextlib.suppress(ImportError):
         # `input` edits and recalls lines with it.

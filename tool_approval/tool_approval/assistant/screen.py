@@ -22,12 +22,7 @@ class Screen:
     """What is written to it has been escaped before. Writing raises `OSError` where the terminal is gone."""
 
     def __init__(self, out: TextIO | None = None, *, environment: Mapping[str, str] | None = None) -> None:
-        """Write to the process's standard output, unless another stream is given.
-
-        Args:
-            out: The stream.
-            environment: Its `TERM` says whether the terminal can erase a line; the process's if `None`.
-        """
+        """Write to `out`, or standard output; `TERM` of `environment`, or the process, says what a terminal can do."""
         self._out = sys.stdout if out is None else out
         self.is_terminal = self._out.isatty()
         """Whether a person looks at it."""

@@ -100,11 +100,7 @@ def _returns(messages: list[ModelMessage]) -> list[ToolReturnPart]:
 async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str | None = None) -> End:
     """Set the world up, let the agent go, and show what is true afterwards, also when the person stopped it.
 
-    Args:
-        story: The story.
-        make_ui: Whom the agent asks.
-        screen: Where what happens is shown.
-        model: A model in place of the script, such as `openai-chat:gpt-5.2`.
+    With `model`, such as `openai-chat:gpt-5.2`, in place of the script.
 
     Raises:
         UserError: There is no such model, or its key is missing.
