@@ -91,10 +91,11 @@ def test_an_approval_for_one_tool_is_not_used_for_another(run, files):
     assert told == [('read', CHANGED, 'error')]
 
 
-def test_arguments_that_become_unreadable_do_not_run(run, files):
+@pytest.mark.parametrize(('place', 'path'), [('after', 5), ('before', '\ud800')])
+def test_arguments_that_become_unreadable_do_not_run(run, files, place, path):
     controller = ApprovalController(ui=RecordingUI(True))
 
-    told = run(scripted(WRITE, 'done'), files.tools(), controller, after=[Meddler(path=5)])
+    told = run(scripted(WRITE, 'done'), files.tools(), controller, **{place: [Meddler(path=path)]})
 
     assert files.ran == []
     assert told == REFUSED
