@@ -68,6 +68,7 @@ def test_arguments_that_cannot_be_compared_cannot_be_remembered() -> None:
     request = offering(args={'x': Faulty()}, payload={'x': Faulty()}, description='d')
 
     assert 's' not in offered_keys(request)
+    assert 's' not in offered_keys(request, is_whole=True)
 
 
 def test_a_name_cannot_pass_for_a_name_with_a_value() -> None:

@@ -42,8 +42,8 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
         told = f'"{told.replace(chr(34), escape(chr(34)))}"'
     found = {
         'agent': _agent(request, ascii_only=ascii_only, whole=whole),
-        'worker': '' if worker == request.metadata.get('caller') else text(worker),
-        'toolset': text(request.metadata.get('toolset_id')),
+        'worker': '' if worker == request.facts.caller else text(worker),
+        'toolset': text(request.facts.toolset_id),
         'about': '' if is_automatic(request) else text(request.attributed_description),
         'why': text(request.reason),
         'grants': _grants(request, ascii_only=ascii_only),
@@ -55,11 +55,10 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
 
 def are_facts_whole(request: ApprovalRequest) -> bool:
     """Whether nothing of what `facts` and `name_of` say of a request is cut."""
-    metadata = request.metadata
-    names = [request.tool_name, metadata.get('caller')]
+    names: list[object] = [request.tool_name, request.facts.caller]
     for level in request.lineage:
         names += [level.agent_name, level.tool_name]
-    texts = [metadata.get('worker'), metadata.get('toolset_id'), request.reason]
+    texts = [request.metadata.get('worker'), request.facts.toolset_id, request.reason]
     if request.presentation is not None:
         texts += [fact_text(request.presentation.metadata.get(key)) for key in ('path', 'cwd')]
     return (
@@ -98,8 +97,8 @@ def _agent(request: ApprovalRequest, *, ascii_only: bool, whole: bool) -> str:
     def named(name: str | None) -> str:
         return name_of(name, ascii_only=ascii_only, whole=whole)
 
-    caller: object = request.metadata.get('caller')
-    parts = [named(caller)] if isinstance(caller, str) else []
+    caller = request.facts.caller
+    parts = [] if caller is None else [named(caller)]
     levels = request.lineage[::-1]
     if levels and not parts:
         parts.append(named(None))

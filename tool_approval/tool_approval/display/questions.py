@@ -96,7 +96,7 @@ def remember_spans(
         is_whole = is_shown_whole(request)
     if not is_whole or request.hides_arguments or not _can_be_told(request):
         return ()
-    return ('session', 'always') if request.metadata.get('can_remember_always') is True else ('session',)
+    return ('session', 'always') if request.facts.can_remember_always else ('session',)
 
 
 def _can_be_told(request: ApprovalRequest) -> bool:

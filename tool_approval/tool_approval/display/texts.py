@@ -143,8 +143,8 @@ def texts_of(request: ApprovalRequest) -> Texts:
         found.add(level.tool_name, Care.CODE)
         found.add(level.agent_name or '', Care.CODE)
     found.is_all = len(request.lineage) <= _MOST_LEVELS
-    for key in ('caller', 'toolset_id'):
-        found.add(fact_text(request.metadata.get(key)), Care.CODE)
+    for name in (request.facts.caller, request.facts.toolset_id):
+        found.add(name or '', Care.CODE)
     if not is_automatic(request):
         found.add(request.description, Care.PROSE)
     found.add(request.reason or '', Care.PROSE)

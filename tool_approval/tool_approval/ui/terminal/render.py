@@ -157,8 +157,8 @@ def _covered(request: ApprovalRequest, layout: Layout, offered: Sequence[str]) -
 
 
 def _place(request: ApprovalRequest, position: tuple[int, int] | None, width: int) -> str:
-    index, count = position or (request.metadata.get('position'), request.metadata.get('batch_size'))
-    if type(index) is not int or type(count) is not int or not 0 < index <= count < 1_000_000 or count == 1:
+    index, count = position or (request.facts.position, request.facts.batch_size)
+    if index is None or count is None or not 0 < index <= count < 1_000_000 or count == 1:
         return ''
     return f'request {index} of {count}' if width >= _PLACE_FITS else f'{index}/{count}'
 
