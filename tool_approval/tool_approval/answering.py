@@ -15,7 +15,7 @@ from tool_approval.core.decision import ApprovalDecision, Remember
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.request import ApprovalRequest, describe
 from tool_approval.display import is_shown_whole, remember_choices
-from tool_approval.display.digest import left_out_keys
+from tool_approval.display.digest import left_out_keys, visible_args
 from tool_approval.display.questions import remember_spans
 
 __all__ = (
@@ -146,8 +146,7 @@ def may_approve_together(requests: Sequence[ApprovalRequest]) -> bool:
 
 def editable(request: ApprovalRequest) -> dict[str, Any]:
     """The arguments a person may see and change; what the tool keeps from being shown stays as it is."""
-    hidden = left_out_keys(request)
-    return {key: value for key, value in request.args.items() if key not in hidden}
+    return dict(visible_args(request))
 
 
 def read_arguments(text: str) -> dict[str, Any]:

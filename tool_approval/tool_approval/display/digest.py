@@ -30,6 +30,12 @@ def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
     return frozenset(args) - frozenset(payload)
 
 
+def visible_args(request: ApprovalRequest) -> Mapping[str, Any]:
+    """The arguments without those."""
+    hidden = left_out_keys(request)
+    return {key: value for key, value in request.args.items() if key not in hidden} if hidden else request.args
+
+
 def request_digest(request: ApprovalRequest) -> str:
     """16 hexadecimal digits of everything in the request.
 

@@ -114,7 +114,8 @@ def _escaped(text: str, ascii_only: bool, also: str) -> str:
 @lru_cache(maxsize=8192)
 def _is_simple(char: str, ascii_only: bool) -> bool:
     """Whether it is shown as it is wherever it stands, as far as it can be seen alone."""
-    return _draws_itself(char) and not _joins(char) and (char.isascii() or not ascii_only)
+    joins = _is_jamo(char) or unicodedata.category(char).startswith('M')
+    return _draws_itself(char) and not joins and (char.isascii() or not ascii_only)
 
 
 @lru_cache(maxsize=4096)
@@ -129,10 +130,6 @@ def _is_at_home(mark: str, base: str, cluster: str) -> bool:
 
 def _is_jamo(char: str) -> bool:
     return '\u1161' <= char <= '\u11ff' or '\ud7b0' <= char <= '\ud7fb'
-
-
-def _joins(char: str) -> bool:
-    return _is_jamo(char) or unicodedata.category(char).startswith('M')
 
 
 @lru_cache(maxsize=4096)

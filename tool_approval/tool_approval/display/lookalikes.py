@@ -124,21 +124,6 @@ _FORMULA_OF_PROSE: Final = re.compile(f'{_BEFORE}(?:{_NAMES}|[\u03b1\u03b3]){_AF
 _ANY_FORMULA: Final = re.compile(f'[{_SYMBOLS}{_UNLIKE_LETTERS}{_SMALL_LETTERS}\u03b1\u03b3\u2212]')
 
 
-def without_punctuation(text: str) -> str:
-    """A text without East Asian punctuation that stands in a text of such a script."""
-    return _PUNCTUATION.sub('', text)
-
-
-def without_formulas(text: str, *, is_code: bool) -> str:
-    """A text without the names that formulas give what they are about, where those stand alone.
-
-    Args:
-        text: Anything.
-        is_code: Whether a program may read it. A name that looks like a Latin letter at a glance then stays.
-    """
-    return (_FORMULA if is_code else _FORMULA_OF_PROSE).sub(' ', text) if _ANY_FORMULA.search(text) else text
-
-
 class Care(IntEnum):
     """How carefully characters are looked at; more is found by the later ones."""
 
@@ -228,15 +213,16 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
         traits: At least those of its characters that may pass for others.
         care: How carefully to look.
     """
-    rest = without_formulas(text, is_code=care is Care.CODE)
-    if rest is not text:
-        text, chars = rest, chars & frozenset(rest)
+    if _ANY_FORMULA.search(text):
+        # In code, a name that looks like a Latin letter at a glance stays.
+        text = (_FORMULA if care is Care.CODE else _FORMULA_OF_PROSE).sub(' ', text)
+        chars &= frozenset(text)
     found = set(chars & traits['same'])
     if care >= Care.LINES:
         found |= chars & traits['sign']
     typography = chars & traits['typography']
     if care is Care.CODE:
-        found |= typography.intersection(without_punctuation(text) if typography else '')
+        found |= typography.intersection(_PUNCTUATION.sub('', text) if typography else '')
     elif care is Care.LINES:
         found |= _matched(_OPTION, text, typography)
     letters = chars & traits['letter']
@@ -246,7 +232,7 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
     digits = chars & traits['digit']
     if digits and care is Care.CODE:
         scripts = {script_of(char) for char in chars if char.isalpha()}
-        found |= {digit for digit in digits if not any(word in scripts for word in _words_of_name(digit))}
+        found |= {digit for digit in digits if scripts.isdisjoint(re.split('[ -]', unicodedata.name(digit, '')))}
     if (letters or digits) and _ASCII_IN_WORD.search(text):
         found |= _mixed(text, letters, digits)
         if letters and care >= Care.LINES:
@@ -327,8 +313,3 @@ def _of_compatible(char: str, category: str) -> Trait | None:
     if plain.isascii() and category in ('Ll', 'Lu', 'Nl', 'Po'):
         return 'typography'
     return 'same' if plain != char and len(plain) == 1 and _is_latin_shape(plain) else None
-
-
-@lru_cache(maxsize=4096)
-def _words_of_name(char: str) -> list[str]:
-    return re.split('[ -]', unicodedata.name(char, ''))

@@ -12,7 +12,7 @@ from typing import Any
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.request import ApprovalRequest
 
-from .digest import left_out_keys
+from .digest import left_out_keys, visible_args
 from .escape import escape_line
 from .facts import LONGEST_NAME, are_facts_whole, fact_text
 from .lines import DisplayLine, LineKind
@@ -144,9 +144,7 @@ def display(
     hidden = left_out_keys(subject)
     shown: list[DisplayLine] = []
     is_whole = whole or (are_facts_whole(subject) and not subject.hides_arguments)
-    args = subject.args
-    if hidden:
-        args = {key: value for key, value in args.items() if key not in hidden}
+    args = visible_args(subject)
     if subject.presentation is not None:
         presented = _presented(subject.presentation, whole=whole, ascii_only=ascii_only)
         shown += presented.lines
@@ -255,6 +253,5 @@ def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool
 
 def _argument_lines(request: ApprovalRequest, *, ascii_only: bool) -> Sequence[DisplayLine]:
     """The arguments that are shown, and nothing else of a request."""
-    hidden = left_out_keys(request)
-    args = {key: value for key, value in request.args.items() if key not in hidden}
-    return display(ApprovalRequest(tool_name='', args=args), whole=True, ascii_only=ascii_only).lines
+    args_alone = ApprovalRequest(tool_name='', args=visible_args(request))
+    return display(args_alone, whole=True, ascii_only=ascii_only).lines

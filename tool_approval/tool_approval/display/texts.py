@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from tool_approval.core.request import ApprovalRequest
 
-from .digest import left_out_keys
+from .digest import visible_args
 from .facts import fact_text, is_automatic
 from .lookalikes import LONE_STROKES, Care
 from .quote import shares
@@ -163,9 +163,7 @@ def texts_of(request: ApprovalRequest) -> Texts:
         contents = frozenset((presentation.content, text) if is_file else ())
         for key in ('path', 'cwd'):
             found.add(fact_text(presentation.metadata.get(key)), Care.CODE)
-    hidden = left_out_keys(request)
-    shown = {key: value for key, value in request.args.items() if key not in hidden} if hidden else request.args
-    _add_within(found, shown, contents)
+    _add_within(found, visible_args(request), contents)
     return found
 
 

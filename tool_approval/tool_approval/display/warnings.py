@@ -152,8 +152,11 @@ def _is_ordinary(text: str) -> bool:
 
 def _parts(texts: Sequence[str]) -> dict[str, str]:
     """What is looked at of each: all, or its beginning and its end."""
-    granted = shares([len(text) for text in texts], _LOOKED_AT)
-    return {text: _ends(text, room) for text, room in zip(texts, granted, strict=True)}
+    parts: dict[str, str] = {}
+    for text, room in zip(texts, shares([len(text) for text in texts], _LOOKED_AT), strict=True):
+        tail = room // 2
+        parts[text] = text if len(text) <= room else f'{text[: room - tail - 1]}\n{text[len(text) - tail :]}'
+    return parts
 
 
 def _without_usual(parts: Mapping[str, str], by_text: Mapping[str, Care]) -> tuple[dict[str, str], int, bool]:
@@ -179,11 +182,6 @@ def _look_alikes(part: str, chars: frozenset[str], traits: Traits, care: Care) -
     for message in messages:
         found += look_alikes(message, chars & frozenset(message), traits, Care.LINES)
     return sorted(found)
-
-
-def _ends(text: str, room: int) -> str:
-    tail = room // 2
-    return text if len(text) <= room else f'{text[: room - tail - 1]}\n{text[len(text) - tail :]}'
 
 
 def _alphabet(parts: Collection[str]) -> tuple[frozenset[str], bool]:
@@ -240,9 +238,9 @@ def _loose_marks(marks: Sequence[str], parts: Collection[str]) -> dict[str, set[
     found = {part: frozenset(clusters.findall(part)) for part in parts}
     each = list(frozenset[str]().union(*found.values()))
     shown = escape_line('\n'.join(each)).split(escape('\n'))
-    loose = {cluster: _escaped_marks(line) for cluster, line in zip(each, shown, strict=True) if '<U+' in line}
+    loose = {
+        cluster: {chr(int(code, 16)) for code in _CODE.findall(line)}
+        for cluster, line in zip(each, shown, strict=True)
+        if '<U+' in line
+    }
     return {part: set().union(*(loose[cluster] for cluster in of & loose.keys())) for part, of in found.items()}
-
-
-def _escaped_marks(shown: str) -> set[str]:
-    return {chr(int(code, 16)) for code in _CODE.findall(shown)}

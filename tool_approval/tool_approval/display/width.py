@@ -61,7 +61,8 @@ def wrap(text: str, width: int, first_width: int | None = None) -> list[tuple[in
 def _fitting(text: str, start: int, room: int) -> int:
     line = text[start : start + room + 1]
     is_narrow = line.isascii() or max(line) < _FIRST_WIDE
-    if is_narrow and '<U+' not in line and not _may_cut_an_escape(text, start + room):
+    may_cut_an_escape = '<' in text[max(0, start + room - 9) : start + room + 1]
+    if is_narrow and '<U+' not in line and not may_cut_an_escape:
         if len(line) <= room:
             return start + len(line)
         return _break(text, start, _before_marks(text, start, start + room))
@@ -80,10 +81,6 @@ def _before_marks(text: str, start: int, end: int) -> int:
     while at > start and unicodedata.category(text[at]).startswith('M'):
         at -= 1
     return at if at > start else end
-
-
-def _may_cut_an_escape(text: str, at: int) -> bool:
-    return '<' in text[max(0, at - 9) : at + 1]
 
 
 def _break(text: str, start: int, end: int) -> int:

@@ -55,7 +55,8 @@ class Line:
             if move is not None:
                 self.text, self.at = move(self.text, self.at)
             else:
-                added = _added(event)[: max(0, LONGEST_LINE - len(self.text))]
+                # An Enter that counts is alone; see `typed`.
+                added = typed([event, Key('unknown')])[0][: max(0, LONGEST_LINE - len(self.text))]
                 self.text = f'{self.text[: self.at]}{added}{self.text[self.at :]}'
                 self.at += len(added)
 
@@ -82,11 +83,6 @@ def _draw(terminal: Terminal, prompt: str, line: Line) -> None:
     rest = ' ' * max(0, room - cell_width(before + after))
     # No control sequence: a dumb terminal can do this too.
     terminal.write(f'\r{prompt}{before}{after}{rest}\r{prompt}{before}')
-
-
-def _added(event: Event) -> str:
-    # An Enter that counts is alone; see `typed`.
-    return typed([event, Key('unknown')])[0]
 
 
 def _word_start(text: str, at: int) -> int:
