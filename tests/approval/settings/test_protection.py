@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tool_approval.settings import PathSettings, SandboxSettings
 from tool_approval.settings.protection import protected_paths, state_folder
 
 
@@ -14,14 +15,14 @@ def work(tmp_path):
 
 
 def test_the_settings_in_use_are_protected(work):
-    found = protected_paths(work, work / 'approvals.yml', [])
+    found = protected_paths(work, work / 'approvals.yml', SandboxSettings())
 
     assert work / 'approvals.yml' in found
     assert work / 'approvals.yaml' not in found
 
 
 def test_without_settings_none_can_be_made(work):
-    found = protected_paths(work, None, [])
+    found = protected_paths(work, None, SandboxSettings())
 
     assert {work / name for name in ('approvals.yaml', 'approvals.yml', 'approvals.toml')} <= set(found)
 
@@ -30,7 +31,7 @@ def test_the_state_of_the_user_is_protected(work, monkeypatch, tmp_path):
     monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
 
     assert state_folder() == tmp_path / 'state' / 'tool-approval'
-    assert state_folder() in protected_paths(work, None, [])
+    assert state_folder() in protected_paths(work, None, SandboxSettings())
 
 
 def test_without_a_home_folder_there_is_no_state(work, monkeypatch):
@@ -41,13 +42,13 @@ def test_without_a_home_folder_there_is_no_state(work, monkeypatch):
     monkeypatch.setattr(Path, 'home', no_home)
 
     assert state_folder() is None
-    assert work / '.git' in protected_paths(work, None, [])
+    assert work / '.git' in protected_paths(work, None, SandboxSettings())
 
 
 def test_git_is_protected_here_even_when_missing_and_above_where_it_is(work):
     (work.parent / '.git').mkdir()
 
-    found = protected_paths(work, None, [])
+    found = protected_paths(work, None, SandboxSettings())
 
     assert work / '.git' in found
     assert work.parent / '.git' in found
@@ -60,7 +61,7 @@ def test_a_worktree_leads_to_the_repository_it_shares(work, tmp_path):
     (real / 'commondir').write_text('../..\n')
     (work / '.git').write_text(f'gitdir: {real}\n')
 
-    found = protected_paths(work, None, [])
+    found = protected_paths(work, None, SandboxSettings())
 
     assert real in found
     assert tmp_path / 'main' / 'git' in found
@@ -72,7 +73,7 @@ def test_what_is_behind_a_link_is_where_the_link_leads(work):
     (work / 'l').symlink_to('deep/er')
     (work / '.git').write_text('gitdir: l/../wt\n')
 
-    found = protected_paths(work, None, [])
+    found = protected_paths(work, None, SandboxSettings())
 
     assert {work / 'l', work / 'deep' / 'wt'} <= set(found)
     assert work / 'wt' not in found
@@ -82,20 +83,23 @@ def test_a_submodule_leads_to_its_own_part(work):
     (work.parent / 'git' / 'modules').mkdir(parents=True)
     (work / '.git').write_text('gitdir: ../git/modules\n')
 
-    assert work.parent / 'git' / 'modules' in protected_paths(work, None, [])
+    assert work.parent / 'git' / 'modules' in protected_paths(work, None, SandboxSettings())
 
 
 @pytest.mark.parametrize('content', [b'', b'not a pointer\n', b'gitdir: a\0b\n', b'\xff' * 20_000])
 def test_a_git_file_that_leads_nowhere_is_protected_itself(work, content):
     (work / '.git').write_bytes(content)
 
-    found = protected_paths(work, work / 'approvals.yaml', [])
+    found = protected_paths(work, work / 'approvals.yaml', SandboxSettings())
 
     assert [path for path in found if path.is_relative_to(work)] == [work / 'approvals.yaml', work / '.git']
 
 
 def test_a_root_that_is_a_part_of_git_is_protected(work):
-    found = protected_paths(work, None, [work / 'src', work / '.git' / 'hooks', work / '.GIT'])
+    roots = {'src': 'src', 'hooks': '.git/hooks', 'loud': '.GIT'}
+    paths = {name: PathSettings(root=Path(root)) for name, root in roots.items()}
+
+    found = protected_paths(work, None, SandboxSettings(paths=paths))
 
     assert {work / '.git' / 'hooks', work / '.GIT'} <= set(found)
     assert work / 'src' not in found

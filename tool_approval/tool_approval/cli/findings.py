@@ -35,7 +35,7 @@ class ConfigFinding:
 
     @property
     def key(self) -> str:
-        """The path as a person reads it."""
+        """The path with dots."""
         return '.'.join(str(part) for part in self.path)
 
     def as_json(self) -> dict[str, Any]:
@@ -44,41 +44,28 @@ class ConfigFinding:
 
 
 def find_all(settings: Settings, sandbox: FileSandbox) -> list[ConfigFinding]:
-    """Everything there is to warn of.
-
-    Args:
-        settings: A configuration without mistakes.
-        sandbox: The file sandbox that follows from it.
-    """
-    return [
-        *_tool_rules(settings),
-        *_roots(settings, sandbox),
-        *_shadowed(settings),
-        *_pre_approved(settings),
-    ]
+    """What there is to warn of in a configuration without mistakes, and its file sandbox."""
+    return [*_tool_rules(settings), *_roots(sandbox), *_shadowed(settings), *_pre_approved(settings)]
 
 
 def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
     config = settings.policy_config
     rules = ToolRules(config.tools)
+    paths = {name: ('custom_tools' if name in settings.custom_tools else 'tools', name) for name in config.tools}
     for name, rule in config.tools.items():
-        path = ('custom_tools' if name in settings.custom_tools else 'tools', name)
         if rule == ToolRule():
-            yield _warning(path, 'it says nothing; add `approval` or `description`, or remove it')
+            yield _warning(paths[name], 'it says nothing; add `approval` or `description`, or remove it')
         stronger = next((other for other in config.tools if _never_wins(name, other, config)), None)
         if stronger is not None:
-            yield _warning(path, f'it never decides, because `{stronger}` always does; remove one of them')
+            yield _warning(paths[name], f'it never decides, because `{stronger}` always does; remove one of them')
     if 'shell' in config.tools and 'run_shell' not in config.tools:
-        section = 'custom_tools' if 'shell' in settings.custom_tools else 'tools'
-        yield _warning((section, 'shell'), 'agents call the shell tool `run_shell`; name the rule so')
+        yield _warning(paths['shell'], 'agents call the shell tool `run_shell`; name the rule so')
     for tool in (*SHELL_TOOLS, *FILE_TOOLS):
         found = rules.find(tool)
         if found.decided_by is not None and found.approval == 'none':
-            section = 'custom_tools' if found.decided_by in settings.custom_tools else 'tools'
-            what = 'the shell rules ask' if tool in SHELL_TOOLS else 'the roots ask'
-            yield _warning(
-                (section, found.decided_by), f'`{tool}` runs unasked by this rule, also where {what}; only blocks stay'
-            )
+            asks = 'the shell rules ask' if tool in SHELL_TOOLS else 'the roots ask'
+            message = f'`{tool}` runs unasked by this rule, also where {asks}; only blocks stay'
+            yield _warning(paths[found.decided_by], message)
 
 
 def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
@@ -93,7 +80,7 @@ def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
     return both.find(example).decided_by == other
 
 
-def _roots(settings: Settings, sandbox: FileSandbox) -> Iterator[ConfigFinding]:
+def _roots(sandbox: FileSandbox) -> Iterator[ConfigFinding]:
     roots = sandbox.roots.all
     for root in roots:
         path = ('sandbox', 'paths', root.name, 'root')
@@ -103,9 +90,8 @@ def _roots(settings: Settings, sandbox: FileSandbox) -> Iterator[ConfigFinding]:
             yield _warning(path, 'it is no directory, so nothing in it can be used')
         for outer in roots:
             if outer is not root and starts_with(root.names, outer.names):
-                yield ConfigFinding(
-                    level='note', path=path, message=f'it lies in the root `{outer.name}`; here its own rules hold'
-                )
+                message = f'it lies in the root `{outer.name}`; here its own rules hold'
+                yield ConfigFinding(level='note', path=path, message=message)
 
 
 def _shadowed(settings: Settings) -> Iterator[ConfigFinding]:
@@ -113,18 +99,13 @@ def _shadowed(settings: Settings) -> Iterator[ConfigFinding]:
         return
     book = RuleBook(settings.shell)
     for rule in book.rules:
-        at = rule.index
-
-        def applies(other: CompiledRule, at: int = at) -> bool:
-            return other.index == at
-
-        decided = book.find([fixed(word) for word in rule.words], applies).decided
-        if decided is None or decided.index >= at:
-            continue
-        does = _does(decided)
-        ending = 'remove it' if does == _does(rule) else 'move it up'
-        message = f'`{rule.rule.pattern}` is decided by `{decided.rule.pattern}` before it, which {does}; {ending}'
-        yield _warning(('shell', 'rules', at), message)
+        words = [fixed(word) for word in rule.words]
+        decided = book.find(words, lambda other, at=rule.index: other.index == at).decided
+        if decided is not None and decided.index < rule.index:
+            does = _does(decided)
+            ending = 'remove it' if does == _does(rule) else 'move it up'
+            message = f'`{rule.rule.pattern}` is decided by `{decided.rule.pattern}` before it, which {does}; {ending}'
+            yield _warning(('shell', 'rules', rule.index), message)
 
 
 def _does(rule: CompiledRule) -> str:
@@ -135,25 +116,18 @@ def _pre_approved(settings: Settings) -> Iterator[ConfigFinding]:
     shell = settings.shell
     if shell is None:
         return
-    writable = _writable(settings)
+    paths = (settings.sandbox or DEFAULT_SANDBOX).paths
+    writable = ', '.join(f'`{name}`' for name, path in paths.items() if path.mode == 'rw')
     unasked = [(at, rule) for at, rule in enumerate(shell.rules) if rule.allowed and not rule.approval]
     for at, rule in unasked:
         if writable and runs_files(rule.words):
-            yield _warning(
-                ('shell', 'rules', at),
-                f'`{rule.pattern}` runs files that an agent may have written in {writable}; ask, or count on the OS '
-                'sandbox alone',
-            )
+            what = f'`{rule.pattern}` runs files that an agent may have written in {writable}'
+            yield _warning(('shell', 'rules', at), f'{what}; ask, or count on the OS sandbox alone')
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
         yield _warning(('shell', 'default'), 'every command that no rule is about runs unasked; set `approval: true`')
     if shell.network and (unasked or is_open):
         yield _warning(('shell', 'network'), 'what runs unasked may use the network; set it to false, or ask')
-
-
-def _writable(settings: Settings) -> str:
-    paths = (settings.sandbox or DEFAULT_SANDBOX).paths
-    return ', '.join(f'`{name}`' for name, path in paths.items() if path.mode == 'rw')
 
 
 def _warning(path: Path, message: str) -> ConfigFinding:

@@ -37,7 +37,7 @@ FILE_TOOLS: Final[dict[str, tuple[str, ...]]] = {
     'move': ('path', 'dest'),
     'copy': ('path', 'dest'),
 }
-"""What each file tool has to be told; what it would write may be left out."""
+"""The arguments each file tool needs; what it would write may be left out."""
 _LONGEST_NAME: Final = 200
 """Chosen: hosts allow 64 characters."""
 
@@ -47,13 +47,11 @@ class CallToJudge:
     """A tool and its arguments."""
 
     tool: str
-    """Its name."""
     args: Mapping[str, Any]
-    """Values by parameter name."""
 
     @property
     def is_shell(self) -> bool:
-        """Whether it is a command."""
+        """Whether it runs a command."""
         return self.tool in SHELL_TOOLS
 
 
@@ -61,7 +59,7 @@ def read_call(tool: object, args: object) -> CallToJudge:
     """A call of JSON values.
 
     Raises:
-        UsageError: It is none, or lacks what the tool has to be told.
+        UsageError: It is not a call, or lacks an argument that the tool needs.
     """
     if not isinstance(tool, str) or not tool or len(tool) > _LONGEST_NAME:
         raise UsageError(f'`tool` has to be the name of a tool, at most {_LONGEST_NAME} characters long')
@@ -78,15 +76,10 @@ def read_call(tool: object, args: object) -> CallToJudge:
 
 
 def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> CallToJudge:
-    """A call of a command line.
-
-    Args:
-        tool: The tool.
-        words: A command as one word, a path, a path and a destination, or a JSON object.
-        dest: The destination, where it was given by its option.
+    """A call of a command line: a command as one word, a path, a path and a destination, or a JSON object.
 
     Raises:
-        UsageError: They do not fit the tool.
+        UsageError: The words do not fit the tool.
     """
     if tool in SHELL_TOOLS:
         if len(words) != 1 or dest is not None:
@@ -107,12 +100,13 @@ def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> CallToJu
         raise UsageError(f'the arguments of `{tool}` have to be a JSON object: {error.problem}') from None
 
 
-_STRICTNESS: Final[dict[Outcome, int]] = {'allow': 0, 'ask': 1, 'block': 2}
 _VERDICTS: Final[dict[Outcome, ApprovalResult]] = {
     'allow': ApprovalResult.pre_approved(),
     'ask': ApprovalResult.needs_approval(),
     'block': ApprovalResult.blocked('a part of the call is blocked'),
 }
+"""In the order of strictness."""
+_STRICTNESS: Final = list(_VERDICTS)
 _OUTCOMES: Final[dict[str, Outcome]] = {verdict.status: outcome for outcome, verdict in _VERDICTS.items()}
 
 
@@ -123,14 +117,12 @@ class PartDecision:
     text: str
     """The part: a command, a file that is written, a path, or the tool itself."""
     kind: str
-    """`command`, `redirection`, `assignment` or `syntax`; `path`; `tool`; `arguments`."""
+    """As for a `Part`; or `path`, `tool` or `arguments`."""
     decision: Outcome
-    """What holds for this part alone."""
     rule: str | None
     """The pattern of the shell rule, the name of the root, the name or glob of the tool rule, or `default`; `None`
     where no rule may decide."""
     reason: str
-    """Why, for a person."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +130,6 @@ class Judgement:
     """What the policy decides about a call."""
 
     deciding: PartDecision
-    """The part that counts."""
     parts: Sequence[PartDecision]
     """All parts, the deciding one among them."""
 
@@ -163,23 +154,15 @@ S = TypeVar('S', PartDecision, Judgement)
 def _strictest(decided: Sequence[S]) -> S:
     """The first of the strictest; of what is allowed, the first that a rule allows."""
     return max(
-        decided, key=lambda each: (_STRICTNESS[each.decision], each.decision == 'allow' and each.rule is not None)
+        decided, key=lambda each: (_STRICTNESS.index(each.decision), each.decision == 'allow' and each.rule is not None)
     )
 
 
 class CallJudge:
     """One configuration in one directory, as if it were trusted."""
 
-    files: FileSandbox
-    """The file sandbox."""
-
     def __init__(self, settings: Settings, directory: Path, *, source: Path | None = None) -> None:
-        """Make the tools.
-
-        Args:
-            settings: The configuration.
-            directory: Where commands run and relative paths begin.
-            source: The file it was read from.
+        """Make the tools of a configuration for a directory.
 
         Raises:
             ApprovalConfigError: Two roots are the same directory, a shell rule names a root there is not, or does not
@@ -190,8 +173,7 @@ class CallJudge:
         self.settings = settings
         self._folder = Path(os.path.realpath(directory))
         self._sandbox = settings.sandbox or DEFAULT_SANDBOX
-        roots = [Path(os.path.realpath(self._folder / each.root)) for each in self._sandbox.paths.values()]
-        self._protected = protected_paths(self._folder, source, roots)
+        self._protected = protected_paths(self._folder, source, self._sandbox)
         self._policy = settings.policy
         self._rules = ToolRules(settings.policy_config.tools)
         self._open()
@@ -290,26 +272,17 @@ class Configurations:
     """Which configuration judges a call: the one it brings, or the file of its directory. Each is compiled once."""
 
     def __init__(self, named: str | None, notify: Callable[[str], None]) -> None:
-        """Read nothing yet.
-
-        Args:
-            named: The file from the command line; `None` for the one in each directory.
-            notify: Called once for each directory whose file is not trusted, or that has none.
-        """
+        """Take the file from the command line, if there is one, and a function to report a missing or untrusted one."""
         self._named = None if named is None else os.path.abspath(named)
         self._notify = notify
         self._of_text = lru_cache(maxsize=_KEPT)(_compiled)
         self._of_directory = lru_cache(maxsize=_KEPT)(self._loaded)
 
     def judge_for(self, directory: str | None = None, config: Mapping[str, Any] | None = None) -> CallJudge:
-        """The judge of a call.
-
-        Args:
-            directory: The working directory, relative to the process's; that one if `None`.
-            config: What the call brings, in the shape of `approvals.yaml`; the file if `None`.
+        """The judge of a call in a directory, with the configuration that the call brings.
 
         Raises:
-            UsageError: The directory is none, or the configuration is no JSON.
+            UsageError: There is no such directory, or the configuration is not JSON.
             ApprovalError: The configuration has a mistake, or what it needs is not installed.
         """
         folder = existing_directory(directory)

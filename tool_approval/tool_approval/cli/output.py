@@ -12,35 +12,30 @@ FAILED: Final = 2
 INTERRUPTED: Final = 130
 """Ctrl-C; the shell's own number for it."""
 NOBODY_READS: Final = 141
-"""Whoever read the output has gone, as `head` does; the shell's own number for it."""
+"""The reader of the output has gone, as `head` does; the shell's own number for it."""
 
 
 class UsageError(Exception):
-    """A command was called in a way that means nothing. Nothing has happened."""
+    """A command was called wrongly. Nothing has happened."""
 
 
 class Output:
-    """Standard output for answers, standard error for everything else. Either may be closed."""
+    """Standard output for answers, standard error for everything else. Either may be closed.
+
+    Writing raises an `OSError` where the stream cannot take it; `BrokenPipeError` if its reader has gone.
+    """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
         """Write to the process's own streams, unless others are given."""
         self._out = sys.stdout if out is None else out
         self._err = sys.stderr if err is None else err
 
-    def line(self, text: str = '') -> None:
-        """One line of an answer. What is no plain visible character is escaped, line ends too.
-
-        Raises:
-            OSError: It cannot be written; `BrokenPipeError` if nobody reads it any more.
-        """
+    def line(self, text: str) -> None:
+        """One line of an answer. Whatever is not a plain visible character is escaped, line ends too."""
         _write(self._out, text)
 
     def json(self, value: Any) -> None:
-        """One JSON value on one line, in ASCII, and out of this process when this returns.
-
-        Raises:
-            OSError: As for `line`.
-        """
+        """One JSON value on one line, in ASCII, and out of this process when this returns."""
         # JSON leaves DEL as it is.
         _write(self._out, json.dumps(value).replace('\x7f', '\\u007f'))
         self.flush()
@@ -68,11 +63,7 @@ class Output:
         return self.confirm(question, otherwise)
 
     def flush(self) -> None:
-        """Hand everything over.
-
-        Raises:
-            OSError: As for `line`.
-        """
+        """Hand everything over."""
         if self._out is not None:
             self._out.flush()
 

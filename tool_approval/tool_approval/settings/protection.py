@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from tool_approval.storage.private_file import default_path
@@ -11,6 +11,7 @@ from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.file_sandbox.names import git_led_to, is_control, places
 
 from .files import NAMES
+from .model import SandboxSettings
 
 
 def state_folder() -> Path | None:
@@ -21,13 +22,13 @@ def state_folder() -> Path | None:
         return None
 
 
-def protected_paths(directory: Path, source: Path | None, roots: Sequence[Path]) -> tuple[Path, ...]:
+def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettings) -> tuple[Path, ...]:
     """What is protected in any case, whether it exists or not.
 
     Args:
         directory: The working directory, absolute.
         source: The settings file in use; where there is none, none can be made under any of its names.
-        roots: The roots of the file tools, absolute.
+        sandbox: The roots of the file tools.
     """
     found = [source] if source is not None else [directory / name for name in NAMES]
     found += [state] if (state := state_folder()) is not None else []
@@ -37,6 +38,7 @@ def protected_paths(directory: Path, source: Path | None, roots: Sequence[Path])
         place for each in tuple(found) if each.name == '.git' for led in git_led_to(each) for place in places(led)
     ]
     # A root that is itself a part of Git's: `root: .git/hooks`.
+    roots = (Path(os.path.realpath(directory / path.root)) for path in sandbox.paths.values())
     found += [root for root in roots if is_control(root.parts)]
     return tuple(dict.fromkeys(found))
 

@@ -95,9 +95,8 @@ def open_workspace(
     shell = held.shell or ShellConfig()
     backend = _backend(held, backend)
     is_refusing = isinstance(backend, RefusingBackend)
-    roots = [Path(os.path.realpath(folder / path.root)) for path in sandbox.paths.values()]
     never = tuple(
-        dict.fromkeys([*protected_paths(folder, source, roots), *(folder / Path(path) for path in protected)])
+        dict.fromkeys([*protected_paths(folder, source, sandbox), *(folder / Path(path) for path in protected)])
     )
     # With the links on the way to the file that was named: whoever replaces one names another file.
     named = [loaded.named_as] if loaded is not None and loaded.named_as is not None else []
