@@ -4,18 +4,49 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import replace
-from typing import Final
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
-from tool_approval.core.config import LineOf
+from tool_approval.core.config import LineOf, PolicyConfig, ToolRule, ToolRules
 from tool_approval.core.errors import ApprovalConfigError, ApprovalError
 from tool_approval.settings.files import LoadedSettings, load_settings
+from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
+from tool_approval.tools.file_sandbox import FileSandbox
+from tool_approval.tools.file_sandbox.names import starts_with
+from tool_approval.tools.shell.programs import guarded_name, trusted_name
+from tool_approval.tools.shell.rules import CompiledRule, RuleBook
+from tool_approval.tools.shell.words import fixed
 
-from .findings import ConfigFinding, find_all, worst
-from .judging import CallJudge, existing_directory
+from .judging import FILE_TOOLS, SHELL_TOOLS, CallJudge, existing_directory
 from .output import FAILED, Output, UsageError
 
 WARNED: Final = 1
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigFinding:
+    """One thing to look at."""
+
+    level: Literal['error', 'warning', 'note']
+    """An error keeps the configuration from being used; a note is nothing to change."""
+    message: str
+    """What is so, and what to do."""
+    path: Path = ()
+    """The keys down to it."""
+    line: int | None = None
+    """The line it stands in, from 1, where it is known."""
+
+    @property
+    def key(self) -> str:
+        """The path with dots."""
+        return '.'.join(str(part) for part in self.path)
+
+    def as_json(self) -> dict[str, Any]:
+        """`level`, `key`, `line` and `message`."""
+        return {'level': self.level, 'key': self.key or None, 'line': self.line, 'message': self.message}
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -88,3 +119,145 @@ def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
         output.line(f'{each.level}: {": ".join(part for part in (place, each.key, each.message) if part)}')
     counts = {level: sum(each.level == level for each in findings) for level in ('error', 'warning')}
     output.line(', '.join(f'{count} {level}{"" if count == 1 else "s"}' for level, count in counts.items()))
+
+
+def find_all(settings: Settings, sandbox: FileSandbox) -> list[ConfigFinding]:
+    """What there is to warn of in a configuration without mistakes, and its file sandbox."""
+    return [*_tool_rules(settings), *_roots(sandbox), *_shadowed(settings), *_pre_approved(settings)]
+
+
+def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
+    config = settings.policy_config
+    rules = ToolRules(config.tools)
+    paths = {name: ('custom_tools' if name in settings.custom_tools else 'tools', name) for name in config.tools}
+    for name, rule in config.tools.items():
+        if rule == ToolRule():
+            yield _warning(paths[name], 'it says nothing; add `approval` or `description`, or remove it')
+        stronger = next((other for other in config.tools if _never_wins(name, other, config)), None)
+        if stronger is not None:
+            yield _warning(paths[name], f'it never decides, because `{stronger}` always does; remove one of them')
+    if 'shell' in config.tools and 'run_shell' not in config.tools:
+        yield _warning(paths['shell'], 'agents call the shell tool `run_shell`; name the rule so')
+    for tool in (*SHELL_TOOLS, *FILE_TOOLS):
+        found = rules.find(tool)
+        if found.decided_by is not None and found.approval == 'none':
+            asks = 'the shell rules ask' if tool in SHELL_TOOLS else 'the roots ask'
+            message = f'`{tool}` runs unasked by this rule, also where {asks}; only blocks stay'
+            yield _warning(paths[found.decided_by], message)
+
+
+def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
+    """Whether `other` decides wherever `name` matches. Only what is certain counts: `other` has no `?` or `[...]`."""
+    if other == name or config.tools[name].approval is None or re.search(r'[?\[]', other) or '*' not in other:
+        return False
+    # Its stars take whatever stands for the wildcards of the one inside it.
+    if re.fullmatch('.*'.join(map(re.escape, other.split('*'))), name, re.DOTALL) is None:
+        return False
+    both = ToolRules({each: config.tools[each] for each in (name, other)})
+    example = re.sub(r'\[!?(.)[^\]]*\]', r'\1', name).replace('*', '').replace('?', 'x')
+    return both.find(example).decided_by == other
+
+
+def _roots(sandbox: FileSandbox) -> Iterator[ConfigFinding]:
+    roots = sandbox.roots.all
+    for root in roots:
+        path = ('sandbox', 'paths', root.name, 'root')
+        if root.identity is None:
+            yield _warning(path, 'there is no such directory; make it before an agent starts')
+        elif not root.place.is_dir() or root.place.is_symlink():
+            yield _warning(path, 'it is no directory, so nothing in it can be used')
+        for outer in roots:
+            if outer is not root and starts_with(root.names, outer.names):
+                message = f'it lies in the root `{outer.name}`; here its own rules hold'
+                yield ConfigFinding(level='note', path=path, message=message)
+
+
+def _shadowed(settings: Settings) -> Iterator[ConfigFinding]:
+    if settings.shell is None:
+        return
+    book = RuleBook(settings.shell)
+    for rule in book.rules:
+        words = [fixed(word) for word in rule.words]
+        decided = book.find(words, lambda other, at=rule.index: other.index == at).decided
+        if decided is not None and decided.index < rule.index:
+            does = _does(decided)
+            ending = 'remove it' if does == _does(rule) else 'move it up'
+            message = f'`{rule.rule.pattern}` is decided by `{decided.rule.pattern}` before it, which {does}; {ending}'
+            yield _warning(('shell', 'rules', rule.index), message)
+
+
+def _does(rule: CompiledRule) -> str:
+    return 'blocks' if not rule.rule.allowed else 'asks' if rule.rule.approval else 'asks nobody'
+
+
+def _pre_approved(settings: Settings) -> Iterator[ConfigFinding]:
+    shell = settings.shell
+    if shell is None:
+        return
+    paths = (settings.sandbox or DEFAULT_SANDBOX).paths
+    writable = ', '.join(f'`{name}`' for name, path in paths.items() if path.mode == 'rw')
+    unasked = [(at, rule) for at, rule in enumerate(shell.rules) if rule.allowed and not rule.approval]
+    for at, rule in unasked:
+        if writable and runs_files(rule.words):
+            what = f'`{rule.pattern}` runs files that an agent may have written in {writable}'
+            yield _warning(('shell', 'rules', at), f'{what}; ask, or count on the OS sandbox alone')
+    is_open = shell.default.allowed and not shell.default.approval
+    if is_open:
+        yield _warning(('shell', 'default'), 'every command that no rule is about runs unasked; set `approval: true`')
+    if shell.network and (unasked or is_open):
+        yield _warning(('shell', 'network'), 'what runs unasked may use the network; set it to false, or ask')
+
+
+def _warning(path: Path, message: str) -> ConfigFinding:
+    return ConfigFinding(level='warning', path=path, message=message)
+
+
+def worst(findings: Sequence[ConfigFinding]) -> Literal['error', 'warning', 'note'] | None:
+    """The gravest level there is; `None` where nothing was found."""
+    levels: Final = ('error', 'warning', 'note')
+    return next((level for level in levels if any(each.level == level for each in findings)), None)
+
+
+_LISTED: Final = """
+    ansible-playbook ash bash bun bundle cmake composer csh dash deno fish gradle gradlew gulp hatch invoke irb jest
+    julia just ksh lua make mocha mvn mvnw ninja node npx nose nox perl php phpunit pre-commit pypy pytest python
+    rake rscript rspec ruby scons sh source tcsh tox tsx ts-node unittest vite vitest watchexec webpack zsh .
+"""
+_ALWAYS: Final = frozenset(_LISTED.split())
+_SUB_COMMANDS: Final = {
+    'npm': 'test t run run-script start stop restart install i ci exec x build rebuild publish pack link init create',
+    'pnpm': 'test t run start install i exec dlx build publish',
+    'yarn': 'test run start install exec dlx build publish',
+    'cargo': 'test t run r build b bench check c clippy install doc rustc',
+    'go': 'test run build generate vet install',
+    'uv': 'run sync pip build',
+    'poetry': 'run install build',
+    'pdm': 'run install build',
+    'pip': 'install wheel download',
+    'pipenv': 'run install',
+    'rye': 'run sync build',
+    'dotnet': 'test run build publish msbuild',
+    'swift': 'test run build',
+    'zig': 'test run build',
+    'mix': 'test run compile',
+    'docker': 'build compose',
+    'podman': 'build',
+    'git': 'commit push merge rebase checkout switch am pull cherry-pick revert worktree clone submodule stash',
+    'terraform': 'init plan apply destroy',
+    'vagrant': 'up provision reload',
+}
+"""Chosen: what is common; of the others the OS sandbox alone takes care."""
+
+
+def runs_files(pattern: Sequence[str]) -> bool:
+    """Whether commands that begin with these words execute files that lie about: tests, scripts, build files, hooks.
+
+    A program named by a path that is not the system's is such a file itself.
+    """
+    if trusted_name(pattern[0]) is None:
+        return True
+    name = guarded_name(pattern[0])
+    if name in _ALWAYS:
+        return True
+    known = _SUB_COMMANDS.get(name)
+    return known is not None and (len(pattern) == 1 or pattern[1] in known.split())

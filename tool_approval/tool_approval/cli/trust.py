@@ -13,8 +13,7 @@ from tool_approval.settings.model import Settings
 from tool_approval.settings.trust import TrustStore
 from tool_approval.tools.shell import ShellConfig
 
-from .check import inspect
-from .findings import worst
+from .check import inspect, worst
 from .judging import existing_directory
 from .output import FAILED, Output, UsageError
 
