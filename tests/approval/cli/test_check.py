@@ -1,6 +1,7 @@
 """What `check` finds."""
 
 import json
+import sys
 
 import pytest
 
@@ -174,3 +175,13 @@ def test_what_cannot_be_checked_for_want_of_a_library_is_an_error(tool_approval,
 
     assert finished.status == 2
     assert 'tool-approval[shell]' in json.dumps(finished.json['findings'])
+
+
+def test_what_cannot_be_read_for_want_of_a_library_is_a_failure(tool_approval, monkeypatch):
+    monkeypatch.delitem(sys.modules, 'tool_approval.core.config_yaml', raising=False)
+    monkeypatch.setitem(sys.modules, 'yaml', None)
+
+    finished = tool_approval('check')
+
+    assert (finished.status, finished.out) == (2, '')
+    assert 'tool-approval[yaml]' in finished.err
