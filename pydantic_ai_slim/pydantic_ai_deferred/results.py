@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_ai.exceptions import UserError
@@ -12,7 +12,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from .snapshot import copy_containers
 
-_Given: TypeAlias = Mapping[object, object]
+_MISSING = object()
 
 
 def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToolResults:
@@ -69,38 +69,40 @@ def carry_metadata(requests: DeferredToolRequests, results: DeferredToolResults)
 
 
 def _problems(requests: DeferredToolRequests, results: DeferredToolResults) -> Iterator[str]:
-    given: dict[str, _Given] = {}
+    given: dict[str, Mapping[object, object]] = {}
     # `answered_by` exists since pydantic-ai-slim 2.x only.
-    for name in ('approvals', 'calls', 'metadata', 'answered_by'):
-        entries = getattr(results, name, {})
+    for field in ('approvals', 'calls', 'metadata', 'answered_by'):
+        entries = getattr(results, field, {})
         if isinstance(entries, Mapping):
-            given[name] = cast('_Given', entries)
+            given[field] = cast('Mapping[object, object]', entries)
         else:
-            given[name] = {}
-            yield f'`results.{name}` is {_kind(entries)}: give a dictionary by `tool_call_id`.'
-    yield from _approval_problems(requests.approvals, given['approvals'], given['calls'])
-    yield from _call_problems(requests.calls, given['calls'], given['approvals'])
+            given[field] = {}
+            yield f'`results.{field}` is {_kind(entries)}: give a dictionary by `tool_call_id`.'
+    for call in requests.approvals:
+        if problem := _approval_problem(call, given['approvals'].get(call.tool_call_id, _MISSING)):
+            yield f'{_name(call)} {problem}'
+        if call.tool_call_id in given['calls']:
+            yield f'{_name(call)} awaits approval: answer it in `results.approvals`, not in `results.calls`.'
+    for call in requests.calls:
+        if problem := _call_problem(call, given['calls'].get(call.tool_call_id, _MISSING)):
+            yield f'{_name(call)} is carried out elsewhere and {problem}'
+        if call.tool_call_id in given['approvals']:
+            yield f'{_name(call)} is no approval: give its result in `results.calls`, not in `results.approvals`.'
     known = {call.tool_call_id for call in (*requests.approvals, *requests.calls)}
-    for name, entries in given.items():
-        for tool_call_id in entries:
-            if tool_call_id not in known:
-                yield f'`results.{name}` names {tool_call_id!r}, which is no deferred call of this response: remove it.'
+    for field, entries in given.items():
+        yield from _unknown(field, entries, known)
     for tool_call_id, value in given['metadata'].items():
         if not isinstance(value, dict):
             yield f'`results.metadata[{tool_call_id!r}]` is {_kind(value)}: give a dictionary.'
 
 
-def _approval_problems(waiting: list[ToolCallPart], approvals: _Given, calls: _Given) -> Iterator[str]:
-    for call in waiting:
-        if call.tool_call_id not in approvals:
-            yield f'{_name(call)} awaits approval and has no result: add `results.approvals[{call.tool_call_id!r}]`.'
-        elif problem := _approval_problem(approvals[call.tool_call_id]):
-            yield f'{_name(call)} {problem}'
-        if call.tool_call_id in calls:
-            yield f'{_name(call)} awaits approval: answer it in `results.approvals`, not in `results.calls`.'
+def _unknown(field: str, entries: Mapping[object, object], known: set[str]) -> Iterator[str]:
+    for tool_call_id in entries:
+        if tool_call_id not in known:
+            yield f'`results.{field}` names {tool_call_id!r}, which is no deferred call of this response: remove it.'
 
 
-def _approval_problem(approval: object) -> str | None:
+def _approval_problem(call: ToolCallPart, approval: object) -> str | None:
     match approval:
         case bool() | ToolApproved(override_args=None):
             return None
@@ -112,22 +114,18 @@ def _approval_problem(approval: object) -> str | None:
             if isinstance(cast(object, message), str):
                 return None
             return f'was denied with a message of {_kind(message)}: give a string.'
+        case _ if approval is _MISSING:
+            return f'awaits approval and has no result: add `results.approvals[{call.tool_call_id!r}]`.'
         case _:
             return f'was answered with {_kind(approval)}: give `True`, `False`, `ToolApproved` or `ToolDenied`.'
 
 
-def _call_problems(waiting: list[ToolCallPart], calls: _Given, approvals: _Given) -> Iterator[str]:
-    for call in waiting:
-        if call.tool_call_id not in calls:
-            key = f'results.calls[{call.tool_call_id!r}]'
-            yield f'{_name(call)} is carried out elsewhere and has no result: add `{key}`.'
-        elif isinstance(calls[call.tool_call_id], ToolApproved | ToolDenied):
-            yield (
-                f'{_name(call)} is carried out elsewhere and cannot be approved or denied: give its result, or a '
-                '`ModelRetry` that says why there is none.'
-            )
-        if call.tool_call_id in approvals:
-            yield f'{_name(call)} is no approval: give its result in `results.calls`, not in `results.approvals`.'
+def _call_problem(call: ToolCallPart, result: object) -> str | None:
+    if result is _MISSING:
+        return f'has no result: add `results.calls[{call.tool_call_id!r}]`.'
+    if isinstance(result, ToolApproved | ToolDenied):
+        return 'cannot be approved or denied: give its result, or a `ModelRetry` that says why there is none.'
+    return None
 
 
 def _detach(result: Any) -> Any:
