@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, is_dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, RootModel
@@ -42,6 +43,16 @@ class CallArguments:
     has_secrets: bool = False
     """Whether a value is of a secret type."""
 
+    @cached_property
+    def text(self) -> str:
+        """The canonical form of `shown`."""
+        return canonical_json(self.shown)
+
+    @cached_property
+    def bound_text(self) -> str:
+        """The canonical form of `bound`, which is hashed where the call is decided and where it is confirmed."""
+        return canonical_json(self.bound)
+
 
 def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> CallArguments:
     """Read the arguments of a call.
@@ -61,13 +72,15 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
         secrets.append(secret)
         return secret
 
-    opened = _guarded(lambda: _opened(values, note))
-    shown = _guarded(lambda: _jsonable(_opened(values, lambda _: HIDDEN) if secrets else opened))
-    received = _guarded(lambda: _jsonable(_opened(values, _revealed))) if secrets else shown
-    own = _guarded(lambda: _jsonable(dict(values)))
-    expected = shown if given is None else given
-    is_altered = bool(secrets) or _is_altered(expected, opened, own)
-    canonical_json([received, given])
+    if _guarded(lambda: _is_plain(values)):
+        opened = values
+        shown = received = own = _guarded(lambda: _jsonable(values))
+    else:
+        opened = _guarded(lambda: _opened(values, note))
+        shown = _guarded(lambda: _jsonable(_opened(values, lambda _: HIDDEN) if secrets else opened))
+        received = _guarded(lambda: _jsonable(_opened(values, _revealed))) if secrets else shown
+        own = _guarded(lambda: _jsonable(dict(values)))
+    is_altered = bool(secrets) or _is_altered(shown if given is None else given, opened, own)
     if given is not None and is_altered:
         shown = _with_left_out(shown, given, is_hidden=bool(secrets))
     fields = None
@@ -75,7 +88,10 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
         [only] = shown.values() if len(shown) == 1 else [None]
         fields = cast('dict[str, Any]', only) if isinstance(only, dict) else None
     bound = {} if given is None and not secrets else {'given': given, 'received': received}
-    return CallArguments(shown=shown, is_altered=is_altered, fields=fields, bound=bound, has_secrets=bool(secrets))
+    arguments = CallArguments(shown=shown, is_altered=is_altered, fields=fields, bound=bound, has_secrets=bool(secrets))
+    # What has no canonical form is refused here, and hashed later. Set by hand, as `cached_property` locks.
+    vars(arguments).update({'bound_text': canonical_json(bound)} if bound else {'text': canonical_json(shown)})
+    return arguments
 
 
 def as_json(values: Mapping[str, Any], *, in_clear: bool = False) -> dict[str, Any]:
@@ -132,6 +148,19 @@ def restored(changed: Any, shown: Any, given: Any) -> Any:
     if HIDDEN in _leaves(changed):
         raise ValueError('a hidden value is not where it was')
     return cast(Any, changed)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is its own JSON form, at every depth: most arguments are, and need no closer look."""
+    if type(value) is dict:
+        items = cast('dict[object, object]', value)
+        for name, item in items.items():
+            if type(name) is not str or not (type(item) in _LEAVES or _is_plain(item)):
+                return False
+        return True
+    if type(value) is list:
+        return all(type(item) in _LEAVES or _is_plain(item) for item in cast('list[object]', value))
+    return type(value) in _LEAVES
 
 
 def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:

@@ -120,6 +120,7 @@ async def ask(
     timeout_s: float | None,
     is_answered: Callable[[], bool] = lambda: False,
     lock: PromptLock = PROCESS_LOCK,
+    abilities: UIAbilities | None = None,
 ) -> list[ApprovalDecision]:
     """Ask about one request, or about all of a group at once.
 
@@ -130,6 +131,7 @@ async def ask(
         timeout_s: How long to wait for the answer, and for the turn to ask, in seconds; `None` waits on.
         is_answered: Whether the answer to another question has answered this one while it waited for its turn.
         lock: Where a UI with `one_at_a_time` waits.
+        abilities: What the UI can do beside `choose`; looked up if `None`.
 
     Returns:
         A decision for each request, in order; none if `is_answered`. Whatever goes wrong is a denial with the reason as
@@ -140,7 +142,7 @@ async def ask(
     limit = asyncio.timeout(timeout_s)
     try:
         async with limit:
-            return await _answer(ui, requests, mode, is_answered, lock)
+            return await _answer(ui, abilities or UIAbilities.of(ui), requests, mode, is_answered, lock)
     except EOFError:
         return _denials(requests, 'ui', 'The approval prompt met the end of its input, so the call was denied.')
     except _NoDecision as error:
@@ -158,9 +160,8 @@ class _NoDecision(Exception):
     """What a UI returned is no decision."""
 
 
-def asks_one_at_a_time(ui: ApprovalUI | None) -> bool:
+def asks_one_at_a_time(ui: ApprovalUI | None, abilities: UIAbilities) -> bool:
     """Whether the UI is asked one question at a time: as it says itself, else where one of its methods may block."""
-    abilities = UIAbilities.of(ui)
     if abilities.one_at_a_time is not None:
         return abilities.one_at_a_time
     # An object without `choose`, set behind the controller's back, is refused when it is asked.
@@ -170,18 +171,18 @@ def asks_one_at_a_time(ui: ApprovalUI | None) -> bool:
 
 async def _answer(
     ui: ApprovalUI,
+    abilities: UIAbilities,
     requests: Sequence[ApprovalRequest],
     mode: ApprovalMode,
     is_answered: Callable[[], bool],
     lock: PromptLock,
 ) -> list[ApprovalDecision]:
-    abilities = UIAbilities.of(ui)
     if len(requests) == 1:
         choose, subject = ui.choose, requests[0]
     else:
         assert abilities.choose_group is not None, 'only a UI that can ask it is asked about a group'
         choose, subject = abilities.choose_group, list(requests)
-    if not asks_one_at_a_time(ui):
+    if not asks_one_at_a_time(ui, abilities):
         return _read(await _call(abilities, choose, subject, requests, mode), requests)
     lock = lock_within(lock if abilities.one_at_a_time else lock_for(ui))
     check_loop(asyncio.get_running_loop())  # the lock is released from other threads
@@ -251,7 +252,8 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
     try:
         # It may have been built without validation, or changed behind the model's back; and it must not share its
         # arguments with a UI that changes them afterwards.
-        decision = ApprovalDecision.model_validate(decision.model_dump(warnings='none'))
+        given = vars(decision) if decision.override_args is None else decision.model_dump(warnings='none')
+        decision = ApprovalDecision.model_validate(dict(given))
     except ValidationError:
         raise _NoDecision('a malformed decision') from None
     kinds = {EXACT, *(option.kind for option in request.remember_options)}

@@ -107,7 +107,7 @@ def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: b
         NotCanonicalError: The payload has no canonical form.
         ValueError: The key is empty.
     """
-    return _keyed([tool_name, kind, payload], key=key, purpose=b'fingerprint')
+    return hash_text(canonical_json([tool_name, kind, payload]), key=key, purpose=b'fingerprint')
 
 
 def digest(tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any], *, key: bytes) -> str:
@@ -126,15 +126,20 @@ def digest(tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any],
         NotCanonicalError: A value has no canonical form.
         ValueError: The key is empty.
     """
-    return _keyed([tool_name, args, bound_to], key=key, purpose=b'digest')
+    return hash_text(canonical_json([tool_name, args, bound_to]), key=key)
 
 
-def _keyed(value: object, *, key: bytes, purpose: bytes) -> str:
+def hash_text(text: str, *, key: bytes, purpose: bytes = b'digest') -> str:
+    """The keyed hash of a canonical text: 64 hexadecimal digits.
+
+    Raises:
+        ValueError: The key is empty.
+    """
     if not key:
         raise ValueError('the key must not be empty: without a secret, anybody can compute the digest')
     if len(key) > blake2b.MAX_KEY_SIZE:
         key = blake2b(key).digest()
-    return blake2b(canonical_json(value).encode(), digest_size=32, key=key, person=purpose).hexdigest()
+    return blake2b(text.encode(), digest_size=32, key=key, person=purpose).hexdigest()
 
 
 def _as_dict(value: object) -> dict[str, Any]:

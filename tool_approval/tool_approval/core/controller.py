@@ -11,11 +11,11 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hmac import compare_digest
-from typing import Any
+from typing import Any, NamedTuple
 
 from .arguments import ARGUMENTS, CallArguments
 from .asking import ask, asks_one_at_a_time
-from .canonical import canonical_json, copied, digest
+from .canonical import canonical_json, copied, digest, hash_text
 from .decision import ApprovalDecision, ApprovalMode, read_mode
 from .errors import AuditError, NotCanonicalError, StoreError
 from .memory import ApprovalMemory
@@ -30,6 +30,22 @@ from .verdict import ApprovalResult
 _NO_STORE = "nothing can be remembered 'always': the memory has no store; pass `ApprovalMemory(store)`"
 
 _log = logging.getLogger('tool_approval')
+
+
+class Decided(NamedTuple):
+    """What was decided of a request."""
+
+    decision: ApprovalDecision
+    """The decision."""
+    digest: str | None
+    """What it is bound to, as in the log; `None` for arguments that have no digest."""
+
+
+class _Sealed(NamedTuple):
+    """A request whose arguments are hashed once."""
+
+    request: ApprovalRequest
+    digest: str | None
 
 
 class ApprovalController:
@@ -105,38 +121,45 @@ class ApprovalController:
         Raises:
             StoreError: Remembered approvals cannot be trusted, or `always` was chosen and there is no store.
             asyncio.CancelledError: The wait was cancelled. What was still open is not decided.
-            KeyboardInterrupt: The person stopped the run at the UI. The log has what was asked about as denied; what was
+            KeyboardInterrupt: The user stopped the run at the UI. The log has what was asked about as denied; what was
                 not asked about yet is not decided.
             RunCancelled: The same, at a UI that cancels the run instead: an `asyncio.CancelledError`, of `threads`.
         """
-        decisions: dict[int, ApprovalDecision] = {}
+        return [decided.decision for decided in await self.decide(requests)]
+
+    async def decide(self, requests: Sequence[ApprovalRequest]) -> list[Decided]:
+        """Decide like `request_approvals`, and return with each decision the digest that it is bound to."""
+        decisions: dict[int, Decided] = {}
         to_ask: list[int] = []
         # Requests answered together on a page need not be one question elsewhere, so this makes no group of them.
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
-        placed = [self._placed(request, batch_id, number, len(requests)) for number, request in enumerate(requests, 1)]
-        for index, request in enumerate(placed):
-            decided = self._decide_alone(request)
+        sealed: list[_Sealed] = []
+        for index, request in enumerate(requests):
+            placed = self._placed(request, batch_id, index + 1, len(requests))
+            sealed.append(_Sealed(placed, self._digest_of(placed)))
+            decided = self._decide_alone(sealed[index])
             if decided is not None:
-                decisions[index] = self._settle(request, decided)
-            elif (remembered := self.memory.lookup(request)) is not None:
-                decisions[index] = self._settle(request, remembered, is_remembered=True)
+                decisions[index] = self._settle(sealed[index], decided)
+            elif (remembered := self.memory.lookup(placed)) is not None:
+                decisions[index] = self._settle(sealed[index], remembered, is_remembered=True)
             else:
                 to_ask.append(index)
-                placed[index] = _copied(request)
+                sealed[index] = sealed[index]._replace(request=_copied(placed))
         if not to_ask:
-            return [decisions[index] for index in range(len(placed))]
-        questions = self._questions(placed, to_ask)
+            return [decisions[index] for index in range(len(sealed))]
+        abilities = UIAbilities.of(self.ui)
+        questions = self._questions([each.request for each in sealed], to_ask, abilities)
 
         async def put(question: list[int], *, is_later: bool = False) -> None:
-            answers = await self._decide_asking([placed[index] for index in question], is_later=is_later)
+            answers = await self._decide_asking([sealed[index] for index in question], abilities, is_later=is_later)
             decisions.update(zip(question, answers, strict=True))
 
-        if asks_one_at_a_time(self.ui):
+        if asks_one_at_a_time(self.ui, abilities):
             for number, question in enumerate(questions):
                 await put(question, is_later=number > 0)
         else:
             await together([put(question) for question in questions])
-        return [decisions[index] for index in range(len(placed))]
+        return [decisions[index] for index in range(len(sealed))]
 
     async def judge(
         self,
@@ -169,7 +192,7 @@ class ApprovalController:
         """
         bound_to = {name: value for name, value in declared.items() if name != ARGUMENTS}
         if arguments.bound:
-            bound_to[ARGUMENTS] = digest('', arguments.bound, {}, key=self._key)
+            bound_to[ARGUMENTS] = hash_text(f'["",{arguments.bound_text},{{}}]', key=self._key)
         return bound_to
 
     def is_bound(
@@ -192,7 +215,7 @@ class ApprovalController:
             AuditError: It cannot be written.
         """
         decision = ApprovalDecision(approved=False, note=reason, decided_by='policy', decided_at=self._now())
-        self._record(request, decision)
+        self._record(request, decision, self._digest_of(request))
 
     def record_pre_approval(self, request: ApprovalRequest) -> None:
         """Write down that policy lets a call be carried out that nobody is asked about.
@@ -200,7 +223,8 @@ class ApprovalController:
         Raises:
             AuditError: It cannot be written. The call must not be carried out.
         """
-        self._record(request, ApprovalDecision(approved=True, decided_by='policy', decided_at=self._now()))
+        decision = ApprovalDecision(approved=True, decided_by='policy', decided_at=self._now())
+        self._record(request, decision, self._digest_of(request))
 
     def record_outcome(
         self,
@@ -238,16 +262,18 @@ class ApprovalController:
             place['batch_id'] = batch_id
         return request.changed(request.facts._replace(**place), metadata={**request.metadata, **place})
 
-    def _decide_alone(self, request: ApprovalRequest) -> ApprovalDecision | None:
+    def _decide_alone(self, sealed: _Sealed) -> ApprovalDecision | None:
         """What policy and mode decide."""
+        request = sealed.request
         # 1. Blocked: nothing below can bring it back.
         verdict = self.policy.judge_request(request, self.memory.granted(request))
         if verdict.is_blocked:
             return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
         # 2. What cannot be compared cannot be approved.
         try:
-            options = [option.payload for option in request.remember_options]
-            canonical_json([request.tool_name, request.args, request.payload, request.bound_to, options])
+            if sealed.digest is None or request.payload is not request.args or request.remember_options:
+                options = [option.payload for option in request.remember_options]
+                canonical_json([request.tool_name, request.args, request.payload, request.bound_to, options])
         except NotCanonicalError as error:
             note = f'The arguments of {request.tool_name!r} cannot be judged ({error.problem}), so it was denied.'
             return ApprovalDecision(approved=False, note=note, decided_by='arguments')
@@ -260,53 +286,60 @@ class ApprovalController:
             return ApprovalDecision(approved=False, note='Strict mode: approval required', decided_by='mode')
         return None
 
-    async def _decide_asking(self, requests: list[ApprovalRequest], *, is_later: bool) -> list[ApprovalDecision]:
+    async def _decide_asking(
+        self, questions: list[_Sealed], abilities: UIAbilities, *, is_later: bool
+    ) -> list[Decided]:
         """Ask about one request, or about a group."""
         # 4. What was approved before: maybe by the answer to an earlier question of this response.
         found: list[ApprovalDecision] = []
 
         def is_remembered() -> bool:
-            decisions = [self.memory.lookup(request) for request in requests]
+            decisions = [self.memory.lookup(request) for request, _ in questions]
             found[:] = [decision for decision in decisions if decision is not None]
-            return len(found) == len(requests)
+            return len(found) == len(questions)
+
+        def settle(decisions: list[ApprovalDecision], *, is_remembered: bool = False) -> list[Decided]:
+            pairs = zip(questions, decisions, strict=True)
+            return [self._settle(each, decision, is_remembered=is_remembered) for each, decision in pairs]
 
         if is_later and is_remembered():
-            return self._settle_all(requests, found, is_remembered=True)
+            return settle(found, is_remembered=True)
         # 5. Only now what is shown is made.
         shown: list[ApprovalRequest] = []
-        for request in requests:
+        for request, _ in questions:
             try:
                 shown.append(await self._presented(self._described(request)))
-            except Exception as error:  # noqa: BLE001 - a person must not decide on less than was meant to be seen
+            except Exception as error:  # noqa: BLE001 - an approver must not decide on less than was meant to be seen
                 _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
                 note = f'What to decide on could not be shown ({type(error).__name__}), so the call was denied.'
-                denial = ApprovalDecision(approved=False, note=note, decided_by='ui')
-                return self._settle_all(requests, [denial] * len(requests))
-        # 6. The person; or an answer to another run's question, for which this one waited.
+                return settle([ApprovalDecision(approved=False, note=note, decided_by='ui')] * len(questions))
+        # 6. The approver; or an answer to another run's question, for which this one waited.
         try:
-            answers = await ask(self.ui, shown, mode=self.mode, timeout_s=self._timeout_s, is_answered=is_remembered)
+            answers = await ask(
+                self.ui,
+                shown,
+                mode=self.mode,
+                timeout_s=self._timeout_s,
+                is_answered=is_remembered,
+                abilities=abilities,
+            )
         except (KeyboardInterrupt, RunCancelled):
             stopped = ApprovalDecision(approved=False, note='The person stopped the run.', decided_by='ui')
-            self._settle_all(requests, [stopped] * len(requests))
+            settle([stopped] * len(questions))
             raise
         # 7. Judged again if the arguments were changed, remembered, written down.
-        settled = self._settle_all(requests, answers or found, is_remembered=not answers)
-        for request, answer, decision in zip(requests, answers, settled, strict=False):  # `answers` may be empty
-            if decision.approved:
+        settled = settle(answers or found, is_remembered=not answers)
+        for (request, _), answer, decided in zip(questions, answers, settled, strict=False):  # `answers` may be empty
+            if decided.decision.approved:
                 self.memory.grant(request, answer.decided_by)
         return settled
 
-    def _settle_all(
-        self, requests: list[ApprovalRequest], decisions: list[ApprovalDecision], *, is_remembered: bool = False
-    ) -> list[ApprovalDecision]:
-        pairs = zip(requests, decisions, strict=True)
-        return [self._settle(request, decision, is_remembered=is_remembered) for request, decision in pairs]
-
-    def _settle(
-        self, request: ApprovalRequest, decision: ApprovalDecision, *, is_remembered: bool = False
-    ) -> ApprovalDecision:
+    def _settle(self, sealed: _Sealed, decision: ApprovalDecision, *, is_remembered: bool = False) -> Decided:
         """Complete a decision, write it down, remember it."""
+        request, digest = sealed
         decision = self._judged_again(request, decision)
+        if decision.override_args is not None:
+            digest = self._digest_of(request, decision.override_args)
         approver = decision.decided_by
         if decision.approved and decision.remember == 'always' and not self.memory.remembers_always:
             raise StoreError('', _NO_STORE)
@@ -317,15 +350,16 @@ class ApprovalController:
             }
         )
         try:
-            self._record(request, decision, is_remembered=is_remembered)
+            self._record(request, decision, digest, is_remembered=is_remembered)
         except AuditError as error:
             _log.error('A call of %r was denied: %s', request.tool_name, error)
             note = 'The decision could not be written to the audit log, so the call was denied.'
-            return ApprovalDecision(approved=False, note=note, decided_by='audit', decided_at=self._now())
+            denial = ApprovalDecision(approved=False, note=note, decided_by='audit', decided_at=self._now())
+            return Decided(denial, digest)
         # After the log: what is remembered was written down, whatever happens in between.
         if decision.remember != 'none':
             self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
-        return decision
+        return Decided(decision, digest)
 
     def _judged_again(self, request: ApprovalRequest, decision: ApprovalDecision) -> ApprovalDecision:
         if not decision.approved or decision.override_args is None:
@@ -358,8 +392,7 @@ class ApprovalController:
             raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
         return _copied(request).changed(presentation=presentation)
 
-    def _questions(self, requests: list[ApprovalRequest], to_ask: list[int]) -> list[list[int]]:
-        abilities = UIAbilities.of(self.ui)
+    def _questions(self, requests: list[ApprovalRequest], to_ask: list[int], abilities: UIAbilities) -> list[list[int]]:
         if abilities.choose_group is None:
             return [[index] for index in to_ask]
         if abilities.groups_responses:
@@ -377,11 +410,17 @@ class ApprovalController:
                 by_group[group] = question
         return questions
 
-    def _record(self, request: ApprovalRequest, decision: ApprovalDecision, *, is_remembered: bool = False) -> None:
+    def _record(
+        self,
+        request: ApprovalRequest,
+        decision: ApprovalDecision,
+        digest: str | None,
+        *,
+        is_remembered: bool = False,
+    ) -> None:
         if self.audit is not None:
-            bound = self._digest_of(request, decision.override_args)
             self.audit.record(
-                decision_entry(request, decision, digest=bound, mode=self.mode, is_remembered=is_remembered)
+                decision_entry(request, decision, digest=digest, mode=self.mode, is_remembered=is_remembered)
             )
 
     def _digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
@@ -396,9 +435,10 @@ def _copied(request: ApprovalRequest) -> ApprovalRequest:
     # Attack: the caller, a presenter or a UI changes the nested arguments of a request while it is open, so that
     # another call is remembered, written down or run than was shown (test_attacks.py). Only what is known to be JSON
     # is copied to its depth.
+    args = copied(request.args)
     return request.changed(
-        args=copied(request.args),
-        payload=copied(request.payload),
+        args=args,
+        payload=args if request.payload is request.args else copied(request.payload),
         bound_to=copied(request.bound_to),
         remember_options=tuple(
             option.model_copy(update={'payload': copied(option.payload)}) for option in request.remember_options

@@ -7,13 +7,12 @@ one call does, `execution` around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 from .arguments import ARGUMENTS, CallArguments
-from .controller import ApprovalController
+from .controller import ApprovalController, Decided
 from .decision import ApprovalDecision
 from .errors import NotCanonicalError
 from .redact import Outcome
@@ -178,12 +177,28 @@ Settled: TypeAlias = Refused | Allowed
 """What becomes of a call before it runs."""
 
 
-@dataclass(kw_only=True)
 class Execution:
-    """One execution of a call."""
+    """Encloses one execution of a call: the tool can take its approval inside, and what comes of it is recorded."""
 
-    outcome: Outcome = 'executed'
-    """What is recorded of it, unless it raises."""
+    def __init__(self, gate: Gate, allowed: Allowed, outcome_of: Callable[[BaseException], Outcome]) -> None:
+        """See `Gate.execution`."""
+        self.outcome: Outcome = 'executed'
+        """What is recorded of it, unless it raises."""
+        self._gate = gate
+        self._allowed = allowed
+        self._outcome_of = outcome_of
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._approving = approving(self._allowed.call.values if self._allowed.was_asked else None)
+        self._approving.__enter__()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        """Record what came of it."""
+        self._approving.__exit__(None, None, None)
+        outcome = self.outcome if error is None else self._outcome_of(error)
+        self._gate.record(self._allowed, outcome, error)
 
 
 class Gate:
@@ -246,9 +261,10 @@ class Gate:
                 settled[index] = Allowed(call=prepared.call, request=None, binding=binding)
             else:
                 asked.append((index, prepared))
-        decisions = await self.controller.request_approvals([prepared.request for _, prepared in asked])
-        for (index, prepared), decision in zip(asked, decisions, strict=True):
-            settled[index] = self._settle(prepared, decision)
+        for (index, prepared), decided in zip(
+            asked, await self.controller.decide([prepared.request for _, prepared in asked]), strict=True
+        ):
+            settled[index] = self._settle(prepared, decided)
         return [settled[index] for index in range(len(calls))]
 
     async def judge_changed(self, settled: Settled) -> Settled:
@@ -309,35 +325,24 @@ class Gate:
         forms = [call.arguments.shown, *([] if call.arguments.fields is None else [call.arguments.fields])]
         return any(self.controller.is_bound(binding.digest, call.tool_name, form, now) for form in forms)
 
-    def bind(self, request: ApprovalRequest, args: Mapping[str, Any] | None = None, *, by_policy: bool) -> Binding:
-        """What an approval of `request` is bound to, with the arguments of an approver in place of its own if given."""
+    def bind(self, request: ApprovalRequest, *, by_policy: bool) -> Binding:
+        """What ties an approval to the call of `request`, where no decision was asked for."""
         try:
-            digest = self.controller.digest(request.tool_name, request.args if args is None else args, request.bound)
+            digest = self.controller.digest(request.tool_name, request.args, request.bound)
         except NotCanonicalError:
-            digest = ''  # of what policy lets run unasked
-        granted = list(request.missing_capabilities) or None
-        return Binding(
-            digest=digest, decided=digest or None, bound_to=request.bound_to, granted=granted, by_policy=by_policy
-        )
+            digest = None
+        return _binding(request, digest, by_policy=by_policy)
 
-    @contextmanager
     def execution(
         self, allowed: Allowed, *, outcome_of: Callable[[BaseException], Outcome] = lambda error: 'failed'
-    ) -> Generator[Execution]:
-        """Enclose the execution of a call; what comes of it is recorded when it ends.
+    ) -> Execution:
+        """Enclose the execution of a call with this.
 
         Args:
             allowed: The call.
             outcome_of: What is recorded where the execution raises.
         """
-        execution = Execution()
-        try:
-            with approving(allowed.call.values if allowed.was_asked else None):
-                yield execution
-        except BaseException as error:
-            self.record(allowed, outcome_of(error), error)
-            raise
-        self.record(allowed, execution.outcome)
+        return Execution(self, allowed, outcome_of)
 
     def record(self, allowed: Allowed, outcome: Outcome, error: BaseException | None = None) -> None:
         """Write down what came of a call, unless what encloses its execution does."""
@@ -362,12 +367,13 @@ class Gate:
         self.controller.record_block(prepared.request, reason)
         return Refused(reason=reason, is_block=True)
 
-    def _settle(self, prepared: Prepared, decision: ApprovalDecision) -> Settled:
+    def _settle(self, prepared: Prepared, decided: Decided) -> Settled:
+        decision = decided.decision
         if not decision.approved:
             is_block = decision.decided_by == 'policy'
             return Refused(reason=decision.note or 'The call was denied.', is_block=is_block, decision=decision)
         call, request = prepared.call, prepared.request
-        binding = self.bind(request, decision.override_args, by_policy=decision.decided_by == 'policy')
+        binding = _binding(request, decided.digest, by_policy=decision.decided_by == 'policy')
         allowed = Allowed(call=call, request=request, binding=binding, decision=decision)
         if decision.override_args is None:
             return allowed
@@ -387,3 +393,8 @@ class Gate:
 
     def _bound_to(self, call: Call, declared: Mapping[str, Any]) -> dict[str, Any]:
         return {**self.controller.bound_to(call.arguments, declared), **call.bound_to}
+
+
+def _binding(request: ApprovalRequest, digest: str | None, *, by_policy: bool) -> Binding:
+    granted = list(request.missing_capabilities) or None
+    return Binding(digest=digest or '', decided=digest, bound_to=request.bound_to, granted=granted, by_policy=by_policy)

@@ -157,8 +157,8 @@ class ApprovalPolicy:
         if blocked is not None:
             return blocked
         if rule.approval == 'none' or (rule.approval is None and self._is_granted(request, granted)):
-            return ApprovalResult.pre_approved()
-        return self._described(ApprovalResult.needs_approval(), rule)
+            return _RUNS
+        return self._described(_ASKS, rule)
 
     def _described(self, verdict: ApprovalResult, rule: ToolRule) -> ApprovalResult:
         if rule.description is None or not verdict.is_needs_approval:
@@ -178,6 +178,8 @@ class ApprovalPolicy:
         granted_unasked = [] if profile is None else self.config.auto_grant.get(profile, [])
         return bool(missing) and all(each in granted or each in granted_unasked for each in missing)
 
+
+_ASKS, _RUNS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved()
 
 _KEPT = 4096
 """Chosen: more tools than anybody offers a model."""

@@ -113,7 +113,7 @@ class Redactor:
     def of(cls, args: Mapping[str, Any], payload: Mapping[str, Any]) -> Redactor:
         """For a request: what is among its arguments and not in its payload was excluded."""
         if args == payload:
-            return cls()
+            return _NOTHING
         kept = set(_texts(payload))
         return cls(text for text in _texts(args) if text not in kept)
 
@@ -141,6 +141,9 @@ class Redactor:
                 return [self.value(item) for item in cast('list[object]', value)]
             case _:
                 return value
+
+
+_NOTHING = Redactor()
 
 
 def _texts(value: object) -> Iterator[str]:

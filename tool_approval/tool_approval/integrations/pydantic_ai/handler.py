@@ -27,7 +27,7 @@ from tool_approval.core.gate import (
     cannot_be_judged,
 )
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
-from tool_approval.core.tool_checks import ask_check
+from tool_approval.core.tool_checks import ask_check, has_check
 from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments, find_tool, function_of, given_arguments, is_unpacked, validated
@@ -111,14 +111,15 @@ class ApprovalHandler:
             pass
         facts = facts_of(ctx, self.session)
         executing = Call(tool_name=call.tool_name, arguments=arguments, values=args, facts=facts)
-        request = ApprovalRequest(
-            tool_name=call.tool_name,
-            args=arguments.shown,
+        request = ApprovalRequest.of_call(
+            call.tool_name,
+            arguments.shown,
+            facts,
             description=call.tool_name,
             payload={},
             tool_call_id=call.tool_call_id,
             bound_to={} if binding is None else binding.bound_to,
-        ).changed(facts, run_id=facts.run_id, session_id=facts.session_id, lineage=facts.lineage)
+        )
         allowed = Allowed(call=executing, request=request, binding=binding)
         if binding is None or not is_bound or not gate.is_bound(binding, executing):
             gate.record(allowed, 'refused')
@@ -173,7 +174,8 @@ class Batch:
             else:
                 to_do.append(each)
         # Nothing is started before every decision of the batch is made.
-        await asyncio.gather(*(self._do(each) for each in to_do))
+        if to_do:
+            await asyncio.gather(*(self._do(each) for each in to_do))
         return self.results
 
     def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
@@ -207,8 +209,11 @@ class Batch:
         request = self._request(call, arguments.fields if is_model else arguments.shown)
         bound_to = self.gate.controller.bound_to(arguments, request.bound_to)
         request = request.changed(hides_arguments=arguments.is_altered, bound_to=bound_to)
+        function = function_of(tool)
+        if not has_check(function):
+            return self._prepared(call, request)
         context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
-        verdict = await ask_check(function_of(tool), context, framework_context=self.ctx)
+        verdict = await ask_check(function, context, framework_context=self.ctx)
         if verdict is not None and verdict.is_needs_approval:
             request = _told(request, context, verdict)
         elif verdict is not None and verdict.is_blocked:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import marshal
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from pydantic_ai import DeferredToolRequests, RunContext
@@ -13,7 +15,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry
+from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry, describe
 
 from .arguments import find_tool
 
@@ -68,32 +70,46 @@ def request_of(
     """
     told = dict(metadata or {})
     made = told.pop(REQUEST_KEY, None)
-    if isinstance(made, ApprovalRequest) and made.tool_name == call.tool_name:
-        request = made
-        told = {**made.metadata, **told}
-        if known is not None and known.session_id is None:
-            # A handler that names no session leaves the one that the toolset names.
-            known = known._replace(session_id=made.session_id)
-    else:
-        try:
-            problem = None
-            args = decode_arguments(call.args) if args is None else args
-        except NotCanonicalError as error:
-            problem = f'The arguments of {call.tool_name!r} cannot be read ({error.problem}), so the call was denied.'
-            told |= {'approval_policy': 'blocked', 'approval_reason': problem}
-        request = ApprovalRequest(
-            tool_name=call.tool_name,
-            args=args or {},
-            description=problem or _first_text(told, 'approval_description', 'summary', 'reason', 'path') or '',
-            reason=None if problem else _first_text(told, 'approval_reason', 'reason'),
-            metadata=told,
-        )
+    if not isinstance(made, ApprovalRequest) or made.tool_name != call.tool_name:
+        return _bare_request(call, told, known, tool or {}, args)
+    told = {**made.metadata, **told}
     if known is None:
-        return request.model_copy(update={'tool_call_id': call.tool_call_id, 'metadata': told})
-    fields = {'run_id': known.run_id, 'session_id': known.session_id, 'lineage': known.lineage}
-    facts = CallFacts.of(told)._replace(**fields, caller=known.caller, **(tool or {}))
+        return made.changed(CallFacts.of(told), tool_call_id=call.tool_call_id, metadata=told)
+    # A handler that names no session leaves the one that the toolset names.
+    place = {'run_id': known.run_id, 'session_id': known.session_id or made.session_id, 'lineage': known.lineage}
+    facts = CallFacts.of(told)._replace(caller=known.caller, **place, **(tool or {}))
     metadata = {**told, **facts.as_metadata()}
-    return request.changed(facts, metadata=metadata, tool_call_id=call.tool_call_id, **fields)
+    return made.changed(facts, tool_call_id=call.tool_call_id, metadata=metadata, **place)
+
+
+def _bare_request(
+    call: ToolCallPart,
+    told: dict[str, Any],
+    known: CallFacts | None,
+    tool: Mapping[str, Any],
+    args: Mapping[str, Any] | None,
+) -> ApprovalRequest:
+    description = _first_text(told, 'approval_description', 'summary', 'reason', 'path')
+    reason = _first_text(told, 'approval_reason', 'reason')
+    try:
+        args = decode_arguments(call.args) if args is None else args
+    except NotCanonicalError as error:
+        description = f'The arguments of {call.tool_name!r} cannot be read ({error.problem}), so the call was denied.'
+        told |= {'approval_policy': 'blocked', 'approval_reason': description}
+        args, reason = {}, None
+    place = known or CallFacts()
+    facts = CallFacts.of(told)._replace(
+        run_id=place.run_id, session_id=place.session_id, caller=place.caller, lineage=place.lineage, **tool
+    )
+    return ApprovalRequest.of_call(
+        call.tool_name,
+        args,
+        facts,
+        description=description or describe(call.tool_name, args),
+        reason=reason,
+        tool_call_id=call.tool_call_id,
+        metadata=told if known is None else {**told, **facts.as_metadata()},
+    )
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
@@ -185,6 +201,12 @@ def tool_facts(ctx: RunContext[Any] | None, name: str) -> dict[str, Any]:
 def _digest(definition: ToolDefinition) -> str | None:
     told = [definition.name, definition.description, definition.parameters_json_schema]
     try:
-        return hashlib.sha256(canonical_json(told).encode()).hexdigest()
-    except NotCanonicalError:
+        # Each step of a run has its definitions anew. The form tells 1 from True, unlike a comparison of the values.
+        return _digest_of(marshal.dumps(told, 2))
+    except ValueError:  # a value that is not plain
         return None
+
+
+@lru_cache(maxsize=1024)
+def _digest_of(told: bytes) -> str:
+    return hashlib.sha256(canonical_json(marshal.loads(told)).encode()).hexdigest()
