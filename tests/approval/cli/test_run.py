@@ -1,4 +1,4 @@
-"""`tool-approval run` with an agent of the user's own, whose model is a script; in a terminal it runs in tests/flows."""
+"""`tool-approval run` with an agent of the user's own, whose model is a script; tests/flows runs it in a terminal."""
 
 import io
 import json

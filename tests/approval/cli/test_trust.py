@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 from tool_approval.cli.trust import allowances
-from tool_approval.settings import Settings
+from tool_approval.settings import Settings, parse_settings
 
 
 def is_trusted(tool_approval):
@@ -26,7 +26,10 @@ def test_it_shows_what_the_file_would_allow_before_it_asks(tool_approval, work):
         'shell:\n'
         '  network: true\n'
         '  default: {approval: false}\n'
-        '  rules: [{pattern: ls, approval: false}, {pattern: cat, approval: false, sandbox_paths: [notes]}, {pattern: rm}]\n'
+        '  rules:\n'
+        '    - {pattern: ls, approval: false}\n'
+        '    - {pattern: cat, approval: false, sandbox_paths: [notes]}\n'
+        '    - {pattern: rm}\n'
     )
 
     finished = tool_approval('trust', typed='n', is_terminal=True)
@@ -112,35 +115,39 @@ def test_trust_is_taken_back_also_from_a_file_that_is_gone(tool_approval, work):
 
 
 SAID = {
-    'default': ({'default': 'none'}, 'every other tool'),
-    'tools.approval': ({'tools': {'t': {'approval': 'none'}}}, 'the tool `t` runs unasked'),
-    'tools.description': ({'tools': {'t': {'description': 'lie'}}}, 'questions about the tool `t` describe it as: lie'),
-    'custom_tools.approval': ({'custom_tools': {'t': {'approval': 'none'}}}, 'the tool `t` runs unasked'),
-    'custom_tools.description': ({'custom_tools': {'t': {'description': 'lie'}}}, 'describe it as: lie'),
-    'auto_grant': ({'auto_grant': {'box': ['net']}}, 'in the profile `box` is granted unasked: net'),
-    'sandbox.paths.root': ({'sandbox': {'paths': {'a': {'root': '/usr', 'read_approval': True}}}}, 'outside of the'),
-    'sandbox.paths.mode': ({'sandbox': {'paths': {'a': {'root': '/usr', 'mode': 'rw'}}}}, 'files can be changed'),
+    'default': ('default: none', 'every other tool'),
+    'tools.approval': ('tools: {t: {approval: none}}', 'the tool `t` runs unasked'),
+    'tools.description': ('tools: {t: {description: lie}}', 'questions about the tool `t` describe it as: lie'),
+    'custom_tools.approval': ('custom_tools: {t: {approval: none}}', 'the tool `t` runs unasked'),
+    'custom_tools.description': ('custom_tools: {t: {description: lie}}', 'describe it as: lie'),
+    'auto_grant': ('auto_grant: {box: [net]}', 'in the profile `box` is granted unasked: net'),
+    'sandbox.paths.root': ('sandbox: {paths: {a: {root: /usr, read_approval: true}}}', 'outside of the'),
+    'sandbox.paths.mode': ('sandbox: {paths: {a: {root: /usr, mode: rw}}}', 'files can be changed'),
     'sandbox.paths.write_approval': (
-        {'sandbox': {'paths': {'a': {'root': '.', 'mode': 'rw', 'write_approval': False}}}}, 'deleted unasked'
+        'sandbox: {paths: {a: {root: ., mode: rw, write_approval: false}}}',
+        'deleted unasked',
     ),
-    'sandbox.paths.read_approval': ({'sandbox': {'paths': {'a': {'root': '.', 'read_approval': False}}}}, 'read unasked'),
+    'sandbox.paths.read_approval': ('sandbox: {paths: {a: {root: ., read_approval: false}}}', 'read unasked'),
     'sandbox.paths.approval.write': (
-        {'sandbox': {'paths': {'a': {'root': '.', 'mode': 'rw', 'approval': {'write': 'none'}}}}}, 'deleted unasked'
+        'sandbox: {paths: {a: {root: ., mode: rw, approval: {write: none}}}}',
+        'deleted unasked',
     ),
-    'sandbox.paths.approval.read': ({'sandbox': {'paths': {'a': {'root': '.', 'approval': {'read': 'none'}}}}}, 'read unasked'),
-    'sandbox.os_sandbox_fallback': ({'sandbox': {'os_sandbox_fallback': 'refuse_tools'}}, 'cannot be confined'),
-    'shell.default.approval': ({'shell': {'default': {'approval': False}}}, 'every command'),
-    'shell.rules.pattern': ({'shell': {'rules': [{'pattern': 'ls', 'approval': False}]}}, 'begin with `ls` run unasked'),
-    'shell.rules.approval': ({'shell': {'rules': [{'pattern': 'ls', 'approval': False}]}}, 'run unasked'),
+    'sandbox.paths.approval.read': ('sandbox: {paths: {a: {root: ., approval: {read: none}}}}', 'read unasked'),
+    'sandbox.os_sandbox_fallback': ('sandbox: {os_sandbox_fallback: refuse_tools}', 'cannot be confined'),
+    'shell.default.approval': ('shell: {default: {approval: false}}', 'every command'),
+    'shell.rules.pattern': ('shell: {rules: [{pattern: ls, approval: false}]}', 'begin with `ls` run unasked'),
+    'shell.rules.approval': ('shell: {rules: [{pattern: ls, approval: false}]}', 'run unasked'),
     'shell.rules.description': (
-        {'shell': {'rules': [{'pattern': 'rm', 'description': 'lie'}]}}, 'that begin with `rm` describe them as: lie'
+        'shell: {rules: [{pattern: rm, description: lie}]}',
+        'that begin with `rm` describe them as: lie',
     ),
     'shell.rules.sandbox_paths': (
-        {'shell': {'rules': [{'pattern': 'ls', 'approval': False, 'sandbox_paths': ['a']}]}}, 'within a'
+        'shell: {rules: [{pattern: ls, approval: false, sandbox_paths: [a]}]}',
+        'within a',
     ),
-    'shell.network': ({'shell': {'network': True}}, 'the network'),
-    'shell.timeout_s': ({'shell': {'timeout_s': 9000}}, 'a command may take 9000 seconds'),
-}  # fmt: skip
+    'shell.network': ('shell: {network: true}', 'the network'),
+    'shell.timeout_s': ('shell: {timeout_s: 9000}', 'a command may take 9000 seconds'),
+}
 HARMLESS = {
     'mode': 'to ask, or to deny without asking',
     'sandbox.paths.suffixes': 'fewer files',
@@ -178,4 +185,4 @@ def test_what_a_key_loosens_or_says_in_questions_is_listed(key, tmp_path):
     document, said = SAID[key]
 
     assert allowances(Settings(), tmp_path) == []
-    assert said in '\n'.join(allowances(Settings.model_validate(document), tmp_path))
+    assert said in '\n'.join(allowances(parse_settings(document), tmp_path))

@@ -73,10 +73,15 @@ def test_a_directory_takes_a_word(tmp_path, word, outcome, is_nested):
 @pytest.mark.parametrize(
     ('operation', 'paths', 'outcome'),
     [
-        ('read_file', ['a'], 'block'), ('list_files', ['.'], 'block'), ('edit_file', ['a'], 'block'), ('copy', ['a', 'b'], 'block'),
-        ('move', ['a', 'b'], 'block'), ('write_file', ['b'], 'allow'), ('delete', ['a'], 'allow'),
+        ('read_file', ['a'], 'block'),
+        ('list_files', ['.'], 'block'),
+        ('edit_file', ['a'], 'block'),
+        ('copy', ['a', 'b'], 'block'),
+        ('move', ['a', 'b'], 'block'),
+        ('write_file', ['b'], 'allow'),
+        ('delete', ['a'], 'allow'),
     ],
-)  # fmt: skip
+)
 def test_where_reading_is_blocked_nothing_is_read(tmp_path, operation, paths, outcome):
     (tmp_path / 'a').write_text('x')
     config = {
@@ -92,10 +97,12 @@ def test_where_reading_is_blocked_nothing_is_read(tmp_path, operation, paths, ou
 @pytest.mark.parametrize(
     ('given', 'access'),
     [
-        ({'read_approval': 'blocked'}, Access.NONE), ({'read_approval': 'blocked', 'write_approval': 'none'}, Access.NONE),
-        ({'write_approval': 'blocked'}, Access.READ), ({'write_approval': 'required'}, Access.WRITE),
+        ({'read_approval': 'blocked'}, Access.NONE),
+        ({'read_approval': 'blocked', 'write_approval': 'none'}, Access.NONE),
+        ({'write_approval': 'blocked'}, Access.READ),
+        ({'write_approval': 'required'}, Access.WRITE),
     ],
-)  # fmt: skip
+)
 def test_an_approved_command_does_not_get_what_is_blocked(tmp_path, given, access):
     settings = read_settings({'sandbox': {'paths': {'work': {'root': str(tmp_path), 'mode': 'rw', **given}}}})
 
@@ -124,7 +131,9 @@ def test_no_shell_rule_holds_where_reading_is_blocked(tmp_path):
 def test_what_is_blocked_stays_so_in_a_file_that_nobody_has_trusted(tmp_path):
     (tmp_path / 'approvals.yaml').write_text(
         'sandbox: {paths: {a: {root: a, mode: rw, approval: {write: blocked, read: blocked}}, b: {root: b}}}\n'
-        'shell: {default: {approval: blocked}, rules: [{pattern: rm, approval: blocked}, {pattern: ls, approval: none}]}\n'
+        'shell:\n'
+        '  default: {approval: blocked}\n'
+        '  rules: [{pattern: rm, approval: blocked}, {pattern: ls, approval: none}]\n'
     )
 
     settings = effective(load_settings(directory=tmp_path))
