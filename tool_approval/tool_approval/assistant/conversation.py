@@ -141,11 +141,11 @@ def closed(
     messages = [message for message in captured if message.parts]
     if len(messages) <= len(before):
         messages = [*before, ModelRequest([UserPromptPart(prompt)])]
-    answered = {part.tool_call_id for message in messages for part in message.parts if isinstance(part, ToolReturnPart)}
+    parts = [part for message in messages for part in message.parts]
+    answered = {part.tool_call_id for part in parts if isinstance(part, ToolReturnPart)}
     missing = [
         ToolReturnPart(part.tool_name, NO_RESULT, tool_call_id=part.tool_call_id)
-        for message in messages
-        for part in message.parts
+        for part in parts
         if isinstance(part, ToolCallPart) and part.tool_call_id not in answered
     ]
     if missing:
