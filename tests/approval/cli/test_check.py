@@ -185,3 +185,15 @@ def test_what_cannot_be_read_for_want_of_a_library_is_a_failure(tool_approval, m
 
     assert (finished.status, finished.out) == (2, '')
     assert 'tool-approval[yaml]' in finished.err
+
+
+@pytest.mark.parametrize(
+    'words', [['check'], ['trust', '--yes'], ['explain', 'x'], ['explain', 'x', '--config', 'approvals.toml']]
+)
+def test_every_command_says_what_to_do_about_a_file_in_toml(tool_approval, work, words):
+    (work / 'approvals.yaml').rename(work / 'approvals.toml')
+
+    finished = tool_approval(*words)
+
+    assert finished.status == 2
+    assert 'write the same keys as YAML into `approvals.yaml` instead' in finished.out + finished.err

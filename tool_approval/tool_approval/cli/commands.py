@@ -39,6 +39,7 @@ _JSON: Final = _flag('--json', 'answer in JSON')
 _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the configuration; the one in the directory if not')
 _ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory that relative roots begin in')
 _MODEL: Final = _option('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
+_ID: Final = _option('id', metavar='ID', help=f'the first digits of its id, at least {SHORTEST_ID}')
 _STORE: Final = _option('--store', metavar='FILE', help="the file; the one in the user's state directory if not")
 _LOG: Final = _option('log', metavar='LOG', help='the log')
 
@@ -164,19 +165,8 @@ exit status: 0 it is trusted, or with --revoke no longer is; 2 it is not
                 'what is remembered, oldest first',
                 options=(_flag('--json', 'answer in JSON, one line for each'), _STORE),
             ),
-            CommandEntry(
-                'forget',
-                'forget one',
-                options=(
-                    _option('id', metavar='ID', help=f'the first digits of its id, at least {SHORTEST_ID}'),
-                    _STORE,
-                ),
-            ),
-            CommandEntry(
-                'clear',
-                'forget all of them',
-                options=(_flag('--yes', 'do it without being asked'), _STORE),
-            ),
+            CommandEntry('forget', 'forget one', options=(_ID, _STORE)),
+            CommandEntry('clear', 'forget all of them', options=(_flag('--yes', 'do it without being asked'), _STORE)),
         ),
         ending="""\
 examples:
