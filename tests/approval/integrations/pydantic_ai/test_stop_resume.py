@@ -1,6 +1,9 @@
 """Answering a run that ended with deferred calls, and resuming it."""
 
 import asyncio
+import signal
+import threading
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -193,6 +196,29 @@ def test_it_can_be_called_synchronously_inside_a_running_loop():
 
     assert asyncio.run(main()).output == 'done'
     assert ran == ['a']
+
+
+def test_an_interrupt_inside_a_running_loop_withdraws_the_question():
+    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    requests, cancelled = stopped(agent).output, threading.Event()
+
+    class Interrupted:
+        async def choose(self, request, *, mode):
+            # To that thread itself: a signal to the process need not wake the one that waits.
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+    async def main():
+        collect_approvals_sync(requests, ui=Interrupted())
+
+    # Not `asyncio.run`: its loop answers the first signal itself.
+    with closing(asyncio.new_event_loop()) as loop, pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(main())
+
+    assert cancelled.wait(10)
 
 
 def test_an_error_inside_a_running_loop_reaches_the_caller():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, cast
 
@@ -15,6 +13,7 @@ from tool_approval.core.controller import ApprovalController
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import ApprovalUI
 from tool_approval.core.request import CallFacts
+from tool_approval.core.threads import wait_for
 
 from .handler import Batch
 from .requests import session_of_deps
@@ -186,26 +185,7 @@ def _wait_for(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return _run(make)
-    outcome: list[T] = []
-    errors: list[BaseException] = []
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        try:
-            outcome.append(context.run(_run, make))
-        except BaseException as error:  # noqa: BLE001 - raised below, where it was asked for
-            errors.append(error)
-
-    thread = threading.Thread(target=work, name='tool-approval-sync', daemon=True)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return outcome[0]
-
-
-def _run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    # `asyncio.run` would take away the thread's current event loop, which the host's `run_sync` keeps for its next call.
-    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-        return runner.run(make())
+        # `asyncio.run` would take away the thread's event loop, which the host's `run_sync` keeps for its next call.
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            return runner.run(make())
+    return wait_for(make)
