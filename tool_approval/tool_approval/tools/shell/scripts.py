@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from .program_data import OPTION_SPECS
 from .programs import guarded_name
 from .words import UnsafeArgument, Word
 
@@ -43,9 +44,6 @@ _SED_ITEM: Final = re.compile(
     r'\t]*(?:[a-z]\w*)?|[qQ]\d+|y/[^/\\\n]*/[^/\\\n]*/|s(?P<mark>[/|,:#@%_!])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*'
     r'(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)[gpiI0-9]*)'
 )
-_SED_OPTION: Final = re.compile(
-    r'-[nErsuz]+|--(?:quiet|silent|regexp-extended|null-data|separate|posix|debug|unbuffered)'
-)
 
 
 def unsafe_sed(words: Sequence[Word]) -> UnsafeArgument | None:
@@ -54,25 +52,20 @@ def unsafe_sed(words: Sequence[Word]) -> UnsafeArgument | None:
     operands: list[Word] = []
     at, is_over = 1, False
     while at < len(words):
-        text = words[at].value
-        if is_over:
-            operands.append(words[at])
-            at += 1
-            continue
-        if not words[at].is_fixed and words[at].can_be_option:
-            return UnsafeArgument(words[at].raw, 'it is not known before it runs, and may be an option')
-        if text.startswith('--expression='):
-            scripts.append(Word(words[at].raw, text[13:], words[at].is_fixed))
-        elif text in ('-e', '--expression') or re.fullmatch(r'-[nErsuz]+e', text):
+        word, kind = words[at], OPTION_SPECS['sed'].kind(words[at].value)
+        if not is_over and not word.is_fixed and word.can_be_option:
+            return UnsafeArgument(word.raw, 'it is not known before it runs, and may be an option')
+        if is_over or kind == 'operand':
+            operands.append(word)
+        elif word.value.startswith('--expression='):
+            scripts.append(Word(word.raw, word.value[13:], word.is_fixed))
+        elif kind == 'takes':
             at += 1
             scripts.extend(words[at : at + 1])
-        elif text == '--':
+        elif word.value == '--':
             is_over = True
-        elif text.startswith('-') and len(text) > 1:
-            if not _SED_OPTION.fullmatch(text):
-                return UnsafeArgument(words[at].raw, 'it may write files, or run a script')
-        else:
-            operands.append(words[at])
+        elif kind != 'flag':
+            return UnsafeArgument(word.raw, 'it may write files, or run a script')
         at += 1
     for script in scripts or operands[:1]:
         if not script.is_fixed or not _is_plain_sed(script.value):
@@ -145,21 +138,18 @@ def script_end(words: Sequence[Word]) -> int:
 
 def _awk_code(words: Sequence[Word]) -> Sequence[Word]:
     """The words that may be the program: one, or all where that is not certain."""
-    at = 1
+    at, spec = 1, OPTION_SPECS['awk']
     while at < len(words):
-        text = words[at].value
-        if text in ('-F', '-v') and words[at].is_fixed and at + 1 < len(words):
-            if words[at + 1].growth != 'none':
-                return words[1:]
-            at += 2
-        elif text == '--':
+        text, kind = words[at].value, spec.kind(words[at].value)
+        if text == '--':
             return words[at + 1 : at + 2]
-        elif words[at].is_fixed and (text.startswith(('-F', '-v')) or text in ('--posix', '--csv', '--re-interval')):
-            at += 1
-        elif text.startswith('-') and len(text) > 1:
-            return words[1:]
-        else:
+        if kind == 'operand':
             return words[at : at + 1]
+        is_known = kind in ('flag', 'takes') or spec.attached_value(text)
+        grows = kind == 'takes' and any(word.growth != 'none' for word in words[at + 1 : at + 2])
+        if not is_known or not words[at].is_fixed or grows:
+            break
+        at += 2 if kind == 'takes' else 1
     return words[1:]
 
 
