@@ -168,7 +168,7 @@ def test_a_file_that_changed_since_it_was_shown_makes_the_approval_void(world, n
         (world.ws / 'cache/c.dat').rename(world.ws / 'cache/c.txt')
         arguments = {**arguments, 'path': 'cache/c.txt'}
 
-    with pytest.raises(ApprovalDenied, match='the call changed after it was approved'):
+    with pytest.raises(ApprovalDenied, match='The call changed after it was approved, so it was not run'):
         execute(tools, controller, name, **arguments)
 
     assert place.read_text() == 'another\n'
