@@ -351,3 +351,20 @@ def test_secrets_are_hidden_bound_and_kept_when_the_approver_edits():
         run(ApprovalDecision(approved=True, override_args={'user': '[hidden]'}))
 
     assert ran == ['u x', 'other x']
+
+
+def test_arguments_of_an_approver_that_cannot_be_used_leave_no_approval_open_in_the_log():
+    sink = ListSink()
+
+    def sign_in(password: SecretStr) -> None:
+        raise AssertionError
+
+    answer = ApprovalDecision(approved=True, override_args={'user': '[hidden]'})
+    controller = ApprovalController(ui=ScriptedUI([answer]), audit=sink)
+
+    with pytest.raises(ApprovalDenied, match='hidden value'):
+        asyncio.run(execute_tool(sign_in, 'sign_in', {'password': SecretStr('x')}, controller, default='required'))
+
+    decision, outcome = sink.entries
+    assert (decision['approved'], outcome['outcome']) == (True, 'refused')
+    assert outcome['digest'] == decision['digest']

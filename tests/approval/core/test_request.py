@@ -222,3 +222,22 @@ def test_e48_two_options_of_one_kind_are_refused():
 def test_a_request_of_an_unknown_field_is_refused():
     with pytest.raises(ValidationError):
         ApprovalRequest(tool_name='write', approved=True)
+
+
+def test_what_is_written_into_the_metadata_of_a_request_decides_nothing():
+    request = ApprovalRequest(tool_name='rm', metadata={'approval_policy': 'blocked', 'approval_reason': 'Not here.'})
+
+    request.metadata.clear()
+
+    decision = asyncio.run(ApprovalController('approve_all').request_approval(request))
+    assert (decision.approved, decision.note) == (False, 'Not here.')
+
+
+def test_a_copy_with_other_metadata_has_the_facts_of_that():
+    request = ApprovalRequest(tool_name='rm', metadata={'caller': 'a', 'position': 1, 'batch_size': True})
+
+    assert (request.facts.caller, request.facts.position, request.facts.batch_size) == ('a', 1, None)
+    assert request.model_copy(update={'metadata': {'caller': 'b'}}).facts.caller == 'b'
+    assert request.model_copy(update={'tool_name': 'b'}).facts.caller == 'a'
+    assert ApprovalRequest.model_validate_json(request.model_dump_json()).facts == request.facts
+    assert 'facts' not in request.model_dump()
