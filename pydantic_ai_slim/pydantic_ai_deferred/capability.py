@@ -41,20 +41,19 @@ _INNERMOST = CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
 
 @dataclass(eq=False)
 class DeferredHandlerCapability(AbstractCapability[Any]):
-    """Brings a plan into the agent loop.
+    """Carries a plan among an agent's or a run's capabilities; the keyword `deferred_tool_handler` is its public form.
 
-    A durable agent is built with one, as its workflow accepts none later, and a handler that is given to a run travels
-    as one. It is not public: the keyword `deferred_tool_handler` is.
+    A durable agent is built with one, as its workflow accepts none later.
     """
 
     plan: RunPlan = field(default_factory=RunPlan)
     """What was settled where the capability was made."""
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Settle whom this run asks, unless the run was given capabilities of its own for that.
+        """Bring in the capabilities of this run, unless it was given them when it started.
 
-        It is, wherever it takes any: where a capability returns another one here, the host selects the model a second
-        time, and traces one that is instrumented twice.
+        Where a capability returns another one here, the host selects the model a second time, and traces an
+        instrumented one twice.
         """
         plan = delivered_to(self) or self.plan
         return self if plan.superseded else CombinedCapability(capabilities_for(plan))
@@ -243,7 +242,7 @@ class RunHandler(RunPlace):
 
 @dataclass(eq=False)
 class FastPathHandler(RunHandler):
-    """The handler of a run in which nothing else touches arguments: what it sees first is what is last."""
+    """For a run in which nothing else rewrites arguments: it keeps them itself, without `RunArguments`."""
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -305,7 +304,7 @@ class ToolGate(WrapperToolset[Any]):
 
 def _refuse_repeated_ids(calls: list[ToolCallPart]) -> None:
     if len({call.tool_call_id for call in calls}) < len(calls):
-        # Answers are given by id: one that stands for two calls would approve what nobody looked at.
+        # Answers are given by id: one for two calls would approve a call that the handler did not look at.
         counts = Counter(call.tool_call_id for call in calls)
         names = name_calls([call for call in calls if counts[call.tool_call_id] > 1])
         raise UnexpectedModelBehavior(f'The model gave several deferred calls of one response the same id: {names}.')

@@ -42,7 +42,7 @@ Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class ExecutionWrapper(Protocol):
-    """A handler that also stands around the execution of the tools it was asked about."""
+    """A handler that also wraps the execution of the tools it was asked about."""
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
         """Execute an approved call, or refuse to.
@@ -84,7 +84,7 @@ def check_handler(handler: object) -> None:
     """Refuse what cannot be called, where it is given and not in the middle of a run.
 
     Raises:
-        UserError: `handler` is neither `None` nor callable, or its `around_execute` is no coroutine function.
+        UserError: `handler` is neither `None` nor callable, or its `around_execute` is not a coroutine function.
     """
     if handler is None:
         return
@@ -228,7 +228,7 @@ class HandlerThreads:
                 error = e
             # Before the answer is out: the run may ask again, or end, as soon as it has it.
             self._rest(work)
-            # The loop may have been closed while the handler was busy: its run is gone, and nobody waits.
+            # The loop may have been closed while the handler was busy: its run is gone.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, result, error)
 
@@ -276,8 +276,8 @@ class HandlerThreads:
 class _Starts:
     """Starts threads one after the other, each by the one before it.
 
-    Starting one means waiting until it is up. Where fifty runs ask at once, the event loop would stand still for all
-    fifty; so it starts the first, and that one the next before it does its own work.
+    Starting one means waiting until it is up. Where fifty runs ask at once, the event loop would wait for all fifty;
+    so it starts the first, and that one the next before it does its own work.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The host's own keywords, as types: what is passed on unchanged beside `deferred_tool_handler`.
+"""The host's own keywords, as types; they are passed on unchanged beside `deferred_tool_handler`.
 
 At runtime any keyword is passed on, so one that the host adds works at once; type checkers learn it here. The test
 `test_typed_keywords.py` compares these lists with the newest host and names what is new.

@@ -1,4 +1,4 @@
-"""Whom a run asks: override, then run keyword, then constructor, then what it inherits. Exactly one is asked."""
+"""The plan of a run, and the precedence of handlers: override, run keyword, constructor, inherited. One is asked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .handler import AnyHandler
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """What is settled before a run starts: by a constructor in part, and for the run as a whole."""
+    """Settled before a run starts: the first two fields by a constructor, all of them for the run."""
 
     handler: AnyHandler | None = None
     """The handler given by override, run keyword or constructor, or `None`."""

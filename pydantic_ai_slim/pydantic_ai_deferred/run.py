@@ -1,4 +1,4 @@
-"""One run: whom it asks, what is kept while it lasts, and what the runs inside its tools inherit."""
+"""One run: the state its capabilities share, the question to its handler, and what nested runs inherit."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def lineage() -> tuple[LineageLevel, ...]:
 
 @dataclass(eq=False, kw_only=True)
 class Run:
-    """One run, for its capabilities and the runs nested in it. What is kept by id is of the current response."""
+    """One run, for its capabilities and the runs nested in it. Calls are kept for the current response only."""
 
     plan: RunPlan
     """What was settled before it started."""

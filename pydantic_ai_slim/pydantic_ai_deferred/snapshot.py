@@ -45,7 +45,7 @@ def take_snapshot(
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-"""What is its own JSON form."""
+"""Types whose values are their own JSON form."""
 
 
 class SnapshotArgs(dict[str, Any]):
@@ -96,7 +96,7 @@ class ValidatedArgs:
 
     def _is_unpacked(self, name: str, fields: dict[str, Any], given: dict[str, Any]) -> bool:
         # The model calls a function whose only parameter is a model with that model's fields; after validation they
-        # stand under the parameter's name. A parameter that is a mapping looks much the same.
+        # are under the parameter's name. A parameter that is a mapping looks much the same.
         if name in given:
             return name in fields and fields[name] == given[name]
         if name in self._schema.get('properties', {}) and isinstance(self._args[name], Mapping):

@@ -332,6 +332,23 @@ def test_arguments_without_json_form_are_shown_as_the_model_gave_them():
     assert handler.asked[0].approvals[0].args_as_dict() == {'data': 'a'}
 
 
+def test_arguments_with_two_fields_of_one_name_are_shown_as_the_model_gave_them():
+    class Step(BaseModel):
+        command: str
+        label: str = Field(default='harmless', serialization_alias='command')
+
+    handler = Recorder()
+    agent = Agent(scripted([call('run', '1', step={'command': 'EVIL'}, more=1)], 'done'))
+
+    @agent.tool_plain(requires_approval=True)
+    def run(step: Step, more: int) -> str:
+        return step.command
+
+    agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert handler.asked[0].approvals[0].args_as_dict() == {'step': {'command': 'EVIL'}, 'more': 1}
+
+
 def test_nothing_a_handler_does_to_its_snapshot_changes_what_executes():
     agent = office([call('delete', '1', path='a'), call('ship', '2', item='x'), call('send', '3', to='ada')], 'done')
 
