@@ -53,6 +53,17 @@ class Streams:
         return Finished(status, *texts)
 
 
+class Typed(io.StringIO):
+    """Standard input that is, or is not, a terminal."""
+
+    def __init__(self, text, *, is_terminal=False):
+        super().__init__(text)
+        self._is_terminal = is_terminal
+
+    def isatty(self):
+        return self._is_terminal
+
+
 def command(*arguments, typed=b'', cwd=None, env=None, stdout=subprocess.PIPE, timeout_s=60):
     """The command as a process of its own."""
     return subprocess.run(

@@ -1,6 +1,5 @@
 """`tool-approval demo`, with answers given and through a pipe; in a terminal it is played in tests/flows."""
 
-import io
 import sys
 
 import pytest
@@ -10,16 +9,7 @@ from tool_approval.cli.demo import choose_ui
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.ui.terminal import TerminalUI
 
-
-class Typed(io.StringIO):
-    """Standard input that is, or is not, a terminal."""
-
-    def __init__(self, text, *, is_terminal=False):
-        super().__init__(text)
-        self._is_terminal = is_terminal
-
-    def isatty(self):
-        return self._is_terminal
+from .process import Typed
 
 
 @pytest.mark.parametrize('story', ['edit', 'nested', 'batch'])

@@ -1,6 +1,5 @@
 """`tool-approval run` with an agent of the user's own, whose model is a script; tests/flows runs it in a terminal."""
 
-import io
 import json
 import sys
 
@@ -9,6 +8,8 @@ from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.saving import SavedConversation
 from tool_approval.cli import main, output
 from tool_approval.cli.run import MODEL_VARIABLE
+
+from .process import Typed
 
 AGENT = """
 from pydantic_ai import Agent
@@ -31,17 +32,6 @@ def broken(results):
 
 breaks = Agent(scripted(broken))
 """
-
-
-class Typed(io.StringIO):
-    """Standard input that is, or is not, a terminal."""
-
-    def __init__(self, text, *, is_terminal=False):
-        super().__init__(text)
-        self._is_terminal = is_terminal
-
-    def isatty(self):
-        return self._is_terminal
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tool_approval.settings import TrustStore, effective, load_settings, trust_settings
+from tool_approval.settings import effective, load_settings, trust_settings
 
 from tool_approval import ApprovalConfigError
 
@@ -29,11 +29,6 @@ EVERYTHING = """\
       network: true
       timeout_s: 86400
 """
-
-
-@pytest.fixture
-def store(tmp_path):
-    return TrustStore(tmp_path / 'state' / 'trusted.json')
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from pathlib import Path
 
 import pytest
 from tool_approval.settings import Settings, TrustStore, find_settings, load_settings, trust_settings
@@ -12,11 +11,6 @@ from tool_approval import ApprovalConfigError
 from .documents import YAML
 
 pytest.importorskip('yaml')
-
-
-@pytest.fixture
-def store(tmp_path):
-    return TrustStore(tmp_path / 'state' / 'trusted.json')
 
 
 @pytest.fixture
@@ -150,12 +144,7 @@ def test_the_store_of_the_user_is_the_default(work, tmp_path, monkeypatch):
     assert load_settings(directory=work).trusted
 
 
-def test_without_a_home_folder_nothing_is_trusted(work, monkeypatch):
-    def no_home():
-        raise RuntimeError
-
-    monkeypatch.delenv('XDG_STATE_HOME', raising=False)
-    monkeypatch.setattr(Path, 'home', no_home)
+def test_without_a_home_folder_nothing_is_trusted(work, homeless):
     (work / 'approvals.yaml').write_text('default: none')
 
     loaded = load_settings(directory=work)

@@ -34,13 +34,7 @@ def test_the_state_of_the_user_is_protected(work, monkeypatch, tmp_path):
     assert state_folder() in protected_paths(work, None, SandboxSettings())
 
 
-def test_without_a_home_folder_there_is_no_state(work, monkeypatch):
-    def no_home():
-        raise RuntimeError
-
-    monkeypatch.delenv('XDG_STATE_HOME', raising=False)
-    monkeypatch.setattr(Path, 'home', no_home)
-
+def test_without_a_home_folder_there_is_no_state(work, homeless):
     assert state_folder() is None
     assert work / '.git' in protected_paths(work, None, SandboxSettings())
 
