@@ -156,7 +156,7 @@ def _check_emptiness(store: InboxStore) -> None:
     assert list(store.open(10)) == []
     assert list(store.history(10)) == []
     assert dict(store.beats()) == {}
-    assert store.settle('nobody', 'approved', at=_AT) is False, 'what is not there was settled'
+    assert store.settle('nobody', 'approved', at=_AT) is False, 'a request that does not exist was settled'
     assert list(store.get(['nobody'])) == [], 'settling made a request'
 
 

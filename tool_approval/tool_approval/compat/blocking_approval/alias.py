@@ -8,7 +8,7 @@ from types import ModuleType
 from tool_approval.core.errors import ApprovalError
 
 OLD_NAME = 'pydantic_ai_blocking_approval'
-"""What the name stands for."""
+"""The import name of the published package."""
 
 
 class AliasError(ApprovalError, ImportError):

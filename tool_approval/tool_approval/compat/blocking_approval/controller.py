@@ -22,10 +22,10 @@ class ApprovalController:
 
         Args:
             mode: `interactive` asks the callback; `approve_all` approves and `strict` denies without asking.
-            approval_callback: Asks the person. Without one, `interactive` cannot ask, and its use is an error.
+            approval_callback: Asks the approver. Without one, `interactive` raises where it would ask.
 
         Raises:
-            ValueError: There is no such mode.
+            ValueError: The mode is unknown.
         """
         self.mode: ApprovalMode = read_mode(mode)
         self._callback = approval_callback

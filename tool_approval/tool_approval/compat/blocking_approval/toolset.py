@@ -74,13 +74,13 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
             tool_configs: `approval` by tool name: `required`, `none`, `blocked` (or `deny`), or `once_per_session`,
                 which asks once for the same arguments. It overrules `needs_approval`, but no block.
-            default: What holds for a tool about which nothing is said: `required`, or `none` to run it. To be marked
-                by `@requires_approval`, a tool has to be a function of a `FunctionToolset`.
+            default: What holds for a tool that none of these decides about: `required`, or `none` to run it. Only a
+                function of a `FunctionToolset` can be marked by `@requires_approval`.
 
         Raises:
             ApprovalConfigError: `tool_configs` has an unknown key or value.
             TypeError: The third argument is neither a memory nor a mapping, or the config is given twice.
-            ValueError: There is no such default.
+            ValueError: `default` is neither of the two.
         """
         super().__init__(inner)
         if isinstance(memory, Mapping):
@@ -121,7 +121,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             raise AttributeError(name)
         return getattr(self.wrapped, name)
 
-    # The base class compares what is wrapped; wrappers that ask different people are not alike.
+    # The base class compares what is wrapped; wrappers with different callbacks are not equal.
     __eq__ = object.__eq__  # pyright: ignore[reportAssignmentType]
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
@@ -147,7 +147,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         Raises:
             ApprovalBlocked: The toolset, or the configuration, forbids the call. It has not run.
             ApprovalDenied: The callback denied it. It has not run.
-            TypeError: `needs_approval` or the callback returned what nobody can read. It has not run.
+            TypeError: `needs_approval` or the callback returned something unreadable. The tool has not run.
             Exception: Whatever `needs_approval`, the callback or the tool raise; of the first two, it has not run.
         """
         args = _by_name(tool_args)

@@ -1,4 +1,4 @@
-"""The records that callbacks and toolsets exchange, and what is raised, with the fields they have always had."""
+"""The records that callbacks and toolsets exchange, and the errors, with the fields of the older package."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class ApprovalDenied(errors.ApprovalDenied):
 
 
 class ApprovalBlocked(errors.ApprovalBlocked):
-    """The toolset, or the configuration, forbids the call; nobody was asked."""
+    """The toolset, or the configuration, forbids the call; the callback was not asked."""
 
     def __init__(self, tool_name: str, reason: str | None) -> None:
         super().__init__(tool_name, reason or _NO_REASON)
@@ -127,7 +127,7 @@ class ApprovalBlocked(errors.ApprovalBlocked):
 
 @runtime_checkable
 class SupportsNeedsApproval(Protocol):
-    """A toolset that says itself which of its calls need approval."""
+    """A toolset that judges its own calls."""
 
     def needs_approval(self, *args: Any, **kwargs: Any) -> Any:
         """Judge a call.
@@ -148,7 +148,7 @@ class SupportsApprovalDescription(Protocol):
     """A toolset that words the question."""
 
     def get_approval_description(self, name: str, tool_args: dict[str, Any], ctx: Any) -> str:
-        """One line for the person who is asked; called only if somebody is.
+        """One line for the approver; called only if the callback is.
 
         Args:
             name: The tool's name.
@@ -170,6 +170,6 @@ def ensure_decision(answer: object) -> ApprovalDecision:
 
 
 def needs_approval_from_config(name: str, config: ApprovalConfig | None) -> ApprovalResult:
-    """What `config` says of a tool: pre-approved if its entry says so, else it needs approval."""
+    """The verdict of `config`: pre-approved if the tool's entry has that, else it needs approval."""
     entry = (config or {}).get(name) or {}
     return ApprovalResult.pre_approved() if entry.get('pre_approved') else ApprovalResult.needs_approval()

@@ -44,7 +44,7 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
             can hold are judged and shown then.
 
     Raises:
-        ValueError: They do not fit the tool, cannot be copied or have no JSON form. The text says what is wrong.
+        ValueError: They do not fit the tool, cannot be copied or have no JSON form. The text names the problem.
     """
     if isinstance(given, str) and not isinstance(tool.args_schema, dict):
         given = {_first_name(tool): given}

@@ -82,7 +82,7 @@ class StandIn(BaseTool):
 
 def _schema_of(tool: BaseTool) -> ArgsSchema:
     if isinstance(tool, Tool) and tool.args_schema is None:
-        # A tool of one text: the host describes it to the model by its class, which a stand-in is not of.
+        # A tool of one text: the host describes it to the model by its class, which this one does not share.
         return {'type': 'object', 'properties': tool.args, 'required': list(tool.args)}
     return tool.args_schema or cast('type[BaseModel]', tool.get_input_schema())
 
@@ -111,8 +111,8 @@ _CONFIG_KEYS = ('callbacks', 'tags', 'metadata', 'run_name', 'run_id')
 
 
 def _as_invoked(name: str, tool_input: str | dict[str, Any], options: Mapping[str, Any]) -> tuple[Any, RunnableConfig]:
-    told = {key: options[key] for key in _CONFIG_KEYS if options.get(key) is not None}
-    config = cast('RunnableConfig', {**(options.get('config') or {}), **told})
+    given = {key: options[key] for key in _CONFIG_KEYS if options.get(key) is not None}
+    config = cast('RunnableConfig', {**(options.get('config') or {}), **given})
     call_id = options.get('tool_call_id')
     if call_id is None:
         return tool_input, config
@@ -141,10 +141,10 @@ def _noted(result: object, notice: str, call_id: str | None) -> object:
     match result:
         case ToolMessage(tool_call_id=answered) if answered == call_id:
             content: Any = result.content
-            told = (
+            noted = (
                 f'{content}\n\n{notice}' if isinstance(content, str) else [*content, {'type': 'text', 'text': notice}]
             )
-            return result.model_copy(update={'content': told})
+            return result.model_copy(update={'content': noted})
         case Command(update={'messages': messages}):
             update = cast('Mapping[str, Any]', result.update)
             added = [_noted(message, notice, call_id) for message in convert_to_messages(messages)]
@@ -170,7 +170,7 @@ class BoundTool(StandIn):
             reader: Reads what the host calls this with.
             allowed: The call, and what it is bound to.
             gate: Allowed it, and records what comes of it.
-            tells_changes: Whether the model is told that the approver changed the arguments.
+            tells_changes: Whether the result also gives the model the arguments that an approver changed.
         """
         super().__init__(reader.tool)
         self._reader = reader

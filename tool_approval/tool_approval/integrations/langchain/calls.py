@@ -41,7 +41,7 @@ class CallReader:
         """The call with these arguments.
 
         Raises:
-            ValueError: They do not fit the tool, or cannot be judged. The text says what is wrong.
+            ValueError: They do not fit the tool, or cannot be judged. The text names the problem.
         """
         arguments = read_arguments(self.tool, given, judges_injected=self.judges_injected)
         definition = definition_digest(self.tool)
@@ -69,7 +69,7 @@ class CallReader:
         )
 
     def unfit(self, error: ValueError) -> Refused:
-        """The refusal of a call that cannot be read: nobody is asked about it."""
+        """The refusal of a call that cannot be read; no approver is asked."""
         return Refused(reason=f'The arguments of {self.name!r} cannot be used: {error}. The call was not run.')
 
 
@@ -109,7 +109,7 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
         config: What the host runs with. `configurable.thread_id`, else `configurable.session_id`, is the session.
         caller: The agent's name, in place of the one in the configuration.
         run_id: The agent run's id. Without one: the configuration's, and inside of a graph that of the single step,
-            so that what is remembered for a session ends with the call.
+            so that an approval for the session ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})
@@ -130,11 +130,13 @@ def _text(value: object) -> str | None:
 
 
 def definition_digest(tool: BaseTool) -> str | None:
-    """64 hexadecimal digits of what the model is told of the tool; `None` if its schema cannot be written down."""
+    """64 hexadecimal digits of the tool as the model sees it; `None` if its schema has no JSON form."""
     schema = tool.tool_call_schema
     try:
-        # Some types have no JSON schema, and pydantic says so with errors of several kinds.
-        told = schema.model_json_schema() if isinstance(schema, type) and issubclass(schema, BaseModel) else schema
-        return hashlib.sha256(canonical_json([tool.name, tool.description, told]).encode()).hexdigest()
+        # Some types have no JSON schema, for which pydantic raises errors of several kinds.
+        parameters = (
+            schema.model_json_schema() if isinstance(schema, type) and issubclass(schema, BaseModel) else schema
+        )
+        return hashlib.sha256(canonical_json([tool.name, tool.description, parameters]).encode()).hexdigest()
     except (NotCanonicalError, TypeError, ValueError, PydanticUserError):
         return None

@@ -49,7 +49,7 @@ class OfferedTools:
 
 
 class Consent(TypedDict):
-    """An approval on its way to the call, which runs in a later step: `Binding.as_json`, and what is here beside it.
+    """An approval on its way to the call, which runs in a later step: `Binding.as_json`, and these keys.
 
     A checkpointer may write it down.
     """
@@ -137,7 +137,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             default: What holds if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: The agent's name, in place of the one given to `create_agent`. An agent that runs in a tool of
                 another one needs it here, or nothing is remembered for it beyond its run.
-            tells_changes: Whether a call's result tells the model that the approver changed its arguments.
+            tells_changes: Whether a call's result also gives the model the arguments that an approver changed.
 
         Raises:
             ValueError: `default` is neither of the two.
@@ -197,7 +197,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         digests: dict[str, str] = {}
         prepared: list[Prepared] = []
         for made in pending:
-            # What is not on offer, or could not be answered, is looked at when it is about to run.
+            # A call of another tool, or one that could not be answered, is decided when it is about to run.
             tool, call_id = find_offer(state).tools.get(made['name']), made['id']
             if tool is None or not call_id:
                 continue
@@ -227,7 +227,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         """What to run in place of a call, or what to answer in place of its result."""
         made, tool = request.tool_call, request.tool
         if tool is None:
-            # The host would say so as well, but a middleware further inside may bring a tool that nobody judged.
+            # The host would refuse it too, but a middleware further inside may bring a tool that was not judged.
             reason = f'There is no tool {made["name"]!r} here, so the call was not run.'
             return refusal(reason, name=made['name'], call_id=made['id'] or '')
         if not made['id']:
@@ -241,7 +241,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             settled = await self._confirm(reader, made, consent)
         if isinstance(settled, Refused):
             return refusal(settled.reason, name=made['name'], call_id=made['id'])
-        # The tool itself looks once more: a middleware further inside may still change the arguments.
+        # The tool itself checks once more: a middleware further inside may still change the arguments.
         bound = BoundTool(reader, settled, self._gate, tells_changes=self._tells_changes)
         by_host = injected_names(tool)
         args = {name: value for name, value in (settled.call.given or {}).items() if name not in by_host}

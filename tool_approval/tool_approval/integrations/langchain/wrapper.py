@@ -53,7 +53,7 @@ class ApprovalToolWrapper(StandIn):
             controller: Judges and decides.
             default: What holds if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: The name of the agent that has the tool, in place of the one in LangChain's configuration.
-            tells_changes: Whether a text result, or a model's message, says that the approver changed the arguments.
+            tells_changes: Whether a text result, or a message, also gives the arguments that an approver changed.
 
         Raises:
             TypeError: `tool` is not a tool.
