@@ -44,11 +44,6 @@ class CallArguments:
     """Whether a value is of a secret type."""
 
     @cached_property
-    def text(self) -> str:
-        """The canonical form of `shown`."""
-        return canonical_json(self.shown)
-
-    @cached_property
     def bound_text(self) -> str:
         """The canonical form of `bound`, which is hashed where the call is decided and where it is confirmed."""
         return canonical_json(self.bound)
@@ -89,8 +84,8 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
         fields = cast('dict[str, Any]', only) if isinstance(only, dict) else None
     bound = {} if given is None and not secrets else {'given': given, 'received': received}
     arguments = CallArguments(shown=shown, is_altered=is_altered, fields=fields, bound=bound, has_secrets=bool(secrets))
-    # What has no canonical form is refused here, and hashed later. Set by hand, as `cached_property` locks.
-    vars(arguments).update({'bound_text': canonical_json(bound)} if bound else {'text': canonical_json(shown)})
+    # What has no canonical form is refused here, before it is hashed.
+    _ = arguments.bound_text if bound else canonical_json(shown)
     return arguments
 
 

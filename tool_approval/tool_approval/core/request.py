@@ -199,7 +199,7 @@ class ApprovalRequest(BaseModel):
             object.__setattr__(self, 'payload', dict(self.args))
         if not self.description:
             object.__setattr__(self, 'description', describe(self.tool_name, self.payload))
-        vars(self)['facts'] = CallFacts.of(self.metadata)
+        _ = self.facts  # now: what is written into the metadata later decides nothing
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """See `BaseModel.model_copy`. The facts are those of the copy's metadata."""

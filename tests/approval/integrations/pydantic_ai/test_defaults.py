@@ -99,6 +99,21 @@ def test_a_bare_tool_whose_function_blocks_the_call_is_denied_and_nobody_is_aske
     assert returns(result.all_messages())['1'] == ('not on Sundays', 'denied')
 
 
+def test_a_bare_tool_that_is_declared_is_asked_about_though_its_function_needs_nobody():
+    def harmless() -> str:
+        return 'done'
+
+    harmless.check_approval = lambda ctx: None  # type: ignore[attr-defined]
+    ui = RecordingUI('no')
+    agent = Agent(scripted([call('harmless', '1')], 'done'))
+    agent.tool_plain(requires_approval=True)(harmless)
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert len(ui.requests) == 1
+    assert returns(result.all_messages())['1'] == ('no', 'denied')
+
+
 def _forbidden() -> str:
     raise AssertionError
 

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import pydantic_ai
 import pytest
+from pydantic_ai import DeferredToolRequests
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, build_approval_requests
 from tool_approval.testing import ScriptedUI
 
 from tests.loop.scripted import call, scripted
@@ -34,3 +36,17 @@ def test_the_session_is_the_handlers_where_it_names_one_and_else_the_toolsets(to
 
     ui.assert_done()
     assert (ui.requests[0].session_id, ui.requests[0].metadata['session_id']) == (session, session)
+
+
+def test_the_request_of_a_toolset_is_found_in_what_a_run_ended_with():
+    toolset = ApprovalToolset(FunctionToolset([delete]), ApprovalController(), session='ada')
+    agent = pydantic_ai.Agent(
+        scripted([call('delete', '1', path='a')]), toolsets=[toolset], output_type=[str, DeferredToolRequests]
+    )
+
+    output = agent.run_sync('go').output
+    assert isinstance(output, DeferredToolRequests)
+    [request] = build_approval_requests(output)
+
+    assert (request.session_id, request.tool_call_id, dict(request.args)) == ('ada', '1', {'path': 'a'})
+    assert request.facts.session_id == 'ada'

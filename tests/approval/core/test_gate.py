@@ -1,0 +1,184 @@
+"""The gate, as an adapter of a framework uses it."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tool_approval.core.arguments import read_arguments
+from tool_approval.core.gate import NO_ARGUMENTS, Allowed, Binding, Call, Gate, Refused, Settled
+from tool_approval.core.request import CallFacts
+from tool_approval.core.tool_checks import take_approval
+from tool_approval.testing import RecordingUI, approve_all
+
+from tests.approval.parts import ListSink, request_for
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest, ApprovalResult
+
+
+def call_of(path: str = 'a', **fields: Any) -> Call:
+    values = {'path': path}
+    return Call(**{'tool_name': 'delete', 'arguments': read_arguments(values), 'values': values, **fields})
+
+
+async def decided(gate: Gate, *calls: Call) -> list[Settled]:
+    return await gate.decide_all([await gate.prepare(call) for call in calls])
+
+
+class Checked:
+    """A tool that says what is in its list, and then the last of it."""
+
+    def __init__(self, *verdicts: ApprovalResult) -> None:
+        self._verdicts = list(verdicts)
+
+    def needs_approval(self, name: str, args: Any) -> ApprovalResult:
+        return self._verdicts.pop(0) if len(self._verdicts) > 1 else self._verdicts[0]
+
+
+ASKS, RUNS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved()
+BLOCKS = ApprovalResult.blocked('Not on Sundays.')
+
+
+def test_the_calls_of_a_response_are_decided_together_and_each_by_itself():
+    ui = RecordingUI(lambda request: request.args['path'] == 'yes')
+    sink = ListSink()
+    gate = Gate(ApprovalController(ui=ui, audit=sink))
+    calls = [
+        call_of('blocked', checks=[Checked(BLOCKS)]),
+        call_of('yes', checks=[Checked(ASKS)]),
+        call_of('free', checks=[Checked(RUNS)]),
+        call_of('no', checks=[Checked(ASKS)]),
+    ]
+
+    blocked, approved, free, denied = asyncio.run(decided(gate, *calls))
+
+    assert isinstance(blocked, Refused)
+    assert (blocked.reason, blocked.is_block, blocked.decision) == ('Not on Sundays.', True, None)
+    assert isinstance(approved, Allowed)
+    assert (approved.call, approved.was_asked) == (calls[1], True)
+    assert isinstance(free, Allowed)
+    assert (free.call, free.was_asked, free.request) == (calls[2], False, None)
+    assert isinstance(denied, Refused)
+    assert (denied.reason, denied.is_block) == ('The call was denied.', False)
+    assert [(request.metadata['position'], request.metadata['batch_size']) for request in ui.requests] == [
+        (1, 2),
+        (2, 2),
+    ]
+    assert [entry['approved'] for entry in sink.decisions()] == [False, True, False]
+
+
+def test_a_call_runs_as_it_was_approved_and_as_nothing_else():
+    sink = ListSink()
+    gate = Gate(ApprovalController(ui=approve_all(), audit=sink))
+
+    async def main(changed: Call) -> Settled:
+        [settled] = await decided(gate, call_of(checks=[Checked(ASKS)]))
+        assert isinstance(settled, Allowed)
+        assert settled.binding is not None
+        # As a host carries it.
+        binding = Binding.of(settled.binding.as_json())
+        return gate.confirm(await gate.prepare(changed), binding)
+
+    assert isinstance(asyncio.run(main(call_of())), Allowed)
+    for other in (
+        call_of('b'),
+        call_of(tool_name='remove'),
+        call_of(bound_to={'definition': 'other'}),
+        call_of(checks=[Checked(ApprovalResult.needs_approval(bound_to={'seen': 1}))]),
+        call_of(arguments=replace(read_arguments({'path': 'a'}), has_secrets=True, bound={'received': 'x'})),
+    ):
+        refused = asyncio.run(main(other))
+
+        assert isinstance(refused, Refused)
+        assert 'changed after it was approved' in refused.reason
+        assert (sink.outcomes()[-1], sink.entries[-1]['digest']) == ('refused', sink.entries[-2]['digest'])
+
+
+def test_a_call_that_is_blocked_after_it_was_approved_leaves_no_approval_open():
+    sink = ListSink()
+    gate = Gate(ApprovalController(ui=approve_all(), audit=sink))
+
+    async def main() -> Settled:
+        [settled] = await decided(gate, call_of(checks=[check := Checked(ASKS, BLOCKS)]))
+        assert isinstance(settled, Allowed)
+        return gate.confirm(await gate.prepare(call_of(checks=[check])), settled.binding)
+
+    assert asyncio.run(main()) == Refused(reason='Not on Sundays.', is_block=True)
+    assert [entry.get('outcome', entry.get('approved')) for entry in sink.entries] == [True, 'refused', False]
+
+
+def test_an_approval_can_be_taken_inside_of_the_execution_once_and_the_outcome_is_recorded():
+    sink = ListSink()
+    gate = Gate(ApprovalController(ui=approve_all(), audit=sink))
+
+    [allowed] = asyncio.run(decided(gate, call_of()))
+    assert isinstance(allowed, Allowed)
+
+    with gate.execution(allowed) as execution:
+        assert [take_approval({'path': 'b'}), take_approval({'path': 'a'})] == [False, False]
+    with gate.execution(allowed) as execution:
+        assert [take_approval({'path': 'a'}), take_approval({'path': 'a'})] == [True, False]
+        execution.outcome = 'failed'
+    with pytest.raises(ValueError, match='no'), gate.execution(allowed):
+        raise ValueError('no')
+
+    assert not take_approval({'path': 'a'})
+    assert [(entry['outcome'], entry['error']) for entry in sink.entries[1:]] == [
+        ('executed', None),
+        ('failed', None),
+        ('failed', 'ValueError'),
+    ]
+    assert len({entry['digest'] for entry in sink.entries}) == 1
+
+
+def test_what_a_rule_lets_run_cannot_be_taken_as_approved():
+    gate = Gate(ApprovalController(policy={'delete': {'approval': 'none'}}, ui=approve_all()))
+
+    [allowed] = asyncio.run(decided(gate, call_of()))
+
+    assert isinstance(allowed, Allowed)
+    with gate.execution(allowed):
+        assert not take_approval({'path': 'a'})
+
+
+def test_what_runs_unasked_need_not_have_a_digest():
+    gate = Gate(ApprovalController(), default='none')
+
+    [allowed] = asyncio.run(decided(gate, call_of(arguments=replace(NO_ARGUMENTS, shown={'path': float('nan')}))))
+
+    assert isinstance(allowed, Allowed)
+    assert allowed.binding is not None
+    assert (allowed.binding.digest, allowed.binding.decided) == ('', None)
+
+
+def test_an_approver_changes_no_arguments_where_the_adapter_reads_none():
+    sink = ListSink()
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'b'}))
+
+    [refused] = asyncio.run(decided(Gate(ApprovalController(ui=ui, audit=sink)), call_of()))
+
+    assert isinstance(refused, Refused)
+    assert refused.reason == (
+        "The approver's arguments cannot be used: this call takes no other arguments. The call was not run."
+    )
+    assert sink.entries[0]['digest'] == sink.entries[1]['digest']
+
+
+def test_facts_of_a_call_reach_its_request_as_fields_and_as_metadata():
+    facts = CallFacts(run_id='r', session_id='s', caller='agent', toolset_id='files')
+
+    prepared = asyncio.run(Gate(ApprovalController()).prepare(call_of(facts=facts, tool_call_id='1')))
+
+    request = prepared.request
+    assert (request.run_id, request.session_id, request.tool_call_id, request.facts) == ('r', 's', '1', facts)
+    assert (request.metadata['caller'], request.metadata['toolset_id']) == ('agent', 'files')
+
+
+def test_what_is_remembered_is_found_however_the_request_was_made():
+    memory = ApprovalController().memory
+    facts = CallFacts(run_id='r', session_id='s', caller='agent')
+    made = ApprovalRequest.of_call('delete', {'path': 'a'}, facts, description='Delete a')
+
+    memory.store(made, ApprovalDecision(approved=True, remember='session'))
+
+    assert memory.lookup(request_for(session_id='s', metadata={'caller': 'agent'})) is not None
+    assert memory.lookup(request_for(session_id='s', metadata={'caller': 'other'})) is None
