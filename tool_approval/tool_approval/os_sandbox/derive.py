@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -175,7 +176,7 @@ def _root(name: str, settings: ConfiguredPath, start: Path, *, approved: bool) -
 
 
 def _read_only(root: Root) -> Root:
-    return Root(path=root.path, access=min(root.access, Access.READ), suffixes=root.suffixes)
+    return replace(root, access=min(root.access, Access.READ))
 
 
 def _absolute(path: str | Path, start: Path) -> str:

@@ -116,7 +116,9 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
     for path in profile.held:
         for each in _names(path):
             rules.hold(each)
-    return _START + (_NETWORK if profile.network else '') + ''.join(rules.lines), rules.parameters
+    return _START + (_NETWORK if profile.network else '') + ''.join(rules.lines), {
+        name: path for path, name in rules.names.items()
+    }
 
 
 def _names(path: str) -> list[str]:
@@ -132,7 +134,6 @@ class _Rules:
         self.lines: list[str] = []
         self.held: set[str] = set()
         self.names: dict[str, str] = {}
-        self.parameters: dict[str, str] = {}
 
     def root(self, root: Root) -> None:
         place = f'(subpath {self._parameter(root.path)})'
@@ -163,6 +164,4 @@ class _Rules:
             path = posixpath.dirname(path)
 
     def _parameter(self, path: str) -> str:
-        name = self.names.setdefault(path, f'P{len(self.names)}')
-        self.parameters[name] = path
-        return f'(param "{name}")'
+        return f'(param "{self.names.setdefault(path, f"P{len(self.names)}")}")'

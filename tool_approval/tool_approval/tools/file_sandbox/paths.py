@@ -13,8 +13,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from tool_approval.core.errors import ApprovalConfigError
 
@@ -53,16 +52,6 @@ class WalkedPath:
         """The places that `..` led away from, whether they exist or not."""
         self.status: os.stat_result | None = None
         """What the end is, if it exists and is no directory."""
-
-    def __enter__(self) -> Self:
-        """Held open until the `with` ends."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close all directories."""
-        self.close()
 
     @property
     def is_folder(self) -> bool:
@@ -328,7 +317,7 @@ def _resolved(root: Path, base: Path) -> Path:
 def _left_on_the_way(path: Path) -> Iterable[tuple[str, ...]]:
     """What `..` leads away from on the way to a path, as in a link to `../elsewhere`."""
     try:
-        with walk([], str(path), follows_last=True) as place:
+        with contextlib.closing(walk([], str(path), follows_last=True)) as place:
             return place.left
     except WalkError as error:
         return error.left

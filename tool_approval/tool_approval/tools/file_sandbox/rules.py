@@ -32,8 +32,8 @@ USES: dict[str, tuple[Use, ...]] = {
 }
 """What each operation does to its path, and to its destination."""
 
-_OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
-"""Uses of a link itself, not of what it leads to."""
+OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
+"""Uses of a link at the end of a path, not of what it leads to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,11 +83,6 @@ class PathTarget:
         if self.place.missing_folders or self.is_root:
             return MISSING
         return state_of(self.place.parent, self.place.name)
-
-
-def follows_last(use: Use) -> bool:
-    """Whether a link at the end of the path is followed for this use."""
-    return use not in _OWN_LINKS
 
 
 def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:

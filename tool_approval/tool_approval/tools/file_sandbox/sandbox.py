@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -14,7 +14,7 @@ from tool_approval.core.errors import printable
 from .config import SandboxConfig
 from .names import check_text, components, control_links, fold, places, starts_with
 from .paths import OUTSIDE, SandboxRoots, WalkedPath, WalkError, is_possible, walk
-from .rules import USES, Operation, PathTarget, Use, check, check_suffixes_below, follows_last
+from .rules import OWN_LINKS, USES, Operation, PathTarget, Use, check, check_suffixes_below
 
 Outcome = Literal['allow', 'ask', 'block']
 
@@ -141,19 +141,19 @@ class FileSandbox:
     def root_of(self, path: str) -> str | None:
         """The name of the root that a path leads into; `None` if it is outside of all, or cannot be told."""
         try:
-            with self._walked(path, follows=True) as place:
+            with closing(self._walked(path, follows=True)) as place:
                 return self.roots.of(place).name
         except PermissionError:
             return None
 
     def _needs(self, operation: str, for_folders: str, path: str) -> bool:
-        with self._walked(path, follows=True) as place:
+        with closing(self._walked(path, follows=True)) as place:
             chosen = for_folders if place.is_folder else operation
         with self.open(chosen, path) as access:
             return bool(access.needs)
 
     def _target(self, use: Use, path: str, stack: ExitStack) -> PathTarget:
-        place = stack.enter_context(self._walked(path, follows=follows_last(use)))
+        place = stack.enter_context(closing(self._walked(path, follows=use not in OWN_LINKS)))
         try:
             root = self.roots.of(place)
         except PermissionError as error:

@@ -23,15 +23,13 @@ from .showing import present
 if TYPE_CHECKING:
     from tool_approval.core.protocols import Presenter
 
+_BESIDE_PATHS: dict[str, dict[str, type]] = {
+    'write_file': {'content': str},
+    'edit_file': {'old_text': str, 'new_text': str, 'replace_all': bool},
+}
 _PARAMETERS: dict[str, dict[str, type]] = {
-    'read_file': {'path': str},
-    'list_files': {'path': str},
-    'write_file': {'path': str, 'content': str},
-    'edit_file': {'path': str, 'old_text': str, 'new_text': str, 'replace_all': bool},
-    'make_directory': {'path': str},
-    'delete': {'path': str},
-    'move': {'path': str, 'dest': str},
-    'copy': {'path': str, 'dest': str},
+    operation: {**dict.fromkeys(('path', 'dest')[: len(uses)], str), **_BESIDE_PATHS.get(operation, {})}
+    for operation, uses in USES.items()
 }
 """By operation: names and types of what it takes."""
 
