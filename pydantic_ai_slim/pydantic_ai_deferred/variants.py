@@ -353,6 +353,8 @@ def _cli_keywords(*values: object) -> dict[str, Any]:
 
 
 def _infer_name(agent: Any, frame: FrameType) -> None:
+    if str(frame.f_globals.get('__name__')).startswith('pydantic_ai.'):
+        return  # the host's chat calls every agent `agent`
     for variables in (frame.f_locals, frame.f_globals):
         for name, value in variables.items():
             # `self` is the agent's own method, which called another one: the host's `run` calls `iter`.

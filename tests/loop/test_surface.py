@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import AsyncIterator
+from types import FunctionType
 from typing import Any
 
 import pydantic_ai
@@ -260,6 +261,19 @@ def test_iter_names_its_agent_after_the_callers_variable_too():
         return stepped.name
 
     assert asyncio.run(main()) == 'stepped'
+
+
+@pytest.mark.layer_only
+def test_no_name_is_taken_from_the_hosts_own_code():
+    """The host's chat calls every agent `agent`, which would be the name in lineage and questions."""
+
+    async def chat(agent: Any) -> str | None:
+        async with agent.iter('go', deferred_tool_handler=approve):
+            return agent.name
+
+    in_the_hosts_module = FunctionType(chat.__code__, {'__name__': 'pydantic_ai._cli', 'approve': approve})
+
+    assert asyncio.run(in_the_hosts_module(make())) is None
 
 
 module_agent = make()
