@@ -155,7 +155,7 @@ def _confinement(
 
     def profile(*, approved: bool) -> OSProfile:
         return derive_os_sandbox_profile(
-            _Sandbox(paths),
+            files.config.model_copy(update={'paths': paths}),
             shell,
             explicit,
             base=system_profile(readable),
@@ -174,8 +174,3 @@ def _confinement(
     if isinstance(backend, BubblewrapBackend):
         notes += backend.notes(confinement.approved, folder)
     return confinement, tuple(notes)
-
-
-@dataclass(frozen=True)
-class _Sandbox:
-    paths: dict[str, PathConfig]
