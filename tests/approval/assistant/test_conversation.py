@@ -1,4 +1,4 @@
-"""PromptLock, and what the history is when one does not come to its end."""
+"""Turns, and what the history is when one does not come to its end."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""PromptLock a request, or a presentation alone, into lines that any UI can draw."""
+"""Turn a request, or a presentation alone, into lines that any UI can draw."""
 
 from __future__ import annotations
 
