@@ -205,13 +205,7 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
 
     Letters count where they stand in one word with Latin letters, or where all letters of such scripts that there are
     look like Latin ones: text that is simply written in another script is none of it. In code, so do words of only such
-    letters that are part of something Latin, as of an address.
-
-    Args:
-        text: Anything.
-        chars: Its characters.
-        traits: At least those of its characters that may pass for others.
-        care: How carefully to look.
+    letters that are part of something Latin, as of an address. `chars` are the text's, `traits` at least theirs.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance stays.

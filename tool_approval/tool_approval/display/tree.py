@@ -155,9 +155,7 @@ def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any
     Attack: of a name that is given twice the tree would show one value, and of a number that a float cannot hold
     another one than is sent (test_structure.py).
 
-    Args:
-        presentation: What is shown.
-        text: Its content, or its full content.
+    `text` is the content, or the full content.
     """
     if presentation.type != 'structured' or presentation.language not in (None, 'json'):
         return None

@@ -118,8 +118,8 @@ def change(
         environment: Names the editor.
 
     Returns:
-        What to ask about now: a changed request, which nobody has approved yet, `request` where no change is left, or
-        `asked` where the person went back; and a line to show.
+        What to ask about now (a changed request, `request` where no change is left, or `asked` where the person went
+        back), and a line to show.
     """
     editor = editor_of(environment)
     try:

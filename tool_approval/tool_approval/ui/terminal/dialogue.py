@@ -148,12 +148,8 @@ _OTHER_SCREEN, _OWN_SCREEN = '\x1b[?1049h', '\x1b[?1049l'
 def page(terminal: Terminal, keyboard: Keyboard, lines_for: Callable[[int], list[str]]) -> None:
     """Show a text on a second screen, if the terminal has one, until the person goes back.
 
-    A program such as `less` would have to be trusted with what the model wrote, and can start others.
-
-    Args:
-        terminal: Where.
-        keyboard: What is read.
-        lines_for: Makes the lines for so many columns, escaped. None is longer.
+    A program such as `less` would have to be trusted with what the model wrote, and can start others. `lines_for` makes
+    the lines for so many columns, escaped; none is longer.
     """
     terminal.control(_OTHER_SCREEN)
     try:

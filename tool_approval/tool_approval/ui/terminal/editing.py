@@ -118,21 +118,13 @@ def editor_of(environment: Mapping[str, str]) -> list[str] | None:
 
 
 def edit(terminal: Terminal, editor: list[str], text: str, *, suffix: str) -> str:
-    """Let a person edit `text`, in a file that nobody else can read and that is gone afterwards.
+    """Let a person edit `text`, in a file that nobody else can read and that is gone afterwards; the text as saved.
 
-    Args:
-        terminal: Where; the editor has it to itself meanwhile.
-        editor: The command; the file's name is added.
-        text: What is edited.
-        suffix: The end of the file's name, for highlighting.
-
-    Returns:
-        The text as it was saved.
+    The editor has the terminal to itself meanwhile, and is ended when the question is withdrawn. The file's name ends
+    with `suffix`, for highlighting.
 
     Raises:
         EditorFailed: Nothing was edited.
-        Withdrawn: Nobody waits any more. The editor was ended.
-        TerminalClosed: The terminal is gone.
     """
     folder = tempfile.mkdtemp(prefix='tool-approval-')  # with mode 0700
     try:

@@ -14,16 +14,9 @@ LONGEST_LINE = 20_000
 
 
 def read_line(terminal: Terminal, keyboard: Keyboard, prompt: str, *, text: str = '') -> str | None:
-    """Let a person type one line, or change one.
+    """Let a person type one line in the cursor's row, or change `text`; `None` if the person went back.
 
-    Args:
-        terminal: Where it is shown, in the cursor's line.
-        keyboard: What it is read with.
-        prompt: Stands before it; short, and not escaped.
-        text: What is there to begin with.
-
-    Returns:
-        The line, or `None` if the person went back. Line ends in what is pasted become spaces.
+    The prompt is short, and not escaped here. Line ends in what is pasted become spaces.
     """
     terminal.show_cursor(is_shown=True)
     line = Line(text, ascii_only=terminal.is_plain)

@@ -62,13 +62,13 @@ class Prompt:
         environment: Mapping[str, str],
         color: bool,
     ) -> None:
-        """Prepare.
+        """Ask nothing yet.
 
         Args:
-            dialogue: With whom.
+            dialogue: With the person.
             person: Their name.
-            memory: What is listed; nothing can be if `None`.
-            present: Makes what is shown of a call that was changed.
+            memory: What `l` lists; not offered if `None`.
+            present: Makes what is shown of a changed call.
             environment: Names the editor.
             color: Whether to use colours.
         """
