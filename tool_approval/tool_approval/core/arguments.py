@@ -75,11 +75,13 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
         shown = _guarded(lambda: _jsonable(_opened(values, lambda _: HIDDEN) if secrets else opened))
         received = _guarded(lambda: _jsonable(_opened(values, _revealed))) if secrets else shown
         own = _guarded(lambda: _jsonable(dict(values)))
-    is_altered = bool(secrets) or _is_altered(shown if given is None else given, opened, own)
+    # First the most frequent case: the tool gets just what the model gave.
+    is_same = opened is values and (given is None or given == values)
+    is_altered = not is_same and (bool(secrets) or _is_altered(shown if given is None else given, opened, own))
     if given is not None and is_altered:
         shown = _with_left_out(shown, given, is_hidden=bool(secrets))
     fields = None
-    if len(values) == 1 and not isinstance(next(iter(values.values())), Mapping):
+    if not is_same and len(values) == 1 and not isinstance(next(iter(values.values())), Mapping):
         [only] = shown.values() if len(shown) == 1 else [None]
         fields = cast('dict[str, Any]', only) if isinstance(only, dict) else None
     bound = {} if given is None and not secrets else {'given': given, 'received': received}
@@ -114,7 +116,9 @@ def materialised(values: Mapping[str, Any]) -> dict[str, Any]:
         NotCanonicalError: An iterator fails.
     """
     return {
-        name: _listed(cast('Iterator[Any]', value)) if isinstance(value, Iterator) else value
+        name: _listed(cast('Iterator[Any]', value))
+        if type(value) not in _LEAVES and isinstance(value, Iterator)
+        else value
         for name, value in values.items()
     }
 

@@ -132,6 +132,8 @@ class Redactor:
         match value:
             case str():
                 return self.text(value)
+            case int() | float() | None:
+                return value
             case Mapping():
                 return {
                     self.text(key): REDACTED if SECRET_KEYS.search(key) and item else self.value(item)
@@ -205,7 +207,9 @@ def decision_entry(
     return {
         'event': 'decision',
         **_identity(request, digest),
-        'payload': Redactor.of(request.args, request.payload).value(_writable(request.payload)),
+        'payload': Redactor.of(request.args, request.payload).value(
+            request.payload if digest is not None and request.payload is request.args else _writable(request.payload)
+        ),
         'approved': decision.approved,
         'note': None if decision.note is None else _note(decision.note, request, decision),
         'has_changed_arguments': decision.override_args is not None,

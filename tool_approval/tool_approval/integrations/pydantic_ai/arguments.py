@@ -133,6 +133,8 @@ def is_unpacked(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> b
     if given is None or len(values) != 1:
         return False
     [(name, value)] = values.items()
+    if isinstance(value, str | int | float | None):
+        return False
     if isinstance(value, Mapping):
         return bool(given) and name not in given and given.keys() <= cast('Mapping[str, Any]', value).keys()
     fields = fields_of(value)

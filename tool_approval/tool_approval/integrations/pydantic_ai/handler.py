@@ -306,7 +306,7 @@ class Batch:
 def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Call]) -> Call:
     return Call(
         tool_name=request.tool_name,
-        arguments=replace(NO_ARGUMENTS, shown=dict(request.args)),
+        arguments=CallArguments(shown=dict(request.args), is_altered=False, bound={}),
         values=request.args,
         facts=request.facts,
         tool_call_id=request.tool_call_id,

@@ -89,8 +89,8 @@ def _bare_request(
     tool: Mapping[str, Any],
     args: Mapping[str, Any] | None,
 ) -> ApprovalRequest:
-    description = _first_text(told, 'approval_description', 'summary', 'reason', 'path')
-    reason = _first_text(told, 'approval_reason', 'reason')
+    description = _first_text(told, 'approval_description', 'summary', 'reason', 'path') if told else None
+    reason = _first_text(told, 'approval_reason', 'reason') if told else None
     try:
         args = decode_arguments(call.args) if args is None else args
     except NotCanonicalError as error:
