@@ -120,7 +120,7 @@ class Binding:
 
     @classmethod
     def of(cls, carried: Mapping[str, Any], granted: object = None) -> Binding:
-        """Read what a host carried. Whatever is malformed matches no call."""
+        """Read what a host carried. Whatever is malformed matches no call, and nothing carried says `is_recorded`."""
         digest, decided, bound_to = (carried.get(name) for name in ('digest', 'decided', 'bound_to'))
         is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping)
         return cls(
@@ -130,7 +130,6 @@ class Binding:
             granted=granted,
             has_changed_arguments=carried.get('has_changed_arguments') is True,
             by_policy=carried.get('by_policy') is not False,
-            is_recorded=carried.get('is_recorded') is True,
         )
 
 

@@ -28,7 +28,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory
 
-from .test_handler import FAILED, external
+from .test_handler import FAILED, Log, external
 
 
 def deleting(*responses: Any, **agent: Any):
@@ -304,3 +304,19 @@ def test_an_outcome_after_resuming_belongs_to_its_decision(tmp_path: Path, way: 
     finding = verify(tmp_path / 'audit.jsonl', key=key)
 
     assert (finding.head.lines, finding.unfinished) == (2, ())
+
+
+def test_what_a_run_is_resumed_from_cannot_keep_an_outcome_out_of_the_log():
+    log = Log()
+    controller = ApprovalController(ui=approve_all(), audit=log)
+    tools: FunctionToolset[Any] = FunctionToolset()
+    tools.add_function(lambda path: f'deleted {path}', name='delete')
+    model = scripted([call('delete', '1', path='a')], 'done')
+    agent = pydantic_ai.Agent(model, toolsets=[ApprovalToolset(tools, controller)])
+    first = stopped(agent)
+    answers = collect_approvals_sync(first.output, controller=controller)
+    answers.metadata['1']['tool_approval']['is_recorded'] = True
+
+    agent.run_sync(message_history=first.all_messages(), deferred_tool_results=answers)
+
+    assert log.told == [('decision', True, '1'), ('outcome', 'executed', '1')]

@@ -29,6 +29,8 @@ class JudgedContext(RunContext[Any]):
 
     judged: object = None
     """What was judged: a `Prepared`, where a gate judged it. `None` once a tool has taken it."""
+    judged_call: tuple[str | None, str | None] = (None, None)
+    """The run and the call that it was judged for: code that makes another call of this context changes the id."""
     taken: threading.Lock = field(default_factory=threading.Lock)
     """Held once a tool has taken it: copies that wrappers make of the context share it."""
 
@@ -38,12 +40,12 @@ def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:
     if type(ctx) not in (RunContext, JudgedContext):
         return ctx
     of_host = {each.name: getattr(ctx, each.name) for each in fields(RunContext) if each.init}
-    return JudgedContext(**of_host, judged=judged)
+    return JudgedContext(**of_host, judged=judged, judged_call=(ctx.run_id, ctx.tool_call_id))
 
 
 def take_judgement(ctx: RunContext[Any]) -> tuple[object, RunContext[Any]]:
     """What was judged of the call that executes, for the first that asks, and the context to go on with."""
-    if not isinstance(ctx, JudgedContext) or ctx.judged is None:
+    if not isinstance(ctx, JudgedContext) or ctx.judged is None or ctx.judged_call != (ctx.run_id, ctx.tool_call_id):
         return None, ctx
     return ctx.judged if ctx.taken.acquire(blocking=False) else None, replace(ctx, judged=None)
 

@@ -6,6 +6,7 @@ import inspect
 import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
@@ -47,7 +48,12 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
     carried = metadata.get(BINDING_KEY)
     if not isinstance(carried, Mapping):
         return None
-    return Binding.of(cast('Mapping[str, Any]', carried), metadata.get(GRANTED_KEY))
+    binding = Binding.of(cast('Mapping[str, Any]', carried), metadata.get(GRANTED_KEY))
+    return replace(binding, is_recorded=isinstance(carried, _Recorded))
+
+
+class _Recorded(dict[str, Any]):
+    """A carried binding whose call a handler encloses. No file that a run is resumed from can make one."""
 
 
 @contextmanager
@@ -58,7 +64,7 @@ def recorded_here(ctx: RunContext[Any]) -> Generator[None]:
     """
     metadata = cast('dict[str, Any]', ctx.tool_call_metadata)
     carried = metadata[BINDING_KEY]
-    metadata[BINDING_KEY] = {**carried, 'is_recorded': True}
+    metadata[BINDING_KEY] = _Recorded(carried)
     try:
         yield
     finally:
