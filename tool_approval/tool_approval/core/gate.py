@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias, cast
 
 from .arguments import ARGUMENTS, CallArguments
+from .canonical import copied
 from .controller import ApprovalController, Decided
 from .decision import ApprovalDecision
 from .errors import NotCanonicalError
@@ -113,7 +114,7 @@ class Binding:
         return {
             'digest': self.digest,
             'decided': self.decided,
-            'bound_to': dict(self.bound_to),
+            'bound_to': copied(self.bound_to),
             'has_changed_arguments': self.has_changed_arguments,
             'by_policy': self.by_policy,
         }

@@ -1,5 +1,6 @@
 """Runs that stop and go on, tools that appear on the way, and arguments that the host fills in."""
 
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import pytest
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 from tool_approval.core.gate import CHANGED
 from tool_approval.testing import RecordingUI, ScriptedUI
 
-from tool_approval import ApprovalController
+from tool_approval import ApprovalController, ApprovalResult
 
 from .scripted import ScriptedModel, call, results, scripted
 
@@ -77,6 +78,27 @@ def test_a_lasting_key_lets_another_process_resume_the_run(run):
     resume(run, run.agent(model, [pausing(ran)], resuming, checkpointer=saver), 'A')
 
     assert ran == ['a of A']
+
+
+def test_what_a_tool_declares_is_kept_with_the_run_as_json(run):
+    ran: list[str] = []
+
+    def read(path: str) -> str:
+        """Read a file."""
+        ran.append(path)
+        return 'content'
+
+    def needs_approval(name, args):
+        return ApprovalResult.needs_approval(bound_to={'versions': (MappingProxyType({args['path']: 1}),)})
+
+    read.needs_approval = needs_approval
+    controller = ApprovalController(ui=RecordingUI(True))
+    agent = run.agent(scripted(READ, 'done'), [tool(read)], controller, checkpointer=InMemorySaver())
+
+    told = run.invoke(agent, CONFIG)
+
+    assert ran == ['a']
+    assert results(told) == [('read', 'content', 'success')]
 
 
 def test_a_run_that_stops_before_the_question_asks_when_it_goes_on(run, files):
