@@ -169,6 +169,19 @@ def asks_one_at_a_time(ui: ApprovalUI | None, abilities: UIAbilities) -> bool:
     return any(callable(method) and not inspect.iscoroutinefunction(method) for method in methods)
 
 
+def grouped(requests: Mapping[int, ApprovalRequest], abilities: UIAbilities) -> list[list[int]]:
+    """Which of the requests are one question for the UI, by their keys: those of one group, if it can ask about one."""
+    if abilities.choose_group is None:
+        return [[index] for index in requests]
+    if abilities.groups_responses:
+        return [list(requests)]
+    questions: dict[tuple[str, object], list[int]] = {}
+    for index, request in requests.items():
+        own = ('request', index) if request.group_id is None else ('group', request.group_id)
+        questions.setdefault(own, []).append(index)
+    return list(questions.values())
+
+
 async def _answer(
     ui: ApprovalUI,
     abilities: UIAbilities,

@@ -14,7 +14,7 @@ from hmac import compare_digest
 from typing import Any, NamedTuple
 
 from .arguments import ARGUMENTS, CallArguments
-from .asking import ask, asks_one_at_a_time
+from .asking import ask, asks_one_at_a_time, grouped
 from .canonical import canonical_json, copied, digest, hash_text
 from .decision import ApprovalDecision, ApprovalMode, read_mode
 from .errors import AuditError, NotCanonicalError, StoreError
@@ -39,13 +39,6 @@ class Decided(NamedTuple):
     """The decision."""
     digest: str | None
     """What it is bound to, as in the log; `None` for arguments that have no digest."""
-
-
-class _Sealed(NamedTuple):
-    """A request whose arguments are hashed once."""
-
-    request: ApprovalRequest
-    digest: str | None
 
 
 class ApprovalController:
@@ -133,22 +126,23 @@ class ApprovalController:
         to_ask: list[int] = []
         # Requests answered together on a page need not be one question elsewhere, so this makes no group of them.
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
-        sealed: list[_Sealed] = []
-        for index, request in enumerate(requests):
-            placed = self._placed(request, batch_id, index + 1, len(requests))
-            sealed.append(_Sealed(placed, self._digest_of(placed)))
-            decided = self._decide_alone(sealed[index])
+        sealed: list[tuple[ApprovalRequest, str | None]] = []
+        for index, given in enumerate(requests):
+            request = self._placed(given, batch_id, index + 1, len(requests))
+            digest = self._digest_of(request)
+            decided = self._decide_alone(request, digest)
             if decided is not None:
-                decisions[index] = self._settle(sealed[index], decided)
-            elif (remembered := self.memory.lookup(placed)) is not None:
-                decisions[index] = self._settle(sealed[index], remembered, is_remembered=True)
+                decisions[index] = self._settle(request, digest, decided)
+            elif (remembered := self.memory.lookup(request)) is not None:
+                decisions[index] = self._settle(request, digest, remembered, is_remembered=True)
             else:
                 to_ask.append(index)
-                sealed[index] = sealed[index]._replace(request=_copied(placed))
+                request = _copied(request)
+            sealed.append((request, digest))
         if not to_ask:
             return [decisions[index] for index in range(len(sealed))]
         abilities = UIAbilities.of(self.ui)
-        questions = self._questions([each.request for each in sealed], to_ask, abilities)
+        questions = grouped({index: sealed[index][0] for index in to_ask}, abilities)
 
         async def put(question: list[int], *, is_later: bool = False) -> None:
             answers = await self._decide_asking([sealed[index] for index in question], abilities, is_later=is_later)
@@ -196,11 +190,7 @@ class ApprovalController:
         return bound_to
 
     def is_bound(
-        self,
-        approved: str,
-        tool_name: str,
-        args: Mapping[str, Any],
-        bound_to: Mapping[str, Any] | None = None,
+        self, approved: str, tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any] | None = None
     ) -> bool:
         """Whether `approved`, the digest of an approval, is of just this call."""
         try:
@@ -262,16 +252,15 @@ class ApprovalController:
             place['batch_id'] = batch_id
         return request.changed(request.facts._replace(**place), metadata={**request.metadata, **place})
 
-    def _decide_alone(self, sealed: _Sealed) -> ApprovalDecision | None:
+    def _decide_alone(self, request: ApprovalRequest, digest: str | None) -> ApprovalDecision | None:
         """What policy and mode decide."""
-        request = sealed.request
         # 1. Blocked: nothing below can bring it back.
         verdict = self.policy.judge_request(request, self.memory.granted(request))
         if verdict.is_blocked:
             return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
         # 2. What cannot be compared cannot be approved.
         try:
-            if sealed.digest is None or request.payload is not request.args or request.remember_options:
+            if digest is None or request.payload is not request.args or request.remember_options:
                 options = [option.payload for option in request.remember_options]
                 canonical_json([request.tool_name, request.args, request.payload, request.bound_to, options])
         except NotCanonicalError as error:
@@ -287,7 +276,7 @@ class ApprovalController:
         return None
 
     async def _decide_asking(
-        self, questions: list[_Sealed], abilities: UIAbilities, *, is_later: bool
+        self, questions: list[tuple[ApprovalRequest, str | None]], abilities: UIAbilities, *, is_later: bool
     ) -> list[Decided]:
         """Ask about one request, or about a group."""
         # 4. What was approved before: maybe by the answer to an earlier question of this response.
@@ -300,7 +289,7 @@ class ApprovalController:
 
         def settle(decisions: list[ApprovalDecision], *, is_remembered: bool = False) -> list[Decided]:
             pairs = zip(questions, decisions, strict=True)
-            return [self._settle(each, decision, is_remembered=is_remembered) for each, decision in pairs]
+            return [self._settle(*sealed, decision, is_remembered=is_remembered) for sealed, decision in pairs]
 
         if is_later and is_remembered():
             return settle(found, is_remembered=True)
@@ -308,7 +297,7 @@ class ApprovalController:
         shown: list[ApprovalRequest] = []
         for request, _ in questions:
             try:
-                shown.append(await self._presented(self._described(request)))
+                shown.append(await self._presented(request))
             except Exception as error:  # noqa: BLE001 - an approver must not decide on less than was meant to be seen
                 _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
                 note = f'What to decide on could not be shown ({type(error).__name__}), so the call was denied.'
@@ -334,9 +323,10 @@ class ApprovalController:
                 self.memory.grant(request, answer.decided_by)
         return settled
 
-    def _settle(self, sealed: _Sealed, decision: ApprovalDecision, *, is_remembered: bool = False) -> Decided:
+    def _settle(
+        self, request: ApprovalRequest, digest: str | None, decision: ApprovalDecision, *, is_remembered: bool = False
+    ) -> Decided:
         """Complete a decision, write it down, remember it."""
-        request, digest = sealed
         decision = self._judged_again(request, decision)
         if decision.override_args is not None:
             digest = self._digest_of(request, decision.override_args)
@@ -375,14 +365,11 @@ class ApprovalController:
             return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
         return decision
 
-    def _described(self, request: ApprovalRequest) -> ApprovalRequest:
-        description = self.policy.rule_for(request.tool_name).description
-        if description is None:
-            return request
-        return request.changed(description=description, described_by=self.policy.source)
-
     async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:
         """What the UI is given. Neither it nor the presenter shares its arguments with anybody."""
+        description = self.policy.rule_for(request.tool_name).description
+        if description is not None:
+            request = request.changed(description=description, described_by=self.policy.source)
         presenter = self._presenters.get(request.tool_name)
         if presenter is None or request.presentation is not None:
             return _copied(request)
@@ -392,31 +379,8 @@ class ApprovalController:
             raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
         return _copied(request).changed(presentation=presentation)
 
-    def _questions(self, requests: list[ApprovalRequest], to_ask: list[int], abilities: UIAbilities) -> list[list[int]]:
-        if abilities.choose_group is None:
-            return [[index] for index in to_ask]
-        if abilities.groups_responses:
-            return [to_ask]
-        questions: list[list[int]] = []
-        by_group: dict[str, list[int]] = {}
-        for index in to_ask:
-            group = requests[index].group_id
-            if group is not None and group in by_group:
-                by_group[group].append(index)
-                continue
-            question = [index]
-            questions.append(question)
-            if group is not None:
-                by_group[group] = question
-        return questions
-
     def _record(
-        self,
-        request: ApprovalRequest,
-        decision: ApprovalDecision,
-        digest: str | None,
-        *,
-        is_remembered: bool = False,
+        self, request: ApprovalRequest, decision: ApprovalDecision, digest: str | None, *, is_remembered: bool = False
     ) -> None:
         if self.audit is not None:
             self.audit.record(

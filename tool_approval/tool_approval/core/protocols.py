@@ -18,8 +18,8 @@ class ApprovalUI(Protocol):
 
     A plain `choose` is called in a daemon thread of its own and may block; a coroutine function runs on the event
     loop. It may raise: the request is denied then. Only `KeyboardInterrupt` ends the run, and `RunCancelled` of
-    `tool_approval.core.threads`, from a UI that has cancelled the run itself. It may be cancelled or abandoned at any time,
-    because the run was cancelled or the controller's timeout passed; what an abandoned thread returns is dropped.
+    `tool_approval.core.threads`, from a UI that has cancelled the run itself. It may be cancelled or abandoned at any
+    time, because the run was cancelled or the controller's timeout passed; what an abandoned thread returns is dropped.
 
     It may have members beside `choose`, each of them or none: see `tool_approval.core.protocols.UIAbilities`.
     """
@@ -28,8 +28,8 @@ class ApprovalUI(Protocol):
         """Ask, and return what was decided.
 
         Args:
-            request: What to ask about. `request.metadata` has `position` and `batch_size`: request i of n; and `batch_id`,
-                the same for all requests of a response that has several.
+            request: What to ask about. `request.metadata` has `position` and `batch_size`: request i of n; and
+                `batch_id`, the same for all requests of a response that has several.
             mode: Always `interactive` so far.
         """
         ...  # pragma: no cover - a protocol has no body
@@ -154,8 +154,8 @@ class AuditSink(Protocol):
         """Write one entry; it has left this process when this returns.
 
         Args:
-            entry: A JSON object. `event` is `decision`, `outcome` or `settings`; the fields are listed in the documentation's
-                page on the audit log. Secrets have been replaced.
+            entry: A JSON object. `event` is `decision`, `outcome` or `settings`; the fields are listed in the
+                documentation's page on the audit log. Secrets have been replaced.
 
         Raises:
             AuditError: It cannot be written. The call it is about does not run.

@@ -68,7 +68,7 @@ def check_loop(loop: asyncio.AbstractEventLoop) -> None:
     Raises:
         ApprovalError: It is one.
     """
-    # The loop of a Temporal workflow has the method of the abstract class, whose error reads like that of a closed loop.
+    # A Temporal workflow's loop has the method of the abstract class, whose error reads like that of a closed loop.
     if type(loop).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise ApprovalError(
             f'The event loop here (`{type(loop).__name__}`) accepts no answers from threads, as that of a Temporal '

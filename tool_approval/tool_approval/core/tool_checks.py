@@ -237,7 +237,7 @@ def requires_approval(
         if 'pydantic_ai' in sys.modules:
             # It runs the function unasked, unless the adapter guards its tools; the core does not import it otherwise.
             import_module('tool_approval.integrations.pydantic_ai')
-        function.check_approval = check_approval  # type: ignore[attr-defined] # pyright: ignore[reportFunctionMemberAccess]
+        setattr(function, 'check_approval', check_approval)  # noqa: B010 - a function has no such attribute of its own
         return function
 
     return decorate

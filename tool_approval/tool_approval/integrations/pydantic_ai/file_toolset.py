@@ -22,8 +22,8 @@ from .requests import REQUEST_KEY
 from .results import find_binding, refuse
 
 _OTHER_PATH = (
-    'an approval is bound to the paths that were shown, so with another path it is refused. Deny it with a note that names '
-    'the path instead.'
+    'an approval is bound to the paths that were shown, so with another path it is refused. Deny it with a note that '
+    'names the path instead.'
 )
 
 
