@@ -61,11 +61,14 @@ def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
     """The name that the model calls `tool` by: toolsets around the one that knows it as `name` may have renamed it."""
     made = _made_call(ctx, ctx.tool_call_id)
     found = find_tool(ctx, made.tool_name) if made is not None else None
-    schema = found.tool_def.parameters_json_schema if found is not None else None
-    # A tool may also call another one itself, and must not lend it its name: only a renamed one has the same schema.
-    if made is not None and schema is tool.tool_def.parameters_json_schema:
+    function, schema = function_of(tool), tool.tool_def.parameters_json_schema
+    # A tool may also call another one itself, and must not lend it its name: a renamed one has the same function and
+    # schema, and other tools may share a schema.
+    is_renamed = (
+        found is not None and found.tool_def.parameters_json_schema is schema and function_of(found) is function
+    )
+    if made is not None and is_renamed:
         return made.tool_name
-    function = function_of(tool)
     offered = (ctx.tool_manager.tools if ctx.tool_manager is not None else None) or {}
     names = [each for each, other in offered.items() if function is not None and function_of(other) is function]
     return name if name in names or not names else names[0]
