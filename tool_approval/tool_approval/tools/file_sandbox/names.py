@@ -16,8 +16,8 @@ MAX_LINKS = 40
 
 _HIDDEN = frozenset({'Cc', 'Cf', 'Cn', 'Co', 'Cs', 'Zl', 'Zp'})
 """Unicode's general categories of what a person does not see, or not as it is: controls, formats (direction, zero
-width), unassigned and private ones, half characters, separators of lines and paragraphs. Blanks of other widths are seen, and
-systems write them into names."""
+width), unassigned and private ones, half characters, separators of lines and paragraphs. Blanks of other widths are
+seen, and systems write them into names."""
 
 _SHAPELESS = re.compile(
     '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc'

@@ -18,14 +18,14 @@ _LISTED: Final = """
     podman run, podman exec, docker compose run, docker compose exec, kubectl exec, kubectl run, kubectl debug, go
     run, deno run, dotnet run, swift run, mise exec, mise x, asdf exec, rbenv exec, pyenv exec, nvm exec, direnv
     exec, op run, dotenv, dotenvx run, nox, nix run, nix develop, nix shell, guix shell, vagrant ssh, gcloud compute
-    ssh, heroku run, fly ssh, flatpak run, snap run, jexec, lxc exec, machinectl shell, git submodule foreach,
-    git bisect run, git for-each-repo, npm init, pnpm init, yarn init, bun init, pnpm create, yarn create, bun create, npm explore,
-    yarn node, pnpm node, tox exec, pixi run, devbox run, rustup run, dotnet exec, ip netns exec, ip vrf exec,
-    docker-compose run, docker-compose exec, podman-compose run, podman-compose exec, nerdctl run, nerdctl exec,
-    crictl exec, apptainer exec, singularity exec, toolbox run, distrobox enter, limactl shell, multipass exec, pct exec, ddev exec,
-    devcontainer exec, mirrord exec, doppler run, infisical run, railway run, foreman run, sops exec-env,
-    sops exec-file, aws-vault exec, chamber exec, envchain, stack exec, cabal exec, opam exec, lerna exec, jj bisect run, pueue add, rr
-    record, uftrace record, gum spin, cargo watch, switcherooctl launch
+    ssh, heroku run, fly ssh, flatpak run, snap run, jexec, lxc exec, machinectl shell, git submodule foreach, git
+    bisect run, git for-each-repo, npm init, pnpm init, yarn init, bun init, pnpm create, yarn create, bun create,
+    npm explore, yarn node, pnpm node, tox exec, pixi run, devbox run, rustup run, dotnet exec, ip netns exec, ip
+    vrf exec, docker-compose run, docker-compose exec, podman-compose run, podman-compose exec, nerdctl run, nerdctl
+    exec, crictl exec, apptainer exec, singularity exec, toolbox run, distrobox enter, limactl shell, multipass
+    exec, pct exec, ddev exec, devcontainer exec, mirrord exec, doppler run, infisical run, railway run, foreman
+    run, sops exec-env, sops exec-file, aws-vault exec, chamber exec, envchain, stack exec, cabal exec, opam exec,
+    lerna exec, jj bisect run, pueue add, rr record, uftrace record, gum spin, cargo watch, switcherooctl launch
 """
 _RUNNERS: Final = frozenset(form for name in _LISTED.split(',') for form in alternatives(tuple(name.split())))
 
