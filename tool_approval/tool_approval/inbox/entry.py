@@ -142,7 +142,7 @@ class InboxEntry(BaseModel):
         kinds = {EXACT, *(option.kind for option in self.request.remember_options)}
         if decision.remember_option not in kinds:
             raise InvalidAnswer('what it is to be remembered for was not offered')
-        if decision.remember == 'always' and self.request.metadata.get('can_remember_always') is not True:
+        if decision.remember == 'always' and not self.request.facts.can_remember_always:
             raise InvalidAnswer("nothing can be remembered 'always' there")
         return decision.model_copy(update={'note': None if decision.note is None else _whole(decision.note)})
 
