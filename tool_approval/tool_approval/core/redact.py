@@ -132,15 +132,13 @@ class Redactor:
         match value:
             case str():
                 return self.text(value)
-            case int() | float() | None:
-                return value
+            case list() | tuple():
+                return [self.value(item) for item in cast('list[object]', value)]
             case Mapping():
                 return {
                     self.text(key): REDACTED if SECRET_KEYS.search(key) and item else self.value(item)
                     for key, item in cast('Mapping[str, object]', value).items()
                 }
-            case list() | tuple():
-                return [self.value(item) for item in cast('list[object]', value)]
             case _:
                 return value
 
