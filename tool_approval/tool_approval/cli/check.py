@@ -15,6 +15,7 @@ from tool_approval.settings.files import LoadedSettings, load_settings
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
 from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.file_sandbox.names import starts_with
+from tool_approval.tools.shell.program_data import RUNS_FILES, RUNS_FILES_BY_SUB
 from tool_approval.tools.shell.programs import guarded_name, trusted_name
 from tool_approval.tools.shell.rules import CompiledRule, RuleBook
 from tool_approval.tools.shell.words import fixed
@@ -218,37 +219,6 @@ def worst(findings: Sequence[ConfigFinding]) -> Literal['error', 'warning', 'not
     return next((level for level in levels if any(each.level == level for each in findings)), None)
 
 
-_LISTED: Final = """
-    ansible-playbook ash bash bun bundle cmake composer csh dash deno fish gradle gradlew gulp hatch invoke irb jest
-    julia just ksh lua make mocha mvn mvnw ninja node npx nose nox perl php phpunit pre-commit pypy pytest python
-    rake rscript rspec ruby scons sh source tcsh tox tsx ts-node unittest vite vitest watchexec webpack zsh .
-"""
-_ALWAYS: Final = frozenset(_LISTED.split())
-_SUB_COMMANDS: Final = {
-    'npm': 'test t run run-script start stop restart install i ci exec x build rebuild publish pack link init create',
-    'pnpm': 'test t run start install i exec dlx build publish',
-    'yarn': 'test run start install exec dlx build publish',
-    'cargo': 'test t run r build b bench check c clippy install doc rustc',
-    'go': 'test run build generate vet install',
-    'uv': 'run sync pip build',
-    'poetry': 'run install build',
-    'pdm': 'run install build',
-    'pip': 'install wheel download',
-    'pipenv': 'run install',
-    'rye': 'run sync build',
-    'dotnet': 'test run build publish msbuild',
-    'swift': 'test run build',
-    'zig': 'test run build',
-    'mix': 'test run compile',
-    'docker': 'build compose',
-    'podman': 'build',
-    'git': 'commit push merge rebase checkout switch am pull cherry-pick revert worktree clone submodule stash',
-    'terraform': 'init plan apply destroy',
-    'vagrant': 'up provision reload',
-}
-"""Chosen: what is common; of the others the OS sandbox alone takes care."""
-
-
 def runs_files(pattern: Sequence[str]) -> bool:
     """Whether commands that begin with these words execute files that lie about: tests, scripts, build files, hooks.
 
@@ -257,7 +227,5 @@ def runs_files(pattern: Sequence[str]) -> bool:
     if trusted_name(pattern[0]) is None:
         return True
     name = guarded_name(pattern[0])
-    if name in _ALWAYS:
-        return True
-    known = _SUB_COMMANDS.get(name)
-    return known is not None and (len(pattern) == 1 or pattern[1] in known.split())
+    known = RUNS_FILES_BY_SUB.get(name)
+    return name in RUNS_FILES or (known is not None and (len(pattern) == 1 or pattern[1] in known))

@@ -170,6 +170,10 @@ INERT: Final = frozenset(_DATA['inert'].split())
 """Programs that read and print: none of their options runs or writes anything."""
 RESPONSE_FILES: Final = frozenset(_DATA['response_files'].split())
 """Programs that put the words of a file in the place of `@file`."""
+RUNS_FILES: Final = frozenset(_DATA['runs_files'].split())
+"""Programs that execute files of the working tree: tests, scripts, build files, hooks."""
+RUNS_FILES_BY_SUB: Final = {name: frozenset(subs.split()) for name, subs in _DATA['runs_files_by_sub'].items()}
+"""Sub-commands that do, by program."""
 SAME_ENTRY: Final = {name: program for program, names in _DATA['same'].items() for name in names.split()}
 """Programs with the options of another."""
 HANDED_ON: Final = {name: tuple(to.split()) for names, to in _DATA['handed_on'].items() for name in names.split()}
