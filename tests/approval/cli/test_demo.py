@@ -1,5 +1,6 @@
 """`tool-approval demo`, with answers given and through a pipe; in a terminal it is played in tests/flows."""
 
+import subprocess
 import sys
 
 import pytest
@@ -67,3 +68,15 @@ def test_debug_shows_where(capsys):
 
     assert status == 2
     assert 'Traceback' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('words', [['demo'], ['run', '--model', 'test', 'Hello.']])
+def test_a_missing_library_is_one_line_that_names_the_extra(words):
+    code = f"import sys; sys.modules['pydantic_ai'] = None; from tool_approval.cli import main; sys.exit(main({words}))"
+
+    finished = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+
+    assert finished.returncode == 2
+    [line] = finished.stderr.splitlines()
+    assert "'pydantic_ai' is not installed" in line
+    assert "pip install 'tool-approval[cli]'" in line

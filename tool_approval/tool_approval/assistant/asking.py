@@ -69,6 +69,11 @@ MakeAsked: TypeAlias = Callable[[ApprovalMemory, Mapping[str, Presenter]], Asked
 """Makes whom to ask, given what is remembered and who makes what is shown of calls."""
 
 
+def ask_at_terminal(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> TerminalUI:
+    """Ask the person at the terminal."""
+    return TerminalUI(memory=memory, presenters=presenters)
+
+
 class ConversationUI:
     """Asks with another UI: a person who stops the run there stops the turn, and the program goes on."""
 

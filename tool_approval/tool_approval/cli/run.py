@@ -7,13 +7,19 @@ import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from tool_approval.assistant.asking import ask_at_terminal
+from tool_approval.assistant.build import build_assistant, load_agent
+from tool_approval.assistant.conversation import hold_session
+from tool_approval.assistant.errors import one_line_errors
+from tool_approval.assistant.prompts import ask_for_prompts
+from tool_approval.assistant.saving import SavedConversation
+from tool_approval.assistant.screen import Screen
+from tool_approval.settings import LoadedSettings, TrustStore, load_settings, trust_settings
+from tool_approval.storage.private_file import default_path
 
 from .output import Output, UsageError
-
-if TYPE_CHECKING:
-    from tool_approval.assistant.saving import SavedConversation
-    from tool_approval.settings import LoadedSettings
+from .trust import NOT_TRUSTED, QUESTION, what_it_would_allow
 
 MODEL_VARIABLE = 'TOOL_APPROVAL_MODEL'
 """Names the model where no option does."""
@@ -26,20 +32,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
         UsageError: There is nothing to say, or no model.
         ApprovalError: It cannot be started; the error says why.
     """
-    from tool_approval.assistant.errors import check_extras, one_line_errors
-    from tool_approval.storage.private_file import default_path
-
-    check_extras()
-    # The framework advertises with a banner on standard error, which would stand between the lines of the talk.
-    os.environ['PYDANTIC_AI_NO_BANNER'] = '1'
     model = options.model or os.environ.get(MODEL_VARIABLE)
     if model is None and options.agent is None:
         raise UsageError(f'no model is named; use --model NAME, or set {MODEL_VARIABLE}')
     if options.save and options.resume and options.save != options.resume:
         raise UsageError('--save and --resume name two conversations')
     with one_line_errors(debug=options.debug):
-        from tool_approval.assistant.saving import SavedConversation
-
         name = options.save or options.resume
         saved = None if name is None else SavedConversation(default_path().parent / 'conversations', name)
         # Held before it is looked up: of two runs at once, one conversation would replace the other.
@@ -51,20 +49,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _hold(options: argparse.Namespace, model: str | None, output: Output, saved: SavedConversation | None) -> int:
-    from tool_approval.assistant.build import build_assistant, load_agent
-    from tool_approval.assistant.conversation import hold_session
-    from tool_approval.assistant.prompts import ask_for_prompts
-    from tool_approval.assistant.screen import Screen
-    from tool_approval.storage.private_file import default_path
-    from tool_approval.ui.terminal import TerminalUI
-
     directory = Path.cwd()
-    state = default_path().parent
     messages = saved.load() if saved is not None and options.resume else None
     conversation, notes = build_assistant(
         _settings(options, directory, output),
-        state=state,
-        make_ui=lambda memory, presenters: TerminalUI(memory=memory, presenters=presenters),
+        state=default_path().parent,
+        make_ui=ask_at_terminal,
         screen=Screen(),
         mode='approve_all' if options.approve_all else 'strict' if options.strict else options.mode,
         model=model,
@@ -78,14 +68,7 @@ def _hold(options: argparse.Namespace, model: str | None, output: Output, saved:
     if is_talk:
         output.note('say what to do, and press Enter; /help tells more, Ctrl-D leaves')
     prompts = ask_for_prompts() if is_talk else iter([_whole_prompt(options.prompt)])
-
-    return hold_session(
-        conversation,
-        prompts,
-        saved=saved,
-        obeys=is_talk,
-        debug=options.debug,
-    )
+    return hold_session(conversation, prompts, saved=saved, obeys=is_talk, debug=options.debug)
 
 
 def _whole_prompt(given: str | None) -> str:
@@ -97,15 +80,11 @@ def _whole_prompt(given: str | None) -> str:
 
 def _settings(options: argparse.Namespace, directory: Path, output: Output) -> LoadedSettings:
     """The settings, trusted if the person says so now."""
-    from tool_approval.settings import TrustStore, load_settings, trust_settings
-
     loaded = load_settings(options.config, directory=directory, named=options.config is not None)
     if loaded.trusted:
         return loaded
     output.note(f'{loaded.source} is not trusted: {loaded.why_untrusted}. Until it is, it only makes rules stricter.')
     if sys.stdin.isatty() and options.prompt is None:
-        from .trust import NOT_TRUSTED, QUESTION, what_it_would_allow
-
         for line in what_it_would_allow(loaded):
             output.note(line)
         if output.confirm(QUESTION, NOT_TRUSTED):
