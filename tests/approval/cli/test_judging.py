@@ -3,7 +3,7 @@
 import errno
 
 import pytest
-from tool_approval.cli.judging import CallJudge, CallToJudge
+from tool_approval.cli.judging import CallJudge
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.settings import load_settings, open_workspace
 from tool_approval.tools.file_sandbox import FileTools
@@ -55,7 +55,7 @@ def test_it_agrees_with_the_tools_that_an_agent_is_given(loaded, work):
     calls += [(tool, {'path': path}) for tool in ('read_file', 'write_file', 'delete', 'list_files') for path in PATHS]
     calls += [(tool, {'path': one, 'dest': other}) for tool in ('move', 'copy') for one in PATHS for other in PATHS]
 
-    judged = [judge.judge(CallToJudge(tool=tool, args=args)).decision for tool, args in calls]
+    judged = [judge.judge(tool, args).deciding.decision for tool, args in calls]
 
     tools = {'run_shell': workspace.shell}
     files = FileTools(workspace.files)
@@ -72,7 +72,7 @@ def test_what_cannot_be_read_is_refused_as_the_tool_refuses_it(loaded, work, mon
     monkeypatch.setattr(PathTarget, 'state', fail)
     calls = [('delete', 'notes/a.txt'), ('read_file', 'notes/a.txt'), ('make_directory', 'notes/new')]
 
-    judged = [judge.judge(CallToJudge(tool=tool, args={'path': path})) for tool, path in calls]
+    judged = [judge.judge(tool, {'path': path}) for tool, path in calls]
 
-    assert [each.decision for each in judged] == ['block', 'allow', 'ask']
+    assert [each.deciding.decision for each in judged] == ['block', 'allow', 'ask']
     assert judged[0].deciding.reason == 'notes:a.txt cannot be read, so nobody can be shown what it is.'

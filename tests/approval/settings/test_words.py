@@ -1,7 +1,7 @@
 """`required`, `none` and `blocked` mean the same wherever an approval is configured."""
 
 import pytest
-from tool_approval.cli.judging import CallJudge, CallToJudge
+from tool_approval.cli.judging import CallJudge
 from tool_approval.os_sandbox import Access, UnconfinedBackend, derive_os_sandbox_profile
 from tool_approval.settings import effective, load_settings, open_workspace, read_settings
 from tool_approval.tools.file_sandbox import FileSandbox
@@ -120,9 +120,9 @@ def test_no_shell_rule_holds_where_reading_is_blocked(tmp_path):
             'shell': {'rules': [{'pattern': 'cat', 'approval': 'none', 'sandbox_paths': ['secret']}]},
         }
         settings = read_settings(document)
-        call = CallToJudge(tool='run_shell', args={'command': 'cat secret/a'})
         tool = open_workspace(settings, tmp_path, backend=UnconfinedBackend()).shell
-        return {tool.explain('cat secret/a').decision, CallJudge(settings, tmp_path).judge(call).decision}
+        judged = CallJudge(settings, tmp_path).judge('run_shell', {'command': 'cat secret/a'})
+        return {tool.explain('cat secret/a').decision, judged.deciding.decision}
 
     assert decide('none') == {'allow'}
     assert decide('blocked') == {'ask'}

@@ -24,16 +24,17 @@ def run(options: argparse.Namespace, output: Output) -> int:
     configurations = Configurations(options.config, output.note)
     if options.batch is not None:
         return _batch(options, configurations, output)
-    call = call_of_words(options.tool, options.args, options.dest)
+    tool, args = call_of_words(options.tool, options.args, options.dest)
     judge = configurations.judge_for(options.cwd)
-    judgement = judge.judge(call)
+    judgement = judge.judge(tool, args)
+    decision = judgement.deciding.decision
     if options.json:
         output.json(judgement.as_json())
     else:
         _print(judgement, output)
-        if judgement.decision == 'ask' and judge.settings.mode == 'strict':
+        if decision == 'ask' and judge.settings.mode == 'strict':
             output.note('the mode is strict: what would be asked about is denied')
-    return STATUS[judgement.decision]
+    return STATUS[decision]
 
 
 def _batch(options: argparse.Namespace, configurations: Configurations, output: Output) -> int:
@@ -46,7 +47,7 @@ def _batch(options: argparse.Namespace, configurations: Configurations, output: 
 
 
 def _print(judgement: Judgement, output: Output) -> None:
-    output.line(f'{judgement.decision}: {judgement.deciding.reason}')
+    output.line(f'{judgement.deciding.decision}: {judgement.deciding.reason}')
     for part in judgement.parts:
         output.line(f'  {part.decision:5}  {part.text}')
         if part is not judgement.deciding:
@@ -88,14 +89,14 @@ def _explain(line: bytes, configurations: Configurations, directory: str | None)
         given = _read(line)
         name = given.get('id')
         _check_keys(given)
-        call = read_call(given.get('tool'), given.get('args'))
+        tool, args = read_call(given.get('tool'), given.get('args'))
         config, cwd = given.get('config'), given.get('cwd')
         if config is not None and not isinstance(config, Mapping):
             raise UsageError('`config` has to be an object in the shape of approvals.yaml')
         if cwd is not None and not isinstance(cwd, str):
             raise UsageError('`cwd` has to be a text')
         judge = configurations.judge_for(directory if cwd is None else cwd, cast('Mapping[str, Any] | None', config))
-        return {'id': name, **judge.judge(call).as_json()}
+        return {'id': name, **judge.judge(tool, args).as_json()}
     except (UsageError, ApprovalError) as error:
         return _error(name, str(error))
     except Exception as error:  # noqa: BLE001 - the other lines are still to be judged, and this one is not allowed

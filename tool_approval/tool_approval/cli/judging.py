@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.config import InForce, ToolRules
@@ -42,20 +42,7 @@ _LONGEST_NAME: Final = 200
 """Chosen: hosts allow 64 characters."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CallToJudge:
-    """A tool and its arguments."""
-
-    tool: str
-    args: Mapping[str, Any]
-
-    @property
-    def is_shell(self) -> bool:
-        """Whether it runs a command."""
-        return self.tool in SHELL_TOOLS
-
-
-def read_call(tool: object, args: object) -> CallToJudge:
+def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
     """A call of JSON values.
 
     Raises:
@@ -65,17 +52,17 @@ def read_call(tool: object, args: object) -> CallToJudge:
         raise UsageError(f'`tool` has to be the name of a tool, at most {_LONGEST_NAME} characters long')
     if not isinstance(args, Mapping):
         raise UsageError('`args` has to be an object')
-    call = CallToJudge(tool=tool, args=cast('Mapping[str, Any]', args))
-    needed = ('command',) if call.is_shell else FILE_TOOLS.get(tool, ())
+    given = cast('Mapping[str, Any]', args)
+    needed = ('command',) if tool in SHELL_TOOLS else FILE_TOOLS.get(tool, ())
     for name in needed:
-        if not isinstance(call.args.get(name), str):
+        if not isinstance(given.get(name), str):
             raise UsageError(f'`{tool}` needs `{name}` as a text in its `args`')
-    if tool in FILE_TOOLS and 'dest' not in needed and call.args.get('dest') is not None:
+    if tool in FILE_TOOLS and 'dest' not in needed and given.get('dest') is not None:
         raise UsageError(f'`{tool}` takes no `dest`')
-    return call
+    return tool, given
 
 
-def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> CallToJudge:
+def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> tuple[str, Mapping[str, Any]]:
     """A call of a command line: a command as one word, a path, a path and a destination, or a JSON object.
 
     Raises:
@@ -133,29 +120,15 @@ class Judgement:
     parts: Sequence[PartDecision]
     """All parts, the deciding one among them."""
 
-    @property
-    def decision(self) -> Outcome:
-        """What holds for the call."""
-        return self.deciding.decision
-
-    @property
-    def rule(self) -> str | None:
-        """The rule that decides; see `PartDecision`."""
-        return self.deciding.rule
-
     def as_json(self) -> dict[str, Any]:
         """`decision`, `rule` and `parts`."""
-        return {'decision': self.decision, 'rule': self.rule, 'parts': [asdict(part) for part in self.parts]}
+        deciding = self.deciding
+        return {'decision': deciding.decision, 'rule': deciding.rule, 'parts': [asdict(part) for part in self.parts]}
 
 
-S = TypeVar('S', PartDecision, Judgement)
-
-
-def _strictest(decided: Sequence[S]) -> S:
-    """The first of the strictest; of what is allowed, the first that a rule allows."""
-    return max(
-        decided, key=lambda each: (_STRICTNESS.index(each.decision), each.decision == 'allow' and each.rule is not None)
-    )
+def _strictness(part: PartDecision) -> tuple[int, bool]:
+    """Of what is allowed, what a rule allows counts for more."""
+    return _STRICTNESS.index(part.decision), part.decision == 'allow' and part.rule is not None
 
 
 class CallJudge:
@@ -188,7 +161,7 @@ class CallJudge:
             is_writable=lambda path: is_written_unasked(self.files, path),
         )
 
-    def judge(self, call: CallToJudge) -> Judgement:
+    def judge(self, tool: str, args: Mapping[str, Any]) -> Judgement:
         """What the policy decides about a call.
 
         Raises:
@@ -198,42 +171,43 @@ class CallJudge:
         if not all(root.is_where_it_was for root in self.files.roots.all):
             self._open()
         try:
-            canonical_json(call.args)
+            canonical_json(args)
         except NotCanonicalError as error:
             # As the controller does: what cannot be compared cannot be approved.
             reason = f'the arguments cannot be judged ({error.problem}), so the call is denied'
-            denied = PartDecision(text=call.tool, kind='arguments', decision='block', rule=None, reason=reason)
+            denied = PartDecision(text=tool, kind='arguments', decision='block', rule=None, reason=reason)
             return Judgement(deciding=denied, parts=[denied])
-        return _strictest([self._judge(name, call) for name in self._names_of(call)])
+        judged = [self._judge(name, tool, args) for name in self._names_of(tool)]
+        return max(judged, key=lambda each: _strictness(each.deciding))
 
-    def _names_of(self, call: CallToJudge) -> list[str]:
+    def _names_of(self, tool: str) -> list[str]:
         """What the policy may call the tool: a rule for either name of the shell tool counts, the stricter one more."""
-        if not call.is_shell:
-            return [call.tool]
-        return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [call.tool]
+        if tool not in SHELL_TOOLS:
+            return [tool]
+        return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [tool]
 
-    def _judge(self, name: str, call: CallToJudge) -> Judgement:
+    def _judge(self, name: str, tool: str, args: Mapping[str, Any]) -> Judgement:
         found = self._rules.find(name)
         # A tool that the configuration blocks is not asked.
-        own = [] if found.approval == 'blocked' else self._own(call)
-        settled = self._policy.settle(name, _VERDICTS[_strictest(own).decision] if own else None)
+        own = [] if found.approval == 'blocked' else self._own(tool, args)
+        settled = self._policy.settle(name, _VERDICTS[max(own, key=_strictness).decision] if own else None)
         decision = _OUTCOMES[settled.status]
         if own and (found.approval is None or decision == 'block'):
-            return Judgement(deciding=_strictest(own), parts=own)
+            return Judgement(deciding=max(own, key=_strictness), parts=own)
         of_tool = _of_tool(name, found, decision, has_own=bool(own))
         return Judgement(deciding=of_tool, parts=[*own, of_tool])
 
-    def _own(self, call: CallToJudge) -> list[PartDecision]:
+    def _own(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
         """What the tool itself decides, in parts; nothing if it is none of those that are known here."""
-        if call.is_shell:
-            return [PartDecision(**part.as_json()) for part in self._shell.explain(call.args['command']).parts]
-        return self._of_files(call) if call.tool in FILE_TOOLS else []
+        if tool in SHELL_TOOLS:
+            return [PartDecision(**part.as_json()) for part in self._shell.explain(args['command']).parts]
+        return self._of_files(tool, args) if tool in FILE_TOOLS else []
 
-    def _of_files(self, call: CallToJudge) -> list[PartDecision]:
-        path, dest = call.args['path'], call.args.get('dest')
+    def _of_files(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
+        path, dest = args['path'], args.get('dest')
         try:
-            self._tools.check_approval(ApprovalContext(tool_name=call.tool, args=call.args))
-            with self.files.open(call.tool, path, dest) as access:
+            self._tools.check_approval(ApprovalContext(tool_name=tool, args=args))
+            with self.files.open(tool, path, dest) as access:
                 return [_of_target(target) for target in access.targets]
         except PermissionError as error:
             paths = [path, *([] if dest is None else [dest])]
