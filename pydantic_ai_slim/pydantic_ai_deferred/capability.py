@@ -226,7 +226,7 @@ class RunHandler(RunPlace):
         return result
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
-        """Say what happened where the host would suggest the handler that is there already."""
+        """Report a repeated deferral, where the host would suggest to add a handler."""
         run = self.run
         # The host has no class of its own for "calls would leave the run, and the output type does not allow it".
         is_hosts = isinstance(error, UserError) and not any(error is each for each in run.tool_errors)

@@ -37,14 +37,14 @@ of the outermost run.
 AnyHandler: TypeAlias = DeferredToolHandler[Any]
 """A handler whose deps are no longer known: inside the loop layer it is only stored and called."""
 
-Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
+Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 """Executes a tool with the arguments it is given and returns its result."""
 
 
 class ExecutionWrapper(Protocol):
     """A handler that also wraps the execution of the tools it was asked about."""
 
-    async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
+    async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Execute) -> Any:
         """Execute an approved call, or refuse to.
 
         Called once for each execution of an approval this handler was asked for, concurrently for calls that run in

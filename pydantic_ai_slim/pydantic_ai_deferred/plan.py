@@ -1,4 +1,4 @@
-"""The plan of a run, and the precedence of handlers: override, run keyword, constructor, inherited. One is asked."""
+"""Hold the plan of a run: whose handler is asked, and what the capability has to know of the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RunPlan:
     args_may_be_rewritten: bool = True
     """Whether other capabilities of the run may rewrite the arguments of a call."""
     superseded: bool = False
-    """Whether the run is given capabilities of its own, so that the agent's own is not asked."""
+    """Whether the capability that the agent was built with is left unasked, for one given to this run."""
 
 
 def allows_deferred(output_type: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic_ai.agent import AgentRun
@@ -57,7 +58,8 @@ def open_run(
         and not may_lack_capability(agent)
         and any(engine.in_durable_context for engine in engines_among(own))
     )
-    settled = RunPlan(
+    settled = replace(
+        plan,
         handler=next((handler for handler in handlers if handler is not None), None),
         inherits=plan.inherits and all(each.inherits for each in given),
         output_allows_deferred=allows_deferred(agent.output_type if output_type is None else output_type),
@@ -89,7 +91,7 @@ def bound_plan(agent: Any) -> RunPlan | None:
 
 
 def _capabilities_of(agent: Any) -> tuple[DeferredHandlerCapability | None, list[AbstractCapability[Any]]]:
-    # Ours, which a durable agent was built with, one from a spec, and a stock one under `install`; and the others.
+    # A durable agent, one from a spec and a stock one under `install` were built with ours.
     found: list[AbstractCapability[Any]] = []
     agent.root_capability.apply(found.append)
     bound = next((each for each in found if isinstance(each, DeferredHandlerCapability)), None)

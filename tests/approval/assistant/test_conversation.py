@@ -1,4 +1,4 @@
-"""Turns, and what the history is when one does not come to its end."""
+"""Turns of a conversation, and its history when one does not end."""
 
 import asyncio
 

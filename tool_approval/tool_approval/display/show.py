@@ -228,7 +228,7 @@ def _begins(shown: str, full: str) -> bool:
 
 
 _MOST_COMPARED_LINES = 500
-"""Chosen, of each of both: more take longer to be compared than anybody waits."""
+"""Chosen: comparing two longer texts would delay the question."""
 
 _MOST_CHANGES = 40
 """Chosen: about two screens."""

@@ -78,8 +78,6 @@ TIMEOUT_S = 3600.0
 RETRY_S = 1.0
 """Chosen: seconds between two attempts to post while the store is away."""
 
-_log = logging.getLogger('tool_approval')
-
 
 class InboxUI:
     """Asks by posting, and waits. Every mode, memory and audit rule of the controller applies.
