@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .arguments import ARGUMENTS, CallArguments
 from .asking import ask, asks_one_at_a_time, grouped
-from .canonical import canonical_json, copied, digest, hash_text
+from .canonical import canonical_json, digest, hash_text
 from .decision import ApprovalDecision, ApprovalMode, read_mode
 from .errors import AuditError, NotCanonicalError, StoreError
 from .memory import ApprovalMemory
@@ -137,7 +137,7 @@ class ApprovalController:
                 decisions[index] = self._settle(request, digest, remembered, is_remembered=True)
             else:
                 to_ask.append(index)
-                request = _copied(request)
+                request = request.detached()
             sealed.append((request, digest))
         if not to_ask:
             return [decisions[index] for index in range(len(sealed))]
@@ -372,12 +372,12 @@ class ApprovalController:
             request = request.changed(description=description, described_by=self.policy.source)
         presenter = self._presenters.get(request.tool_name)
         if presenter is None or request.presentation is not None:
-            return _copied(request)
+            return request.detached()
         async with asyncio.timeout(self._timeout_s):
-            presentation = await call(presenter, _copied(request))
+            presentation = await call(presenter, request.detached())
         if presentation is not None and not isinstance(presentation, ApprovalPresentation):
             raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
-        return _copied(request).changed(presentation=presentation)
+        return request.detached().changed(presentation=presentation)
 
     def _record(
         self, request: ApprovalRequest, decision: ApprovalDecision, digest: str | None, *, is_remembered: bool = False
@@ -393,19 +393,3 @@ class ApprovalController:
             return self.digest(request.tool_name, args, request.bound)
         except NotCanonicalError:
             return None
-
-
-def _copied(request: ApprovalRequest) -> ApprovalRequest:
-    # Attack: the caller, a presenter or a UI changes the nested arguments of a request while it is open, so that
-    # another call is remembered, written down or run than was shown (test_attacks.py). Only what is known to be JSON
-    # is copied to its depth.
-    args = copied(request.args)
-    return request.changed(
-        args=args,
-        payload=args if request.payload is request.args else copied(request.payload),
-        bound_to=copied(request.bound_to),
-        remember_options=tuple(
-            option.model_copy(update={'payload': copied(option.payload)}) for option in request.remember_options
-        ),
-        metadata=dict(request.metadata),
-    )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from .canonical import EXACT
+from .canonical import EXACT, copied
 from .presentation import ApprovalPresentation
 
 T = TypeVar('T')
@@ -211,6 +211,21 @@ class ApprovalRequest(BaseModel):
     def changed(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
         """A copy with these fields, which are not validated, and these facts; the same facts if `None`."""
         return _made({**vars(self), **fields, **({} if facts is None else {'facts': facts})})
+
+    def detached(self) -> ApprovalRequest:
+        """A copy, at every depth, of a request that has a canonical form."""
+        # Attack: the caller, a presenter or a UI changes the nested arguments of a request while it is open, so that
+        # another call is remembered, written down or run than was shown (test_attacks.py).
+        args = copied(self.args)
+        return self.changed(
+            args=args,
+            payload=args if self.payload is self.args else copied(self.payload),
+            bound_to=copied(self.bound_to),
+            remember_options=tuple(
+                option.model_copy(update={'payload': copied(option.payload)}) for option in self.remember_options
+            ),
+            metadata=dict(self.metadata),
+        )
 
     @classmethod
     def of_call(
