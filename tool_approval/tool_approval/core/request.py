@@ -28,6 +28,10 @@ class ApprovalContext(BaseModel):
     """What the framework knows: `run_id`, `session_id`, `caller` (the agent's name), `lineage`, `toolset_id`,
     `batch_id`, as far as it does."""
 
+    def for_check(self) -> Self:
+        """The same call, with a copy of its JSON arguments: what a check changes in them, no approver is shown."""
+        return self.model_copy(update={'args': copied(self.args)})
+
 
 class RememberOption(BaseModel):
     """What "remember" would cover, wider than the very same payload. Only a tool's verdict offers one."""

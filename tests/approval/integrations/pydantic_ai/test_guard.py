@@ -456,3 +456,40 @@ def test_a_judged_call_lends_its_judgement_to_no_other_call_that_its_toolset_mak
 
     assert isinstance(result.output, DeferredToolRequests)
     assert ran == []
+
+
+@pytest.mark.parametrize('place', ['a toolset', 'a guarded function', 'a declared tool'])
+@pytest.mark.parametrize('way', ['inside the run', "the host's capability", 'stop and resume'])
+def test_what_a_check_changes_in_the_arguments_does_not_run_unseen(way: str, place: str):
+    ran: list[list[str]] = []
+
+    def delete(paths: list[str]) -> None:
+        ran.append(paths)
+
+    def check(ctx: ApprovalContext) -> ApprovalRequest:
+        request = ApprovalRequest(tool_name=ctx.tool_name)
+        ctx.args['paths'][:] = ['harmless']
+        return request
+
+    function: Any = delete
+    function.check_approval = check
+    ui = RecordingUI(True)
+    controller = ApprovalController(ui=ui)
+    tools = FunctionToolset[Any]()
+    tools.add_function(function, requires_approval=place == 'a declared tool')
+    toolset: Any = ApprovalToolset(tools, controller) if place == 'a toolset' else tools
+    handler = approval_handler(controller)
+    capabilities = [HandleDeferredToolCalls(handler)] if way == "the host's capability" else []
+    model = scripted([call('delete', '1', paths=['a'])], 'done')
+    agent = pydantic_ai.Agent(model, toolsets=[toolset], capabilities=capabilities)
+
+    if way == 'stop and resume':
+        run_with_approval_sync(agent, 'go', controller=controller)
+    elif way == 'inside the run':
+        HandlerAgent(agent, deferred_tool_handler=handler).run_sync('go')
+    else:
+        agent.run_sync('go')
+
+    is_toolset = place == 'a toolset'
+    assert [request.args['paths'] for request in ui.requests] == [['harmless' if is_toolset else 'a']]
+    assert ran == ([] if is_toolset else [['a']])

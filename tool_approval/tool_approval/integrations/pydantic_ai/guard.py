@@ -71,7 +71,7 @@ async def _call_tool(
         called = called_name(ctx, name, tool)
         facts = facts_of(ctx, tool_name=called)
         context = ApprovalContext(tool_name=called, args=arguments.shown, metadata=facts.as_metadata())
-        verdict = await ask_check(function, context, framework_context=ctx) or ApprovalResult.pre_approved()
+        verdict = await ask_check(function, context.for_check(), framework_context=ctx) or ApprovalResult.pre_approved()
         if verdict.is_blocked:
             return refuse(verdict.reason or f'The tool {name!r} is blocked.', 'refused')
         if verdict.is_needs_approval and not ctx.tool_call_approved:

@@ -213,7 +213,7 @@ class Batch:
         if not has_check(function):
             return self._prepared(call, request)
         context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
-        verdict = await ask_check(function, context, framework_context=self.ctx)
+        verdict = await ask_check(function, context.for_check(), framework_context=self.ctx)
         if verdict is not None and verdict.is_needs_approval:
             request = _told(request, context, verdict)
         elif verdict is not None and verdict.is_blocked:

@@ -98,6 +98,10 @@ class ApprovalToolset(WrapperToolset[Any]):
         with judging():
             prepared = await gate.prepare(call, blocked=blocked)
             if ctx.tool_call_approved:
+                if blocked is None:
+                    # Attack: a check changes the nested arguments that it is shown, and the approver is shown these.
+                    arguments = call_arguments(ctx, ctx.tool_call_id, tool_args)
+                    prepared = replace(prepared, call=replace(call, arguments=arguments))
                 settled = gate.confirm(prepared, find_binding(ctx))
             elif prepared.verdict.is_blocked:
                 settled = gate.block(prepared)
