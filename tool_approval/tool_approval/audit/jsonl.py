@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_approval.core.errors import AuditError, NotCanonicalError
-from tool_approval.storage.private_file import append_whole, check_private, make_private_folder, open_private
+from tool_approval.storage.private_file import append_whole, check_private, locked, make_private_folder, open_private
 
 from .chain import START, Head, chained, read_head
 
@@ -34,16 +34,11 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
     place = Path(path)
     try:
         make_private_folder(place.parent)
-        descriptor = open_private(place, os.O_RDWR | os.O_CREAT)
-        try:
-            # Two processes may be the first at once.
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(place) as descriptor:  # two processes may be the first at once
             text = os.read(descriptor, 100)
             if not text:
                 text = secrets.token_hex(32).encode()
                 append_whole(descriptor, text + b'\n', size=0, fsync=True)
-        finally:
-            os.close(descriptor)
         key = bytes.fromhex(text.decode())
     except (OSError, UnicodeDecodeError, ValueError) as error:
         problem = error.strerror or str(error) if isinstance(error, OSError) else 'it holds no key'
@@ -78,8 +73,8 @@ class JsonlAuditSink:
         self._key = key
         self._fsync = fsync
         self._lock = threading.Lock()
-        self._head: Head | None = None
-        self._size = -1
+        self._head = Head(lines=0, mac=START)
+        self._size = 0
         self._last = b''
         self._process = os.getpid()
         try:
@@ -89,16 +84,14 @@ class JsonlAuditSink:
             raise AuditError(str(self._path), error.strerror or str(error)) from None
         self._identity = _identity(os.fstat(self._descriptor))
         try:
-            with self._lock:
-                self._exclusively(self._catch_up)
+            self._exclusively(self._catch_up)
         except BaseException:
             self.close()
             raise
 
     def record(self, entry: Mapping[str, Any]) -> None:
         """See `AuditSink`."""
-        with self._lock:
-            self._exclusively(lambda: self._append(entry))
+        self._exclusively(lambda: self._append(entry))
 
     @property
     def head(self) -> Head:
@@ -107,10 +100,7 @@ class JsonlAuditSink:
         Raises:
             AuditError: The log was changed.
         """
-        with self._lock:
-            self._exclusively(self._catch_up)
-            assert self._head is not None, '`_catch_up` sets it'
-            return self._head
+        return self._exclusively(self._catch_up)
 
     def close(self) -> None:
         """Close the file. Nothing can be recorded afterwards."""
@@ -118,37 +108,37 @@ class JsonlAuditSink:
             os.close(self._descriptor)
         self._descriptor = -1
 
-    def _exclusively(self, action: Callable[[], None]) -> None:
-        if self._descriptor < 0:
-            raise AuditError(str(self._path), 'it is closed')
-        try:
-            if self._process != os.getpid():
-                # A forked process shares the open file with its parent, and so the lock; it needs its own.
-                parents, self._descriptor = self._descriptor, open_private(self._path, os.O_RDWR | os.O_APPEND)
-                self._process = os.getpid()
-                os.close(parents)
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+    def _exclusively(self, action: Callable[[], Head]) -> Head:
+        with self._lock:
+            if self._descriptor < 0:
+                raise AuditError(str(self._path), 'it is closed')
             try:
-                action()
-            finally:
-                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-        except OSError as error:
-            raise AuditError(str(self._path), error.strerror or str(error)) from None
+                if self._process != os.getpid():
+                    # A forked process shares the open file with its parent, and so the lock; it needs its own.
+                    parents, self._descriptor = self._descriptor, open_private(self._path, os.O_RDWR | os.O_APPEND)
+                    self._process = os.getpid()
+                    os.close(parents)
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+                try:
+                    return action()
+                finally:
+                    fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            except OSError as error:
+                raise AuditError(str(self._path), error.strerror or str(error)) from None
 
-    def _append(self, entry: Mapping[str, Any]) -> None:
-        self._catch_up()
-        assert self._head is not None, '`_catch_up` sets it'
+    def _append(self, entry: Mapping[str, Any]) -> Head:
         try:
-            line, head = chained(entry, previous=self._head, key=self._key)
+            line, head = chained(entry, previous=self._catch_up(), key=self._key)
         except NotCanonicalError as error:
             raise AuditError(str(self._path), f'the entry cannot be written ({error.problem})') from None
         if len(line) > LONGEST_LINE:
             raise AuditError(str(self._path), f'the entry is longer than {LONGEST_LINE} bytes')
         append_whole(self._descriptor, line, size=self._size, fsync=self._fsync)
         self._head, self._size, self._last = head, self._size + len(line), line
+        return head
 
-    def _catch_up(self) -> None:
-        """Find the end of the log: somebody else may have written to it."""
+    def _catch_up(self) -> Head:
+        """Find the end of the log: other processes may have written to it."""
         status = os.fstat(self._descriptor)
         check_private(status)
         if _identity(os.lstat(self._path)) != self._identity:
@@ -159,10 +149,7 @@ class JsonlAuditSink:
         if self._last and os.pread(self._descriptor, len(self._last), self._size - len(self._last)) != self._last:
             raise AuditError(str(self._path), 'the last line that was seen there was changed or taken out')
         if status.st_size == self._size:
-            return
-        if status.st_size == 0:
-            self._head, self._size = Head(lines=0, mac=START), 0
-            return
+            return self._head
         line = _last_line(self._descriptor, status.st_size)
         try:
             self._head, self._size, self._last = read_head(line, key=self._key), status.st_size, line + b'\n'
@@ -170,6 +157,7 @@ class JsonlAuditSink:
             raise AuditError(
                 str(self._path), f'its last line is not intact: {error}. Verify it, put it aside, and start a new one'
             ) from None
+        return self._head
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

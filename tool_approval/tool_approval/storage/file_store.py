@@ -6,7 +6,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -22,8 +22,10 @@ T = TypeVar('T')
 MAX_BYTES = 16 * 1024 * 1024
 """Chosen: some 50,000 approvals. A larger file was not written by a person's choices."""
 
-
 _UNCHANGED = 'nothing was changed'
+
+_mark = attrgetter('st_dev', 'st_ino', 'st_mtime_ns', 'st_ctime_ns', 'st_size', 'st_mode', 'st_uid', 'st_nlink')
+"""Of a file's status: whatever changes any of it, the file is opened and judged again."""
 
 
 class _Contents(BaseModel):
@@ -49,6 +51,7 @@ class FileApprovalStore:
                 the agent writes could approve the next call.
         """
         self._path = Path(path) if path is not None else default_path()
+        self._lock_path = self._path.with_name(f'{self._path.name}.lock')
         self._lock = threading.Lock()
         self._seen: tuple[int, ...] | None = None
         self._contents: _Contents | None = None
@@ -69,18 +72,11 @@ class FileApprovalStore:
 
     def put(self, approval: RememberedApproval) -> None:
         """See `ApprovalStore`."""
-        self._guarded(lambda: self._change(lambda approvals: {**approvals, approval.id: approval}), so=_UNCHANGED)
+        self._guarded(lambda: self._change(approval.id, approval), so=_UNCHANGED)
 
     def remove(self, approval_id: str) -> bool:
         """See `ApprovalStore`."""
-
-        def remove() -> bool:
-            if approval_id not in self._read():
-                return False
-            self._change(lambda approvals: {key: each for key, each in approvals.items() if key != approval_id})
-            return True
-
-        return self._guarded(remove, so=_UNCHANGED)
+        return self._guarded(lambda: self._change(approval_id, None), so=_UNCHANGED)
 
     def _guarded(self, action: Callable[[], T], *, so: str = 'nothing in it is approved') -> T:
         with self._lock:
@@ -92,7 +88,7 @@ class FileApprovalStore:
 
     def _make_key(self) -> bytes:
         make_private_folder(self._path.parent)
-        with self._locked():
+        with locked(self._lock_path):
             if not self._path.is_symlink() and not self._path.exists():
                 self._write(_Contents(version=1, key=secrets.token_hex(32), approvals=[]))
             self._read()
@@ -132,10 +128,15 @@ class FileApprovalStore:
         self._seen = _mark(status)
         return self._by_id
 
-    def _change(self, change: Callable[[dict[str, RememberedApproval]], dict[str, RememberedApproval]]) -> None:
-        with self._locked():
-            approvals = change(self._read())
+    def _change(self, approval_id: str, approval: RememberedApproval | None) -> bool:
+        with locked(self._lock_path):
+            approvals = dict(self._read())
+            if approval is not None:
+                approvals[approval_id] = approval
+            elif approvals.pop(approval_id, None) is None:
+                return False
             self._write(_Contents(version=1, key=self.key.hex(), approvals=list(approvals.values())))
+            return True
 
     def _write(self, contents: _Contents) -> None:
         text = contents.model_dump_json(indent=1).encode()
@@ -143,20 +144,3 @@ class FileApprovalStore:
             # Written, it could not be read again, and nothing at all would be remembered.
             raise StoreError(str(self._path), f'it would be larger than {MAX_BYTES} bytes; revoke some approvals')
         replace_private(self._path, text)
-
-    def _locked(self) -> AbstractContextManager[None]:
-        return locked(self._path.with_name(f'{self._path.name}.lock'))
-
-
-def _mark(status: os.stat_result) -> tuple[int, ...]:
-    # Whatever changes any of it, the file is opened and judged again.
-    return (
-        status.st_dev,
-        status.st_ino,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_size,
-        status.st_mode,
-        status.st_uid,
-        status.st_nlink,
-    )

@@ -74,17 +74,17 @@ def make_private_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Generator[None]:
-    """Hold a lock that all processes respect which use this function, on a file beside the data.
+def locked(path: Path) -> Generator[int]:
+    """Open a private file, made if there is none, and hold a lock on it that other processes wait for here.
 
     Raises:
-        PermissionError: The lock's file is not ours alone.
+        PermissionError: The file is not ours alone.
         OSError: It cannot be made.
     """
     descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -107,7 +107,7 @@ def append_whole(descriptor: int, content: bytes, *, size: int, fsync: bool = Fa
         if fsync:
             os.fsync(descriptor)
     except BaseException:
-        # Half a line would break a log for everybody who writes to it.
+        # Half a line would break a log for all who write to it.
         os.ftruncate(descriptor, size)
         raise
 
