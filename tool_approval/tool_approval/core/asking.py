@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
-from .canonical import EXACT
+from .canonical import EXACT, whole_characters
 from .decision import ApprovalDecision, ApprovalMode
 from .protocols import ApprovalUI, UIAbilities
 from .request import ApprovalRequest
@@ -247,16 +247,15 @@ async def _call(
 
 
 def _read(said: object, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
-    if isinstance(said, ApprovalDecision):
-        if len(requests) > 1 and said.override_args is not None:
+    answers = [said] * len(requests)
+    if len(requests) > 1:
+        if isinstance(said, ApprovalDecision) and said.override_args is not None:
             raise _NoDecision('changed arguments for a whole group')
-        return [_checked(said, request) for request in requests]
-    if len(requests) > 1 and isinstance(said, list | tuple):
-        given = cast('list[object]', said)
-        if len(given) != len(requests):
-            raise _NoDecision(f'{len(given)} answers to {len(requests)} requests')
-        return [_checked(each, request) for each, request in zip(given, requests, strict=True)]
-    raise _NoDecision(f'a value of type {type(said).__name__}')
+        if isinstance(said, list | tuple):
+            answers = list(cast('Sequence[object]', said))
+    if len(answers) != len(requests):
+        raise _NoDecision(f'{len(answers)} answers to {len(requests)} requests')
+    return [_checked(answer, request) for answer, request in zip(answers, requests, strict=True)]
 
 
 def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
@@ -274,12 +273,8 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
         raise _NoDecision('an option to remember that was not offered')
     if decision.note is None and decision.decided_by is None:
         return decision
-    return decision.model_copy(update={'note': _whole(decision.note), 'decided_by': _whole(decision.decided_by)})
-
-
-def _whole(text: str | None) -> str | None:
-    # What was typed in another encoding has half characters, which neither a log nor a model can be sent.
-    return text if text is None else text.encode(errors='replace').decode()
+    texts = {'note': decision.note, 'decided_by': decision.decided_by}  # may have been typed in another encoding
+    return decision.model_copy(update={key: whole_characters(text) for key, text in texts.items() if text is not None})
 
 
 def _denials(requests: Sequence[ApprovalRequest], rule: str, note: str) -> list[ApprovalDecision]:

@@ -91,6 +91,11 @@ def copied(value: Any) -> Any:
     return value
 
 
+def whole_characters(text: str) -> str:
+    """`text` without lone surrogates, as the name of a file may have: no file, log or model takes them."""
+    return text.encode(errors='replace').decode()
+
+
 def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: bytes) -> str:
     """What remembering goes by: equal exactly when tool, kind and payload are.
 

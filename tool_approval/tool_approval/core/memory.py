@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from .canonical import EXACT, fingerprint
+from .canonical import EXACT, fingerprint, whole_characters
 from .decision import ApprovalDecision
 from .errors import StoreError
 from .protocols import ApprovalStore, RememberedApproval
@@ -66,9 +66,9 @@ class ApprovalMemory:
         if request.hides_arguments:
             return None
         for kind, payload in _coverings(request):
-            found = self._session.get(self._session_id(request, kind, payload))
+            found = self._session.get(self._approval_id(request, kind, payload, None))
             if found is None and self._store is not None:
-                found = self._store.get(self._lasting_id(self._store, request, kind, payload))
+                found = self._store.get(self._approval_id(request, kind, payload, self._store))
             if found is not None and self._is_allowed(found.approved_by):
                 return ApprovalDecision(
                     approved=True,
@@ -97,24 +97,25 @@ class ApprovalMemory:
         covering = dict(_coverings(request))
         if decision.remember_option not in covering:
             raise ValueError(f'the request offers nothing of kind {decision.remember_option!r} to remember')
-        kind, payload = decision.remember_option, covering[decision.remember_option]
+        store = self._store if decision.remember == 'always' else None
+        if store is None and decision.remember == 'always':
+            raise StoreError('', "nothing can be remembered 'always': this memory has no store; pass `store=`")
+        kind = decision.remember_option
         labels = {option.kind: option.label for option in request.remember_options}
         label = Redactor.of(request.args, request.payload).text(labels.get(kind, request.attributed_description))
         approval = RememberedApproval(
-            id=self._session_id(request, kind, payload),
+            id=self._approval_id(request, kind, covering[kind], store),
             tool_name=request.tool_name,
             kind=kind,
-            label=label.encode(errors='replace').decode(),  # the name of a file may have half characters
+            label=whole_characters(label),
             approved_by=decision.decided_by,
             approved_at=decision.decided_at or self._now(),
         )
-        if decision.remember == 'session':
-            with self._lock:
-                self._session[approval.id] = approval
+        if store is not None:
+            store.put(approval)
             return
-        if self._store is None:
-            raise StoreError('', "nothing can be remembered 'always': this memory has no store; pass `store=`")
-        self._store.put(approval.model_copy(update={'id': self._lasting_id(self._store, request, kind, payload)}))
+        with self._lock:
+            self._session[approval.id] = approval
 
     def grant(self, request: ApprovalRequest, approver: str | None) -> None:
         """Remember the capabilities that an approval of `request` grants: to its tool, until its run ends.
@@ -129,7 +130,7 @@ class ApprovalMemory:
                 id=self._grant_id(request, capability),
                 tool_name=request.tool_name,
                 kind='capability',
-                label=label.encode(errors='replace').decode(),
+                label=whole_characters(label),
                 approved_by=approver,
                 approved_at=self._now(),
             )
@@ -175,12 +176,15 @@ class ApprovalMemory:
         """How many approvals the session has."""
         return len(self._session)
 
-    def _session_id(self, request: ApprovalRequest, kind: str, payload: Any) -> str:
+    def _approval_id(self, request: ApprovalRequest, kind: str, payload: Any, store: ApprovalStore | None) -> str:
+        """The id in `store`, or in the session if `None`."""
+        # An approval covers no capability that was not shown with it.
+        lacks = sorted(request.missing_capabilities)
+        lacking = {'capabilities': lacks} if lacks else {}
+        if store is not None:
+            return self._id(request, kind, payload, {'scope': dict(store.scope), **lacking}, key=store.key)
         session = request.session_id or (request.lineage[0].run_id if request.lineage else request.run_id)
-        return self._id(request, kind, payload, {'session': session, **_lacks(request)}, key=self._key)
-
-    def _lasting_id(self, store: ApprovalStore, request: ApprovalRequest, kind: str, payload: Any) -> str:
-        return self._id(request, kind, payload, {'scope': dict(store.scope), **_lacks(request)}, key=store.key)
+        return self._id(request, kind, payload, {'session': session, **lacking}, key=self._key)
 
     def _grant_id(self, request: ApprovalRequest, capability: str) -> str:
         is_shared = self._shares_with_nested and request.lineage
@@ -209,12 +213,6 @@ class ApprovalMemory:
         if self._shares_with_nested:
             return [above[0][0] if above else itself]
         return [*above, itself]
-
-
-def _lacks(request: ApprovalRequest) -> dict[str, Any]:
-    """An approval covers no capability that was not shown with it."""
-    lacks = sorted(request.missing_capabilities)
-    return {'capabilities': lacks} if lacks else {}
 
 
 def _coverings(request: ApprovalRequest) -> Iterator[tuple[str, Any]]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, cast
 
-from .canonical import canonical_json
+from .canonical import canonical_json, whole_characters
 from .decision import ApprovalDecision, ApprovalMode
 from .errors import NotCanonicalError
 from .request import ApprovalRequest
@@ -257,8 +257,7 @@ def _identity(request: ApprovalRequest, digest: str | None) -> dict[str, Any]:
 def _note(note: str, request: ApprovalRequest, decision: ApprovalDecision) -> str:
     for args in (request.args, decision.override_args or {}):
         note = Redactor.of(args, request.payload).text(note)
-    # Half characters, as in the name of a file, cannot be written.
-    return note.encode(errors='replace').decode()
+    return whole_characters(note)
 
 
 def _writable(payload: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from tool_approval.answering import outcome_words
-from tool_approval.core.canonical import EXACT, canonical_json, copied
+from tool_approval.core.canonical import EXACT, canonical_json, copied, whole_characters
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalRequest
@@ -144,7 +144,7 @@ class InboxEntry(BaseModel):
             raise InvalidAnswer('what it is to be remembered for was not offered')
         if decision.remember == 'always' and not self.request.facts.can_remember_always:
             raise InvalidAnswer("nothing can be remembered 'always' there")
-        return decision.model_copy(update={'note': None if decision.note is None else _whole(decision.note)})
+        return decision.model_copy(update={'note': None if decision.note is None else whole_characters(decision.note)})
 
 
 def already_settled(entry: InboxEntry) -> AlreadySettled:
@@ -173,15 +173,15 @@ def write_content(content: Content) -> str:
     if shown is not None:
         shown = shown.model_copy(
             update={
-                'content': _whole(shown.content),
-                'language': None if shown.language is None else _whole(shown.language),
+                'content': whole_characters(shown.content),
+                'language': None if shown.language is None else whole_characters(shown.language),
                 'metadata': _writable(shown.metadata),
             }
         )
     texts = {name: getattr(request, name) for name in _TEXTS}
     request = request.model_copy(
         update={
-            **{name: _whole(text) for name, text in texts.items() if text is not None},
+            **{name: whole_characters(text) for name, text in texts.items() if text is not None},
             'args': copied(request.args),
             'payload': copied(request.payload),
             'bound_to': copied(request.bound_to),
@@ -250,18 +250,13 @@ def _writable(values: Mapping[str, Any]) -> dict[str, Any]:
 def _whole_texts(value: object) -> object:
     match value:
         case str():
-            return _whole(value)
+            return whole_characters(value)
         case Mapping():
             return {key: _whole_texts(item) for key, item in cast('Mapping[str, object]', value).items()}
         case list() | tuple():
             return [_whole_texts(item) for item in cast('list[object]', value)]
         case _:
             return value
-
-
-def _whole(text: str) -> str:
-    # Half characters, as in the name of a file, can be shown by nobody.
-    return text.encode(errors='replace').decode()
 
 
 def _limited(text: str) -> str:

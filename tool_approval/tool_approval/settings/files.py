@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tool_approval.core.canonical import whole_characters
 from tool_approval.core.config import ToolRule, parse_document
 from tool_approval.core.errors import ApprovalConfigError
 from tool_approval.core.protocols import AuditSink
@@ -272,18 +273,13 @@ class SettingsAudit:
         sink.record(
             {
                 'event': 'settings',
-                'source': None if loaded.source is None else _writable(str(loaded.source)),
+                'source': None if loaded.source is None else whole_characters(str(loaded.source)),
                 'settings_digest': loaded.digest,
                 'trusted': loaded.trusted,
-                'why_untrusted': None if loaded.why_untrusted is None else _writable(loaded.why_untrusted),
+                'why_untrusted': None if loaded.why_untrusted is None else whole_characters(loaded.why_untrusted),
             }
         )
 
     def record(self, entry: Mapping[str, Any]) -> None:
         """See `AuditSink`."""
         self._sink.record({**entry, 'settings_digest': self._digest})
-
-
-def _writable(text: str) -> str:
-    # Half characters, as in the name of a file, cannot be written.
-    return text.encode(errors='replace').decode()
