@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from importlib import import_module
 
 from tool_approval.display import escape_line
 from tool_approval.ui.terminal.keyboard import BURST_S, Decoder, Key, Keyboard, Paste, Stopped
 from tool_approval.ui.terminal.line import read_line
-from tool_approval.ui.terminal.tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
+from tool_approval.ui.terminal.tty import TTY, NoTerminal, Terminal, TerminalClosed, raw_terminal
 
 PROMPT = '\n> '
 """Precedes what is typed."""
@@ -54,11 +53,7 @@ def pasted_lines(device: str = TTY) -> list[str]:
     A terminal that marks no paste sends its line ends as Enter. A last line without an end is completed by the person.
     """
     try:
-        terminal = Terminal(device, is_dumb=is_dumb(os.environ))
-    except NoTerminal:
-        return []
-    try:
-        with restored_at_signals(terminal), terminal.raw():
+        with raw_terminal(device) as terminal:
             *lines, last = _burst(terminal).split('\n')
             for line in lines:
                 terminal.write(f'  {escape_line(line, ascii_only=terminal.is_plain)}\n')
@@ -67,10 +62,10 @@ def pasted_lines(device: str = TTY) -> list[str]:
                 terminal.write('\n')
             terminal.show_cursor(is_shown=True)
             return lines
+    except NoTerminal:
+        return []
     except (Stopped, TerminalClosed):
         raise KeyboardInterrupt from None
-    finally:
-        terminal.close()
 
 
 def _burst(terminal: Terminal) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from tool_approval.display import cell_width, escape_line, wrap
+from tool_approval.ui.terminal.tty import is_dumb
 
 UNLIMITED = 1_000_000
 """Columns of a file or a pipe: lines are not broken there."""
@@ -26,12 +27,11 @@ class Screen:
         self._out = sys.stdout if out is None else out
         self.is_terminal = self._out.isatty()
         """Whether a person looks at it."""
-        term = (os.environ if environment is None else environment).get('TERM', 'dumb')
-        is_dumb = self.is_terminal and term in ('', 'dumb', 'unknown')
+        moves = not is_dumb(os.environ if environment is None else environment)
         encoding = (getattr(self._out, 'encoding', None) or 'utf-8').lower()
-        self.ascii_only = is_dumb or encoding.replace('-', '') != 'utf8'
+        self.ascii_only = (self.is_terminal and not moves) or encoding.replace('-', '') != 'utf8'
         """Whether to write ASCII alone."""
-        self._can_erase = self.is_terminal and not is_dumb
+        self._can_erase = self.is_terminal and moves
         self._is_held = False
         self._waiting: list[str] = []
         self._passing = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import Any, Final, TextIO
 
@@ -82,14 +81,10 @@ def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
         KeyboardInterrupt: Ctrl-C was pressed.
     """
     from tool_approval.ui.terminal.keyboard import Keyboard, Stopped
-    from tool_approval.ui.terminal.tty import NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
+    from tool_approval.ui.terminal.tty import NoTerminal, TerminalClosed, raw_terminal
 
     try:
-        terminal = Terminal(device, is_dumb=is_dumb(os.environ))
-    except NoTerminal:
-        return None
-    try:
-        with restored_at_signals(terminal), terminal.raw():
+        with raw_terminal(device) as terminal:
             terminal.write(question)
             keyboard = Keyboard(terminal)
             keyboard.settle()
@@ -99,10 +94,8 @@ def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
             return key
     except Stopped:
         raise KeyboardInterrupt from None
-    except TerminalClosed:
+    except (NoTerminal, TerminalClosed):
         return None
-    finally:
-        terminal.close()
 
 
 def shown(text: str, stream: TextIO | None) -> str:

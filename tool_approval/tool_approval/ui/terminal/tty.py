@@ -263,6 +263,14 @@ def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes
     return raw
 
 
+@contextlib.contextmanager
+def raw_terminal(device: str = TTY) -> Generator[Terminal]:
+    """The terminal in raw mode, until the block ends; `TERM` of the process says what it can do."""
+    terminal = Terminal(device, is_dumb=is_dumb(os.environ))
+    with contextlib.closing(terminal), restored_at_signals(terminal), terminal.raw():
+        yield terminal
+
+
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
 
 
