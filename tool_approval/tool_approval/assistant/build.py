@@ -81,11 +81,7 @@ def build_assistant(
         settings say.
 
     Raises:
-        OSSandboxUnavailable: The settings require an OS sandbox, and none works, or it was declined.
-        ApprovalConfigError: The settings cannot hold here.
-        AuditError: The log cannot be written.
-        StoreError: The remembered approvals cannot be trusted.
-        MissingExtraError: A library is missing.
+        ApprovalError: A required OS sandbox, the settings, the log or the remembered approvals cannot be used.
     """
     backend = None if confined else UnconfinedBackend()
     if loaded.source is None:
@@ -226,9 +222,7 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
 def load_agent(place: str, *, directory: Path) -> AbstractAgent[Any, Any]:
     """Import a module as `python -m` would, from `directory` first, and take the agent out of it.
 
-    Args:
-        place: `module:name`, such as `assistants.mail:agent`.
-        directory: Where modules are looked for before the installed ones.
+    The `place` is `module:name`, such as `assistants.mail:agent`.
 
     Raises:
         AssistantError: The module or the name is missing, the import fails, or the name is not an agent's.

@@ -178,14 +178,10 @@ def hold_session(
     obeys: bool = True,
     debug: bool = False,
 ) -> int:
-    """Take a turn for each prompt.
+    """Take a turn for each prompt; between turns, `prompts` may wait for the person.
 
-    Args:
-        conversation: Takes the turns.
-        prompts: What the person says; between turns it may wait for the person.
-        saved: Where the conversation is kept after each turn, however it ended.
-        obeys: Whether a word after a `/` at the beginning is for us, and not for the agent.
-        debug: Whether the error of a turn is raised.
+    After each turn, however it ended, the conversation is kept in `saved`. With `obeys`, a prompt that begins with a
+    `/` and a word is for this program, not for the agent; with `debug`, the error of a turn is raised.
 
     Returns:
         The exit status: 0, or how the last turn ended.

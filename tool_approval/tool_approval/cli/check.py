@@ -75,9 +75,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | None, list[ConfigFinding]]:
     """Read a configuration and look for mistakes in it.
 
-    Args:
-        file: The file, relative to the process's directory; `None` for the one in `cwd`.
-        cwd: The working directory.
+    The file is relative to the process's directory; without one, it is that of `cwd`.
 
     Returns:
         Its path, the configuration, or `None` where it cannot be read, and what was found.
@@ -98,7 +96,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
         if not isinstance(error, ApprovalConfigError):
             raise
         return error.source or str(directory), None, [_mistake(error)]
-    findings = [replace(each, line=loaded.line_of(each.path)) for each in find_all(loaded.settings, judge.files)]
+    findings = [replace(each, line=loaded.line_of(each.path)) for each in _warnings(loaded.settings, judge.files)]
     why = f'it is not trusted ({loaded.why_untrusted}), so it only tightens the defaults; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='it is trusted' if loaded.trusted else why)
     return str(loaded.source), loaded, [*findings, trust]
@@ -122,8 +120,7 @@ def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
     output.line(', '.join(f'{count} {level}{"" if count == 1 else "s"}' for level, count in counts.items()))
 
 
-def find_all(settings: Settings, sandbox: FileSandbox) -> list[ConfigFinding]:
-    """What there is to warn of in a configuration without mistakes, and its file sandbox."""
+def _warnings(settings: Settings, sandbox: FileSandbox) -> list[ConfigFinding]:
     return [*_tool_rules(settings), *_roots(sandbox), *_shadowed(settings), *_pre_approved(settings)]
 
 

@@ -60,12 +60,7 @@ _KEYS: Final = ('id', 'tool', 'args', 'config', 'cwd')
 
 
 def explain_lines(source: BinaryIO, configurations: Configurations, directory: str | None) -> Iterator[dict[str, Any]]:
-    """Judge the lines of a file.
-
-    Args:
-        source: Lines with `id`, `tool`, `args`, and perhaps `config` and `cwd`.
-        configurations: What judges.
-        directory: The working directory of lines that name none.
+    """Judge lines with `id`, `tool`, `args`, and perhaps `config` and `cwd`; without `cwd`, in `directory`.
 
     Yields:
         For each line, as soon as it is read, `id`, `decision`, `rule` and `parts`; or `id`, the decision `error`, and

@@ -76,10 +76,7 @@ def look_up(port: int) -> str:
 
 @contextmanager
 def server(wish: int = 0) -> Generator[tuple[subprocess.Popen[bytes], int]]:
-    """A web server and its port on the loopback, for as long as the context lasts, and at most as long as this process.
-
-    Args:
-        wish: The port, where it is free.
+    """A web server and its port on the loopback, `wish` if it is free, until the context or this process ends.
 
     Raises:
         RuntimeError: It did not start.

@@ -117,22 +117,15 @@ async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str |
         agent: Agent[Any, str] = Agent(name=scene.agent_name, instructions=scene.instructions, toolsets=[tools])
         scene.add_tools(agent, tools)
         conversation = Conversation(
-            agent,
-            handler=approval_handler(controller),
-            view=view,
-            memory=memory,
-            model=model or scripted(scene.plan),
+            agent, handler=approval_handler(controller), view=view, memory=memory, model=model or scripted(scene.plan)
         )
         end = await conversation.take_turn(scene.prompt)
         if end == 'stopped':
             screen.say('Stopped.')
         messages = conversation.messages
         requests = sum(isinstance(message, ModelRequest) for message in messages)
-        refused = sum(
-            isinstance(part, ToolReturnPart) and part.outcome == 'denied'
-            for message in messages
-            for part in message.parts
-        )
+        parts = (part for message in messages for part in message.parts)
+        refused = sum(isinstance(part, ToolReturnPart) and part.outcome == 'denied' for part in parts)
         screen.write('\n')
         screen.say(f'In fact: {", ".join(scene.facts())}.')
         if end == 'done':
