@@ -517,7 +517,7 @@ def test_a_presenter_that_hangs_past_the_timeout_denies_and_the_next_request_wor
         raise AssertionError
 
     ui = approve_all()
-    controller = ApprovalController(ui=ui, presenters={'slow': hanging}, timeout=0.05)
+    controller = ApprovalController(ui=ui, presenters={'slow': hanging}, timeout=1)
 
     async def main():
         slow = await controller.request_approval(ApprovalRequest(tool_name='slow'))
