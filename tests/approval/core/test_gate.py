@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tool_approval.core.arguments import read_arguments
-from tool_approval.core.gate import NO_ARGUMENTS, Allowed, Binding, Call, Gate, Refused, Settled
+from tool_approval.core.gate import NO_ARGUMENTS, Allowed, Binding, Call, Gate, GateResult, Refused
 from tool_approval.core.request import CallFacts
 from tool_approval.core.tool_checks import take_approval
 from tool_approval.testing import RecordingUI, approve_all
@@ -20,7 +20,7 @@ def call_of(path: str = 'a', **fields: Any) -> Call:
     return Call(**{'tool_name': 'delete', 'arguments': read_arguments(values), 'values': values, **fields})
 
 
-async def decided(gate: Gate, *calls: Call) -> list[Settled]:
+async def decided(gate: Gate, *calls: Call) -> list[GateResult]:
     return await gate.decide_all([await gate.prepare(call) for call in calls])
 
 
@@ -70,7 +70,7 @@ def test_a_call_runs_as_it_was_approved_and_as_nothing_else():
     sink = ListSink()
     gate = Gate(ApprovalController(ui=approve_all(), audit=sink))
 
-    async def main(changed: Call) -> Settled:
+    async def main(changed: Call) -> GateResult:
         [settled] = await decided(gate, call_of(checks=[Checked(ASKS)]))
         assert isinstance(settled, Allowed)
         assert settled.binding is not None
@@ -97,7 +97,7 @@ def test_a_call_that_is_blocked_after_it_was_approved_leaves_no_approval_open():
     sink = ListSink()
     gate = Gate(ApprovalController(ui=approve_all(), audit=sink))
 
-    async def main() -> Settled:
+    async def main() -> GateResult:
         [settled] = await decided(gate, call_of(checks=[check := Checked(ASKS, BLOCKS)]))
         assert isinstance(settled, Allowed)
         return gate.confirm(await gate.prepare(call_of(checks=[check])), settled.binding)

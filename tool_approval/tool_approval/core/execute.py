@@ -10,7 +10,7 @@ from typing import Any
 from .arguments import CallArguments, materialised, read_arguments, restored
 from .controller import ApprovalController
 from .errors import ApprovalBlocked, ApprovalDenied, NotCanonicalError
-from .gate import Allowed, Call, Gate, Refused, Settled
+from .gate import Allowed, Call, Gate, GateResult, Refused
 from .request import CallFacts
 from .tool_checks import judging
 
@@ -74,7 +74,7 @@ async def execute_tool(
             return await _run(func, allowed.call.values)
 
 
-def _allowed(name: str, settled: Settled) -> Allowed:
+def _allowed(name: str, settled: GateResult) -> Allowed:
     if not isinstance(settled, Refused):
         return settled
     if settled.is_block and settled.decision is None:

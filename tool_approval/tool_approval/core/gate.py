@@ -173,7 +173,7 @@ class Allowed:
         return self.request is not None and was_asked(self.binding)
 
 
-Settled: TypeAlias = Refused | Allowed
+GateResult: TypeAlias = Refused | Allowed
 """What becomes of a call before it runs."""
 
 
@@ -244,14 +244,14 @@ class Gate:
         ).changed(call.facts)
         return Prepared(call=call, verdict=verdict, request=request)
 
-    async def decide_all(self, calls: Sequence[Prepared]) -> list[Settled]:
+    async def decide_all(self, calls: Sequence[Prepared]) -> list[GateResult]:
         """Decide all calls of a response, before any of them runs.
 
         Raises:
             AuditError: A block could not be written down. Nothing has run.
             StoreError: Remembered approvals cannot be trusted, or kept. Nothing has run.
         """
-        settled: dict[int, Settled] = {}
+        settled: dict[int, GateResult] = {}
         asked: list[tuple[int, Prepared]] = []
         for index, prepared in enumerate(calls):
             if prepared.verdict.is_blocked:
@@ -267,7 +267,7 @@ class Gate:
             settled[index] = self._settle(prepared, decided)
         return [settled[index] for index in range(len(calls))]
 
-    async def judge_changed(self, settled: Settled) -> Settled:
+    async def judge_changed(self, settled: GateResult) -> GateResult:
         """Judge the arguments of an approver at once, and bind the approval to what the tool declares for them.
 
         Without this, `confirm` refuses other arguments for which the tool declares something else.
@@ -289,7 +289,7 @@ class Gate:
         binding = replace(settled.binding, digest=digest, bound_to=request.bound_to)
         return replace(settled, request=request, binding=binding)
 
-    def confirm(self, prepared: Prepared, binding: Binding | None) -> Settled:
+    def confirm(self, prepared: Prepared, binding: Binding | None) -> GateResult:
         """Look again at a call that was approved, right before it runs: time has passed since.
 
         Args:
@@ -367,7 +367,7 @@ class Gate:
         self.controller.record_block(prepared.request, reason)
         return Refused(reason=reason, is_block=True)
 
-    def _settle(self, prepared: Prepared, decided: Decided) -> Settled:
+    def _settle(self, prepared: Prepared, decided: Decided) -> GateResult:
         decision = decided.decision
         if not decision.approved:
             is_block = decision.decided_by == 'policy'

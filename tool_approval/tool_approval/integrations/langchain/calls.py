@@ -14,7 +14,7 @@ from pydantic import BaseModel, PydanticUserError
 from tool_approval.core.arguments import restored
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.gate import Call, Gate, Refused, Settled
+from tool_approval.core.gate import Call, Gate, GateResult, Refused
 from tool_approval.core.request import CallFacts
 
 from .arguments import read_arguments
@@ -73,7 +73,7 @@ class CallReader:
         return Refused(reason=f'The arguments of {self.name!r} cannot be used: {error}. The call was not run.')
 
 
-async def decide_alone(gate: Gate, reader: CallReader, given: object) -> Settled:
+async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateResult:
     """Decide a call that runs as soon as it is allowed.
 
     Raises:

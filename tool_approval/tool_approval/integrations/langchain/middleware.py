@@ -29,7 +29,7 @@ from langgraph.types import Command
 from tool_approval.core.arguments import as_json
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import CHANGED, Binding, Gate, Prepared, Refused, Settled
+from tool_approval.core.gate import CHANGED, Binding, Gate, GateResult, Prepared, Refused
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import wait_for
 
@@ -247,7 +247,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         args = {name: value for name, value in (settled.call.given or {}).items() if name not in by_host}
         return request.override(tool=bound, tool_call={**made, 'args': args})
 
-    async def _confirm(self, reader: CallReader, made: ToolCall, consent: Consent) -> Settled:
+    async def _confirm(self, reader: CallReader, made: ToolCall, consent: Consent) -> GateResult:
         binding = Binding.of(consent)
         try:
             is_same, call = consent['call'] == self._digest(made), reader.read(consent['args'])

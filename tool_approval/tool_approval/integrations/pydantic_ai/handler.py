@@ -21,9 +21,9 @@ from tool_approval.core.gate import (
     Allowed,
     Call,
     Gate,
+    GateResult,
     Prepared,
     Refused,
-    Settled,
     cannot_be_judged,
 )
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
@@ -247,7 +247,7 @@ class Batch:
             values = materialised(validated(self.ctx, call.tool_name, given))
         return values, call_arguments(self.ctx, call.tool_call_id, values)
 
-    def _answer(self, request: ApprovalRequest, settled: Settled) -> None:
+    def _answer(self, request: ApprovalRequest, settled: GateResult) -> None:
         """Answer an approval, bound to what the tool will get."""
         call_id, decision = str(request.tool_call_id), settled.decision
         assert decision is not None, 'a deferred call is decided'
