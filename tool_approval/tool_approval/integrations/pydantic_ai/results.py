@@ -58,9 +58,10 @@ class _Recorded(dict[str, Any]):
 
 @contextmanager
 def recorded_here(ctx: RunContext[Any]) -> Generator[None]:
-    """Enclose an execution whose outcome is recorded here: an `ApprovalToolset` inside leaves it, and the notice, to us.
+    """Enclose an execution whose outcome the handler records, so that an `ApprovalToolset` inside leaves it to it.
 
-    Its binding says so, which no run nested in the call has, and which wrappers on the way hand on.
+    The same holds for the notice of changed arguments. The binding says so: wrappers hand it on, and a run nested in
+    the call does not have it.
     """
     metadata = cast('dict[str, Any]', ctx.tool_call_metadata)
     carried = metadata[BINDING_KEY]
