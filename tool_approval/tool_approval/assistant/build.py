@@ -89,7 +89,12 @@ def build_assistant(
         loaded = replace(loaded, settings=default_settings(is_confined=is_confined))
     settings = effective(loaded)
     memory = ApprovalMemory(FileApprovalStore(loaded.directory, state / 'approvals.json'))
-    sink = JsonlAuditSink(_audit_folder(state) / 'decisions.jsonl', key=load_key(state / 'keys' / 'audit.key'))
+    log = state / 'audit' / 'decisions.jsonl'
+    try:
+        make_private_folder(log.parent)
+    except OSError as error:
+        raise AuditError(str(log.parent), error.strerror or str(error)) from None
+    sink = JsonlAuditSink(log, key=load_key(state / 'keys' / 'audit.key'))
     view = TurnView(screen)
     tools: list[FileToolset | ShellToolset] = []
     confinement, limits = "the agent's tools are its own, and nothing confines them", ()
@@ -157,16 +162,6 @@ def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
             yield from _undeclared(toolset.wrapped)
         case _:
             return
-
-
-def _audit_folder(state: Path) -> Path:
-    """The folder of the log, the user's alone as the others are."""
-    folder = state / 'audit'
-    try:
-        make_private_folder(folder)
-    except OSError as error:
-        raise AuditError(str(folder), error.strerror or str(error)) from None
-    return folder
 
 
 ROOT: Final = 'project'

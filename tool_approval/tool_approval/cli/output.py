@@ -68,11 +68,7 @@ class Output:
 
 
 def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
-    """Ask at the terminal, and wait for one key; keys typed ahead and pastes answer nothing.
-
-    Args:
-        question: One line, escaped.
-        device: The terminal, by default the controlling one.
+    """Ask an escaped question at the terminal, and wait for one key; keys typed ahead and pastes answer nothing.
 
     Returns:
         The key's name; `None` where there is no terminal, or where it was closed.
