@@ -69,7 +69,8 @@ def truncate_for_display(content: str | bytes, max_lines: int = 50, max_chars: i
     if max_lines < 1 or max_chars < 1:
         raise ValueError('max_lines and max_chars must be at least 1')
     if isinstance(content, bytes):
-        return f'Binary content: {_kind(content)} ({len(content)} bytes)'
+        kinds = (kind for start, kind in _SIGNATURES.items() if content.startswith(start))
+        return f'Binary content: {next(kinds, "application/octet-stream")} ({len(content)} bytes)'
     body = content.removesuffix('\n')
     lines = body.split('\n')
     shown = '\n'.join(lines[:max_lines])[:max_chars]
@@ -96,9 +97,4 @@ _SIGNATURES = {
     b'\x1f\x8b': 'application/gzip',
     b'\x7fELF': 'application/x-elf',
 }
-"""First bytes by media type, of what is met most."""
-
-
-def _kind(content: bytes) -> str:
-    found = (kind for start, kind in _SIGNATURES.items() if content.startswith(start))
-    return next(found, 'application/octet-stream')
+"""Media types of common files by their first bytes."""
