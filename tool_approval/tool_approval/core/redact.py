@@ -202,16 +202,17 @@ def decision_entry(
     """
     remembers = decision.approved and decision.remember != 'none' and decision.override_args is None
     remembers = remembers and not request.hides_arguments
+    redactor = Redactor.of(request.args, request.payload)
     return {
         'event': 'decision',
         **_identity(request, digest),
-        'payload': Redactor.of(request.args, request.payload).value(
+        'payload': redactor.value(
             request.payload if digest is not None and request.payload is request.args else _writable(request.payload)
         ),
         'approved': decision.approved,
-        'note': None if decision.note is None else _note(decision.note, request, decision),
+        'note': None if decision.note is None else _note(decision.note, request, decision, redactor),
         'has_changed_arguments': decision.override_args is not None,
-        'changed_payload': _changed(request, decision),
+        'changed_payload': _changed(request, decision, redactor),
         'remember': decision.remember if remembers else 'none',
         'remember_option': decision.remember_option if remembers else None,
         'is_remembered': is_remembered,
@@ -221,13 +222,12 @@ def decision_entry(
     }
 
 
-def _changed(request: ApprovalRequest, decision: ApprovalDecision) -> Any:
+def _changed(request: ApprovalRequest, decision: ApprovalDecision, redactor: Redactor) -> Any:
     # Only what the payload has: an argument that is excluded there stays out of the log.
     if decision.override_args is None:
         return None
     args = {key: value for key, value in decision.override_args.items() if key in request.payload}
-    secrets_of = (Redactor.of(decision.override_args, args), Redactor.of(request.args, request.payload))
-    return secrets_of[0].value(secrets_of[1].value(_writable(args)))
+    return Redactor.of(decision.override_args, args).value(redactor.value(_writable(args)))
 
 
 def outcome_entry(
@@ -254,10 +254,9 @@ def _identity(request: ApprovalRequest, digest: str | None) -> dict[str, Any]:
     }
 
 
-def _note(note: str, request: ApprovalRequest, decision: ApprovalDecision) -> str:
-    for args in (request.args, decision.override_args or {}):
-        note = Redactor.of(args, request.payload).text(note)
-    return whole_characters(note)
+def _note(note: str, request: ApprovalRequest, decision: ApprovalDecision, redactor: Redactor) -> str:
+    of_changed = Redactor.of(decision.override_args or {}, request.payload)
+    return whole_characters(of_changed.text(redactor.text(note)))
 
 
 def _writable(payload: Mapping[str, Any]) -> Any:
