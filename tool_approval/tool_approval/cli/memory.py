@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from tool_approval import storage
 from tool_approval.core.errors import StoreError
-from tool_approval.core.protocols import RememberedApproval
 from tool_approval.storage import FileApprovalStore
 
 from .commands import SHORTEST_ID
@@ -22,8 +20,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise UsageError(f'write at least {SHORTEST_ID} digits of the id; `tool-approval memory list` shows them')
     store = _open(options.store)
     found = () if store is None else store.list_all()
-    if options.action == 'list':
-        _list(found, output, in_json=options.json)
+    if options.action == 'list' and options.json:
+        for each in found:
+            output.json(each.model_dump(mode='json'))
     elif options.action == 'forget':
         matching = [each for each in found if each.id.startswith(options.id)]
         if store is None or len(matching) != 1:
@@ -33,6 +32,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.line(f'forgot {matching[0].tool_name}: {matching[0].label}')
     elif store is None or not found:
         output.line('nothing is remembered')
+    elif options.action == 'list':
+        for each in found:
+            by = '' if each.approved_by is None else f' by {each.approved_by}'
+            when = f'{each.approved_at:%Y-%m-%d %H:%M}'
+            output.line(f'{each.id[:SHORTEST_ID]}  {when}{by}  {each.tool_name} ({each.kind}): {each.label}')
     else:
         question = f'Forget {len(found)} approvals, of all projects?'
         if not (options.yes or output.agrees(question, 'nothing was forgotten')):
@@ -53,15 +57,3 @@ def _open(path: str | None) -> FileApprovalStore | None:
         return None
     # No project is asked for: what is listed and forgotten does not depend on one. It has to be elsewhere.
     return FileApprovalStore(place.parent / 'no-project', place)
-
-
-def _list(found: Sequence[RememberedApproval], output: Output, *, in_json: bool) -> None:
-    for each in found:
-        if in_json:
-            output.json(each.model_dump(mode='json'))
-        else:
-            by = '' if each.approved_by is None else f' by {each.approved_by}'
-            when = f'{each.approved_at:%Y-%m-%d %H:%M}'
-            output.line(f'{each.id[:SHORTEST_ID]}  {when}{by}  {each.tool_name} ({each.kind}): {each.label}')
-    if not found and not in_json:
-        output.line('nothing is remembered')
