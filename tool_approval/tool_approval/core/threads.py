@@ -8,12 +8,15 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from typing import Any, TypeVar, cast
 
 from .errors import ApprovalError
 
 T = TypeVar('T')
+
+_SIGNAL_CHECK_S = 0.5
+"""Chosen: how late an interrupt may be noticed."""
 
 
 class RunCancelled(asyncio.CancelledError):
@@ -185,6 +188,9 @@ def wait_for(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     thread = threading.Thread(target=work, name='tool-approval-loop', daemon=True)
     try:
         thread.start()
+        # A signal that arrives right before a wait without end would be noticed only after it.
+        while not ended.done():
+            wait((ended,), timeout=_SIGNAL_CHECK_S)
         return ended.result()
     except BaseException:
         # Nothing to cancel: the thread never began, the loop never did, or the coroutine has ended.

@@ -1,5 +1,6 @@
 """Answering a run that ended with deferred calls, and resuming it."""
 
+import _thread
 import asyncio
 import signal
 import threading
@@ -215,6 +216,29 @@ def test_an_interrupt_inside_a_running_loop_withdraws_the_question():
         collect_approvals_sync(requests, ui=Interrupted())
 
     # Not `asyncio.run`: its loop answers the first signal itself.
+    with closing(asyncio.new_event_loop()) as loop, pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(main())
+
+    assert cancelled.wait(10)
+
+
+def test_an_interrupt_that_wakes_no_thread_withdraws_the_question_too():
+    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    requests, cancelled = stopped(agent).output, threading.Event()
+
+    class Interrupted:
+        async def choose(self, request, *, mode):
+            await asyncio.sleep(0.1)  # the main thread waits by now
+            # As a signal that arrives right before that wait: it is noted, and ends no wait.
+            _thread.interrupt_main()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+    async def main():
+        collect_approvals_sync(requests, ui=Interrupted())
+
     with closing(asyncio.new_event_loop()) as loop, pytest.raises(KeyboardInterrupt):
         loop.run_until_complete(main())
 
