@@ -137,7 +137,8 @@ def test_the_calls_of_one_response_are_answered_together(site, visit):
     asked = site.ask(requests.edit(), requests.request(), requests.request('make_folder'))
 
     expect(page.get_by_text('These 3 requests above belong together.')).to_be_visible()
-    expect(page.locator('form.group')).to_have_count(1)
+    # The form of two of them, which may have been there before the third arrived, is out of sight.
+    expect(page.locator('form.group:not(.moved)')).to_have_count(1)
     page.get_by_role('button', name='Approve all 3').click()
 
     assert [decision.approved for decision in site.decisions(asked)] == [True] * 3
