@@ -1,7 +1,7 @@
 """Approve in a chat: run `python examples/chat_ui.py`, join with `nc 127.0.0.1 PORT`, and log in with a token.
 
 The room shows what waits in an inbox, and takes `approve 1`, `approve 1 session`, `deny 1` and `deny 1 because ...`.
-Only listed approvers count, nobody answers their own request, and the first answer wins.
+Only listed approvers may answer, not to their own requests, and the first answer wins.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Room:
                 member.write(f'{text}\n'.encode())
 
     async def answer(self, line: str, by: Approver) -> str:
-        """Take what somebody said, and reply to it."""
+        """Handle one message and reply to it."""
         said = ANSWER.fullmatch(line)
         entry = self.shown.get(int(said[2])) if said else None
         if said is None or entry is None:
