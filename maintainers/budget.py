@@ -26,7 +26,7 @@ PARTS = (
         7_100,
         tuple(f'{_APPROVAL}/{folder}' for folder in ('core', 'display', 'audit', 'storage')),
     ),
-    Part('adapters', 3_350, (f'{_APPROVAL}/integrations', f'{_APPROVAL}/compat')),
+    Part('adapters', 3_360, (f'{_APPROVAL}/integrations', f'{_APPROVAL}/compat')),
     Part(
         'tools, OS sandbox and settings',
         9_400,

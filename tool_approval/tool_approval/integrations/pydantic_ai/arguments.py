@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -118,8 +120,31 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
     # `None` for a call that code makes, and where a response has several calls of that id.
     messages = ctx.messages if ctx is not None else ()
     response = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
-    calls = [call for call in response.tool_calls if call.tool_call_id == tool_call_id] if response is not None else []
+    if response is None:
+        return None
+    # Each call is looked up several times: in a large response, not among all of its parts.
+    if len(response.parts) > _FEW_PARTS and (position := _positions(response).get(tool_call_id)) is not None:
+        part = response.parts[position]
+        if isinstance(part, ToolCallPart) and part.tool_call_id == tool_call_id:
+            return part
+    calls = [call for call in response.tool_calls if call.tool_call_id == tool_call_id]
     return calls[0] if len(calls) == 1 else None
+
+
+_FEW_PARTS = 16
+_indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
+"""For each larger response, by `id`: how many parts it had, and the position of each call whose id no other has."""
+
+
+def _positions(response: ModelResponse) -> Mapping[str | None, int]:
+    key, count = id(response), len(response.parts)
+    known = _indexed.get(key)
+    if known is None or known[1] != count:
+        ids = {index: part.tool_call_id for index, part in enumerate(response.parts) if isinstance(part, ToolCallPart)}
+        uses = Counter(ids.values())
+        positions: dict[str | None, int] = {each: index for index, each in ids.items() if uses[each] == 1}
+        known = _indexed[key] = weakref.ref(response, lambda _: _indexed.pop(key, None)), count, positions
+    return known[2]
 
 
 def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> dict[str, Any] | None:
