@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar, cast
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults
 from pydantic_ai.agent import AbstractAgent
@@ -21,6 +22,7 @@ from .results import External
 
 DepsT = TypeVar('DepsT')
 OutputT = TypeVar('OutputT')
+P = ParamSpec('P')
 T = TypeVar('T')
 
 
@@ -55,41 +57,9 @@ async def collect_approvals(
         ValueError: Both a controller and one of `ui`, `mode` and `memory` are given, or there is no such mode.
         StoreError: Remembered approvals cannot be trusted, or kept.
     """
-    if controller is None:
-        controller = ApprovalController(mode, ui=ui, memory=memory)
-    elif ui is not None or memory is not None or mode != 'interactive':
-        raise ValueError('give either a controller, or `ui`, `mode` and `memory` to make one of')
+    controller = _controller(controller, ui, mode, memory)
     facts = CallFacts(session_id=session, caller=caller)
     return await Batch(controller, requests, external=external or {}, facts=facts, ctx=None).answer()
-
-
-def collect_approvals_sync(
-    requests: DeferredToolRequests,
-    *,
-    ui: ApprovalUI | None = None,
-    mode: str = 'interactive',
-    memory: ApprovalMemory | None = None,
-    controller: ApprovalController | None = None,
-    external: External | None = None,
-    session: str | None = None,
-    caller: str | None = None,
-) -> DeferredToolResults:
-    """Like `collect_approvals`, for code that is not asynchronous. It blocks until everything is decided.
-
-    Inside a running event loop, which it would hold up, the questions are asked on another one in a thread.
-    """
-    return _wait_for(
-        lambda: collect_approvals(
-            requests,
-            ui=ui,
-            mode=mode,
-            memory=memory,
-            controller=controller,
-            external=external,
-            session=session,
-            caller=caller,
-        )
-    )
 
 
 async def run_with_approval(
@@ -125,67 +95,55 @@ async def run_with_approval(
         The result of the last run, with the agent's own type of output.
 
     Raises:
-        ValueError: As for `collect_approvals`.
+        ValueError: As for `collect_approvals`; nothing has run.
         StoreError: As for `collect_approvals`.
         UserError: `deps.session_id` is not a text. Nothing has run.
     """
-    session = session or session_of_deps(run.get('deps'))
-    memory = memory if memory is not None or controller is not None else ApprovalMemory()
+    session, is_shared = session or session_of_deps(run.get('deps')), controller is not None
+    controller = _controller(controller, ui, mode, memory)
     output_type = run.pop('output_type', None)
     types = [agent.output_type if output_type is None else output_type, DeferredToolRequests]
     result: AgentRunResult[Any] = await agent.run(prompt, output_type=types, **run)
     # A controller may be shared by conversations: without a name, these runs are a session of their own.
-    if controller is not None:
-        session = session or result.run_id
+    session = session or (result.run_id if is_shared else None)
     while isinstance(result.output, DeferredToolRequests):
         answers = await collect_approvals(
-            result.output,
-            ui=ui,
-            mode=mode,
-            memory=memory,
-            controller=controller,
-            external=external,
-            session=session,
-            caller=agent.name,
+            result.output, controller=controller, external=external, session=session, caller=agent.name
         )
         resumed: dict[str, Any] = {**run, 'message_history': result.all_messages(), 'deferred_tool_results': answers}
         result = await agent.run(output_type=types, **resumed)
     return cast('AgentRunResult[OutputT]', result)
 
 
-def run_with_approval_sync(
-    agent: AbstractAgent[DepsT, OutputT],
-    prompt: Any = None,
-    *,
-    ui: ApprovalUI | None = None,
-    mode: str = 'interactive',
-    memory: ApprovalMemory | None = None,
-    controller: ApprovalController | None = None,
-    external: External | None = None,
-    session: str | None = None,
-    **run: Any,
-) -> AgentRunResult[OutputT]:
-    """Like `run_with_approval`, for code that is not asynchronous. It blocks until the run has ended."""
-    return _wait_for(
-        lambda: run_with_approval(
-            agent,
-            prompt,
-            ui=ui,
-            mode=mode,
-            memory=memory,
-            controller=controller,
-            external=external,
-            session=session,
-            **run,
-        )
-    )
+def _controller(
+    given: ApprovalController | None, ui: ApprovalUI | None, mode: str, memory: ApprovalMemory | None
+) -> ApprovalController:
+    if given is None:
+        return ApprovalController(mode, ui=ui, memory=memory)
+    if ui is not None or memory is not None or mode != 'interactive':
+        raise ValueError('give either a controller, or `ui`, `mode` and `memory` to make one of')
+    return given
 
 
-def _wait_for(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        # `asyncio.run` would take away the thread's event loop, which the host's `run_sync` keeps for its next call.
-        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-            return runner.run(make())
-    return wait_for(make)
+def _blocking(start: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    @wraps(start)
+    def wait(*args: P.args, **keywords: P.kwargs) -> T:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            # Not `asyncio.run`: it would take away the thread's event loop, which the host's `run_sync` keeps.
+            with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+                return runner.run(start(*args, **keywords))
+        return wait_for(lambda: start(*args, **keywords))
+
+    return wait
+
+
+collect_approvals_sync = _blocking(collect_approvals)
+"""Like `collect_approvals`, for code that is not asynchronous. It blocks until everything is decided.
+
+Inside a running event loop, which it would hold up, the questions are asked on another one in a thread.
+"""
+
+run_with_approval_sync = _blocking(run_with_approval)
+"""Like `run_with_approval`, for code that is not asynchronous. It blocks until the run has ended."""
