@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias, cast
 
 from .arguments import ARGUMENTS, CallArguments
-from .canonical import copied
+from .canonical import canonical_json, copied
 from .controller import ApprovalController, Decided
 from .decision import ApprovalDecision
 from .errors import NotCanonicalError
@@ -64,6 +64,8 @@ class Call:
     """The name that policy and checks know the tool by, where a toolset has renamed it."""
     bound_to: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the adapter binds an approval to, beside the arguments and what the tool declares."""
+    is_enclosed: bool = False
+    """Whether what encloses the execution records the outcome and tells the model of changed arguments."""
     reread: Callable[[Mapping[str, Any]], Call] = _cannot_be_changed
     """The call with the arguments of an approver in place of the model's. It raises `ValueError` where these do not fit
     the tool, with a text that says why."""
@@ -97,8 +99,6 @@ class Binding:
     """Whether the approver changed the arguments."""
     by_policy: bool = False
     """Whether a rule alone let the call run, and neither an approver, nor a mode, nor memory."""
-    is_recorded: bool = False
-    """Whether the handler that encloses the execution records the outcome and tells the model of changed arguments."""
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Binding:
 
     @classmethod
     def of(cls, carried: Mapping[str, Any], granted: object = None) -> Binding:
-        """Read what a host carried. Whatever is malformed matches no call, and nothing carried says `is_recorded`."""
+        """Read what a host carried. Whatever is malformed matches no call."""
         digest, decided, bound_to = (carried.get(name) for name in ('digest', 'decided', 'bound_to'))
         is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping)
         return cls(
@@ -188,6 +188,15 @@ class Execution:
         self._allowed = allowed
         self._outcome_of = outcome_of
 
+    @property
+    def notice(self) -> str | None:
+        """What to tell the model where an approver changed the arguments; `None` where there is nothing to tell."""
+        binding, call = self._allowed.binding, self._allowed.call
+        if not self._gate.tells_changes or call.is_enclosed or binding is None or not binding.has_changed_arguments:
+            return None
+        changed = canonical_json(call.arguments.shown)
+        return f'The approver changed the arguments of this call. It ran with: {changed}'
+
     def __enter__(self) -> Self:
         """Begin."""
         self._approving = approving(self._allowed.call.values if self._allowed.was_asked else None)
@@ -204,15 +213,24 @@ class Execution:
 class Gate:
     """What an adapter asks about its calls, in this order. It holds nothing about a call; one serves any number."""
 
-    def __init__(self, controller: ApprovalController, *, default: str | None = 'required') -> None:
+    def __init__(
+        self, controller: ApprovalController, *, default: str = 'required', tells_changes: bool = True
+    ) -> None:
         """Stand in front of tools.
 
         Args:
             controller: Judges, decides and records.
             default: What holds for a tool about which nothing is said: `required` or `none`.
+            tells_changes: Whether the model is told that an approver changed arguments.
+
+        Raises:
+            ValueError: `default` is neither of the two.
         """
+        if default not in ('required', 'none'):
+            raise ValueError(f"`default` must be 'required' or 'none', not {default!r}")
         self.controller = controller
         self.default = default
+        self.tells_changes = tells_changes
 
     async def prepare(self, call: Call, *, blocked: str | None = None) -> Prepared:
         """Judge a call, and make the request that its approver would be asked.
@@ -347,7 +365,7 @@ class Gate:
     def record(self, allowed: Allowed, outcome: Outcome, error: BaseException | None = None) -> None:
         """Write down what came of a call, unless what encloses its execution does."""
         binding = allowed.binding
-        if allowed.request is None or (binding is not None and binding.is_recorded):
+        if allowed.request is None or allowed.call.is_enclosed:
             return
         self.controller.record_outcome(
             allowed.request,

@@ -386,7 +386,7 @@ def test_a_consent_in_the_state_that_the_controller_did_not_give_runs_nothing(ru
 def test_a_consent_in_the_state_cannot_keep_an_outcome_out_of_the_log(run, files):
     audit = ListSink()
     controller = ApprovalController(ui=RecordingUI(True), audit=audit)
-    run(scripted(WRITE, 'done'), files.tools(), controller, before=[Forger(is_recorded=True)])
+    run(scripted(WRITE, 'done'), files.tools(), controller, before=[Forger(is_enclosed=True)])
 
     assert files.ran == ['write a old']
     assert [entry['event'] for entry in audit.entries] == ['decision', 'outcome']

@@ -146,7 +146,7 @@ def test_a_refusal_of_the_tool_itself_is_no_execution_and_says_nothing_of_change
 
 
 def test_the_notice_keeps_the_rest_of_a_tool_return():
-    told = with_notice(ToolReturn({'n': 1}, content='more', metadata={'kept': True}), {'path': 'a'})
+    told = with_notice(ToolReturn({'n': 1}, content='more', metadata={'kept': True}), 'It ran with a.')
 
     assert told.return_value['n'] == 1
     assert (told.content, told.metadata) == ('more', {'kept': True})
@@ -201,9 +201,3 @@ def test_a_tool_whose_schema_has_no_json_form_is_known_by_no_definition():
     ctx: Any = SimpleNamespace(tool_manager=SimpleNamespace(tools={'odd': tool}))
 
     assert tool_facts(ctx, 'odd') == {'tool_digest': None}
-
-
-def test_a_refusal_is_told_without_a_notice_of_changed_arguments(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr('tool_approval.integrations.pydantic_ai.results.TOOL_FAILED', None)
-
-    assert with_notice(refuse('not this one'), {'path': 'b'}) == 'not this one'

@@ -339,7 +339,7 @@ def test_what_a_run_is_resumed_from_cannot_keep_an_outcome_out_of_the_log():
     agent = pydantic_ai.Agent(model, toolsets=[ApprovalToolset(tools, controller)])
     first = stopped(agent)
     answers = collect_approvals_sync(first.output, controller=controller)
-    answers.metadata['1']['tool_approval']['is_recorded'] = True
+    answers.metadata['1']['tool_approval']['is_enclosed'] = True
 
     agent.run_sync(message_history=first.all_messages(), deferred_tool_results=answers)
 

@@ -394,6 +394,33 @@ def test_what_the_tool_refuses_after_its_approval_has_one_outcome_in_every_arran
     )
 
 
+@pytest.mark.parametrize('layer', LAYERS)
+@pytest.mark.parametrize('path', ['a', 'b'])
+def test_what_runs_in_two_approval_toolsets_has_one_outcome_in_every_arrangement(layer: str, path: str):
+    ran: list[str] = []
+    log = Log()
+    changed = None if path == 'a' else {'path': path, 'content': ''}
+    ui = ScriptedUI([ApprovalDecision(approved=True, override_args=changed)])
+    controller = ApprovalController(ui=ui, audit=log)
+    toolset = ApprovalToolset(ApprovalToolset(files(ran), controller), controller)
+    outcomes, told = outcomes_of(layer, toolset, controller, log, call('write', '1', path='a'))
+
+    assert (ran, outcomes) == ([f'write {path} '], [('executed', None)])
+    assert told.count('It ran with') == (0 if path == 'a' else 1)
+
+
+def test_what_other_code_approved_has_one_outcome_in_two_approval_toolsets():
+    ran: list[str] = []
+    log = Log()
+    controller = ApprovalController(audit=log)
+    toolset = ApprovalToolset(ApprovalToolset(files(ran), controller), controller)
+    agent = Agent(scripted([call('write', '1', path='a')], 'done'), toolsets=[toolset])
+
+    agent.run_sync('go', deferred_tool_handler=lambda ctx, requests: DeferredToolResults(approvals={'1': True}))
+
+    assert (ran, log.told) == (['write a '], [('outcome', 'executed', '1')])
+
+
 class Watching(WrapperToolset[Any]):
     """A tool that declares what the person looked at."""
 

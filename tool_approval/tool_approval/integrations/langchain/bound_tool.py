@@ -13,7 +13,6 @@ from langchain_core.tools import ArgsSchema, BaseTool, Tool
 from langgraph.types import Command
 from pydantic import BaseModel, PrivateAttr
 
-from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied
 from tool_approval.core.gate import CHANGED, Allowed, Gate, Refused
 from tool_approval.core.redact import Outcome
@@ -124,17 +123,18 @@ def refusal(reason: str, *, name: str, call_id: str) -> ToolMessage:
     return ToolMessage(content=reason, name=name, tool_call_id=call_id, status='error')
 
 
-def with_notice(result: object, args: Mapping[str, Any], *, call_id: str | None) -> Any:
-    """A tool's result, and beside it for the model the arguments that the tool ran with.
+def with_notice(result: object, notice: str | None, *, call_id: str | None) -> Any:
+    """A tool's result, and beside it a notice for the model.
 
     Args:
         result: What the tool returned: a text, the message that answers the call, a graph command that adds this
             message, or a list of these. Anything else goes to code that expects just its type, and stays as it is.
-        args: The arguments.
+        notice: The text; `None` leaves the result as it is.
         call_id: The id of the call; `None` if code made it.
     """
-    notice = f'[The approver changed the arguments of this call. It ran with: {canonical_json(args)}]'
-    return f'{result}\n\n{notice}' if isinstance(result, str) else _noted(result, notice, call_id)
+    if notice is None:
+        return result
+    return f'{result}\n\n[{notice}]' if isinstance(result, str) else _noted(result, f'[{notice}]', call_id)
 
 
 def _noted(result: object, notice: str, call_id: str | None) -> object:
@@ -161,22 +161,19 @@ class BoundTool(StandIn):
     _reader: CallReader = PrivateAttr()
     _allowed: Allowed = PrivateAttr()
     _gate: Gate = PrivateAttr()
-    _tells_changes: bool = PrivateAttr()
 
-    def __init__(self, reader: CallReader, allowed: Allowed, gate: Gate, *, tells_changes: bool) -> None:
+    def __init__(self, reader: CallReader, allowed: Allowed, gate: Gate) -> None:
         """Take the place of the tool of a call.
 
         Args:
             reader: Reads what the host calls this with.
             allowed: The call, and what it is bound to.
             gate: Allowed it, and records what comes of it.
-            tells_changes: Whether the result also gives the model the arguments that an approver changed.
         """
         super().__init__(reader.tool)
         self._reader = reader
         self._allowed = allowed
         self._gate = gate
-        self._tells_changes = tells_changes
 
     def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the tool, if this is the call that was allowed.
@@ -190,7 +187,7 @@ class BoundTool(StandIn):
         with self._gate.execution(self._allowed) as execution:
             result = self._inner.invoke(ready, config, **kwargs)
             execution.outcome = _outcome_of(result)
-        return self._with_notice(result)
+        return with_notice(result, execution.notice, call_id=self._reader.call_id)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """The same, on the event loop; see `invoke`."""
@@ -200,7 +197,7 @@ class BoundTool(StandIn):
         with self._gate.execution(self._allowed) as execution:
             result = await self._inner.ainvoke(ready, config, **kwargs)
             execution.outcome = _outcome_of(result)
-        return self._with_notice(result)
+        return with_notice(result, execution.notice, call_id=self._reader.call_id)
 
     def _ready(self, input: ToolInput) -> ToolInput | ToolMessage:
         """A copy of the arguments that were checked, which no other code can change; or the answer to another call."""
@@ -214,12 +211,6 @@ class BoundTool(StandIn):
             self._gate.record(self._allowed, 'refused')
             return answer(Refused(reason=CHANGED), name=self._reader.name, call_id=call_id_of(input))
         return with_arguments(input, call.given)
-
-    def _with_notice(self, result: Any) -> Any:
-        binding, call = self._allowed.binding, self._allowed.call
-        if binding is None or not binding.has_changed_arguments or not self._tells_changes:
-            return result
-        return with_notice(result, call.arguments.shown, call_id=call.tool_call_id)
 
 
 def _outcome_of(result: object) -> Outcome:

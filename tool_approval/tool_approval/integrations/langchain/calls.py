@@ -92,16 +92,6 @@ async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateRes
     return gate.confirm(await gate.prepare(settled.call), settled.binding)
 
 
-def check_default(default: str) -> None:
-    """Refuse a default that policy does not know.
-
-    Raises:
-        ValueError: It is neither `required` nor `none`.
-    """
-    if default not in ('required', 'none'):
-        raise ValueError(f"`default` must be 'required' or 'none', not {default!r}")
-
-
 def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str | None = None) -> CallFacts:
     """The run, the conversation and the agent that a call belongs to, where they are known.
 

@@ -35,7 +35,7 @@ from tool_approval.core.threads import wait_for
 
 from .arguments import injected_names
 from .bound_tool import BoundTool, refusal
-from .calls import CallReader, check_default, decide_alone, find_facts
+from .calls import CallReader, decide_alone, find_facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,10 +143,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             ValueError: `default` is neither of the two.
         """
         super().__init__()
-        check_default(default)
-        self._gate = Gate(controller, default=default)
+        self._gate = Gate(controller, default=default, tells_changes=tells_changes)
         self._caller = caller
-        self._tells_changes = tells_changes
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -242,7 +240,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         if isinstance(settled, Refused):
             return refusal(settled.reason, name=made['name'], call_id=made['id'])
         # The tool itself checks once more: a middleware further inside may still change the arguments.
-        bound = BoundTool(reader, settled, self._gate, tells_changes=self._tells_changes)
+        bound = BoundTool(reader, settled, self._gate)
         by_host = injected_names(tool)
         args = {name: value for name, value in (settled.call.given or {}).items() if name not in by_host}
         return request.override(tool=bound, tool_call={**made, 'args': args})

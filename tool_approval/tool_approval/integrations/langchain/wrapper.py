@@ -16,7 +16,7 @@ from tool_approval.core.threads import wait_for
 from tool_approval.core.tool_checks import judging
 
 from .bound_tool import BoundTool, StandIn, ToolInput, answer, arguments_of, call_id_of, with_arguments
-from .calls import CallReader, check_default, decide_alone, find_facts
+from .calls import CallReader, decide_alone, find_facts
 
 
 class ApprovalToolWrapper(StandIn):
@@ -35,7 +35,6 @@ class ApprovalToolWrapper(StandIn):
 
     _gate: Gate = PrivateAttr()
     _caller: str | None = PrivateAttr()
-    _tells_changes: bool = PrivateAttr()
 
     def __init__(
         self,
@@ -61,11 +60,9 @@ class ApprovalToolWrapper(StandIn):
         """
         if not isinstance(tool, BaseTool):  # pyright: ignore[reportUnnecessaryIsInstance] - most pass a function
             raise TypeError(f'`ApprovalToolWrapper` wraps a tool, not {type(tool).__name__}; decorate it with `@tool`')
-        check_default(default)
         super().__init__(tool)
-        self._gate = Gate(controller, default=default)
+        self._gate = Gate(controller, default=default, tells_changes=tells_changes)
         self._caller = caller
-        self._tells_changes = tells_changes
 
     def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Ask if need be, and run the tool. It waits, also where an event loop is running.
@@ -114,5 +111,5 @@ class ApprovalToolWrapper(StandIn):
         settled = await decide_alone(self._gate, reader, given)
         if isinstance(settled, Refused):
             return answer(settled, name=self.name, call_id=reader.call_id)
-        tool = BoundTool(reader, settled, self._gate, tells_changes=self._tells_changes)
+        tool = BoundTool(reader, settled, self._gate)
         return tool, with_arguments(input, settled.call.given)

@@ -13,14 +13,14 @@ from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
 from tool_approval.core.arguments import materialised
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.gate import CHANGED, was_asked
+from tool_approval.core.gate import CHANGED, Prepared, was_asked
 from tool_approval.core.request import ApprovalContext
 from tool_approval.core.tool_checks import approving, ask_check, has_check, judging
 from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments, called_name, function_of
 from .requests import conventional, facts_of
-from .results import find_binding, refuse
+from .results import find_binding, is_enclosed_by_handler, refuse
 
 
 @dataclass(repr=False, kw_only=True)
@@ -43,11 +43,23 @@ def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:
     return JudgedContext(**of_host, judged=judged, judged_call=(ctx.run_id, ctx.tool_call_id))
 
 
+def is_enclosed(ctx: RunContext[Any]) -> bool:
+    """Whether a handler or another `ApprovalToolset` encloses the execution of a call."""
+    return is_enclosed_by_handler(ctx) or isinstance(_judged(ctx), Prepared)
+
+
+def _judged(ctx: RunContext[Any]) -> object:
+    if not isinstance(ctx, JudgedContext) or ctx.judged_call != (ctx.run_id, ctx.tool_call_id):
+        return None
+    return ctx.judged
+
+
 def take_judgement(ctx: RunContext[Any]) -> tuple[object, RunContext[Any]]:
     """What was judged of the call that executes, for the first that asks, and the context to go on with."""
-    if not isinstance(ctx, JudgedContext) or ctx.judged is None or ctx.judged_call != (ctx.run_id, ctx.tool_call_id):
+    judged = _judged(ctx)
+    if not isinstance(ctx, JudgedContext) or judged is None:
         return None, ctx
-    return ctx.judged if ctx.taken.acquire(blocking=False) else None, replace(ctx, judged=None)
+    return judged if ctx.taken.acquire(blocking=False) else None, replace(ctx, judged=None)
 
 
 _host_call_tool = FunctionToolset.call_tool

@@ -34,17 +34,15 @@ from .arguments import call_arguments, find_tool, function_of, given_arguments, 
 from .requests import REQUEST_KEY, Session, facts_of, request_of, tool_facts
 from .results import (
     External,
-    Refusal,
     approval,
     binding_metadata,
     carry_out,
+    enclosed,
+    execute,
     failure,
     find_binding,
-    outcome_of,
-    recorded_here,
     refuse,
     unfit,
-    with_notice,
 )
 
 Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -101,7 +99,7 @@ class ApprovalHandler:
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
         """Run what was approved, and only that; write down what came of it."""
-        gate, binding = Gate(self.controller), find_binding(ctx)
+        gate, binding = Gate(self.controller, tells_changes=self.tells_changes), find_binding(ctx)
         arguments, is_bound = NO_ARGUMENTS, False
         try:
             args = materialised(args)
@@ -124,11 +122,8 @@ class ApprovalHandler:
         if binding is None or not is_bound or not gate.is_bound(binding, executing):
             gate.record(allowed, 'refused')
             return refuse(CHANGED, 'refused')
-        with recorded_here(ctx), gate.execution(allowed, outcome_of=outcome_of) as execution:
-            result = await run(args)
-            if isinstance(result, Refusal):
-                execution.outcome = outcome_of(result)
-        return with_notice(result, arguments.shown) if binding.has_changed_arguments and self.tells_changes else result
+        with enclosed(ctx):
+            return await execute(gate, allowed, run(args))
 
 
 class Batch:

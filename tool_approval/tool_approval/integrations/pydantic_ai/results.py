@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
 from pydantic_ai.messages import ToolReturn
 
-from tool_approval.core.canonical import canonical_json
 from tool_approval.core.decision import ApprovalDecision
-from tool_approval.core.gate import Binding
+from tool_approval.core.gate import Allowed, Binding, Gate
 from tool_approval.core.redact import Outcome
 from tool_approval.core.threads import call
 
@@ -41,35 +39,52 @@ def binding_metadata(binding: Binding) -> dict[str, Any]:
     return {BINDING_KEY: binding.as_json(), **granted}
 
 
+def _metadata(ctx: RunContext[Any]) -> Mapping[str, object]:
+    given: object = ctx.tool_call_metadata
+    return cast('Mapping[str, object]', given if isinstance(given, Mapping) else {})
+
+
 def find_binding(ctx: RunContext[Any]) -> Binding | None:
     """The binding of the call that executes, or `None` if another handler approved it."""
-    given: object = ctx.tool_call_metadata
-    metadata = cast('Mapping[str, object]', given if isinstance(given, Mapping) else {})
+    metadata = _metadata(ctx)
     carried = metadata.get(BINDING_KEY)
     if not isinstance(carried, Mapping):
         return None
-    binding = Binding.of(cast('Mapping[str, Any]', carried), metadata.get(GRANTED_KEY))
-    return replace(binding, is_recorded=isinstance(carried, _Recorded))
+    return Binding.of(cast('Mapping[str, Any]', carried), metadata.get(GRANTED_KEY))
 
 
-class _Recorded(dict[str, Any]):
-    """A carried binding whose call a handler encloses. No file that a run is resumed from can make one."""
+class _Enclosed(dict[str, Any]):
+    """A carried binding whose call a handler encloses: an `ApprovalToolset` inside leaves the outcome to it.
+
+    Wrappers hand it on, and a run nested in the call does not have it. No file that a run is resumed from can make one.
+    """
+
+
+def is_enclosed_by_handler(ctx: RunContext[Any]) -> bool:
+    """Whether `enclosed` encloses the execution of a call."""
+    return isinstance(_metadata(ctx).get(BINDING_KEY), _Enclosed)
 
 
 @contextmanager
-def recorded_here(ctx: RunContext[Any]) -> Generator[None]:
-    """Enclose an execution whose outcome the handler records, so that an `ApprovalToolset` inside leaves it to it.
-
-    The same holds for the notice of changed arguments. The binding says so: wrappers hand it on, and a run nested in
-    the call does not have it.
-    """
+def enclosed(ctx: RunContext[Any]) -> Generator[None]:
+    """Enclose an execution whose outcome the handler records, and of whose changed arguments it tells the model."""
     metadata = cast('dict[str, Any]', ctx.tool_call_metadata)
     carried = metadata[BINDING_KEY]
-    metadata[BINDING_KEY] = _Recorded(carried)
+    metadata[BINDING_KEY] = _Enclosed(carried)
     try:
         yield
     finally:
         metadata[BINDING_KEY] = carried
+
+
+async def execute(gate: Gate, allowed: Allowed, run: Awaitable[Any]) -> Any:
+    """Await the execution of a call, write down what came of it, and add the notice of changed arguments."""
+    with gate.execution(allowed, outcome_of=outcome_of) as execution:
+        result = await run
+        if isinstance(result, Refusal):
+            execution.outcome = outcome_of(result)
+            return result
+    return result if execution.notice is None else with_notice(result, execution.notice)
 
 
 def approval(decision: ApprovalDecision) -> bool | ToolApproved | ToolDenied:
@@ -122,12 +137,8 @@ def outcome_of(end: object) -> Outcome:
 _OUTCOME = '_tool_approval_outcome'
 
 
-def with_notice(result: Any, args: Mapping[str, Any]) -> Any:
+def with_notice(result: Any, notice: str) -> Any:
     """A tool's result that also tells the model which arguments it really ran with."""
-    if isinstance(result, Refusal):
-        return result
-    changed = canonical_json(args)
-    notice = f'The approver changed the arguments of this call. It ran with: {changed}'
     if isinstance(result, ToolReturn):
         return ToolReturn(
             return_value=_noted(result.return_value, notice),

@@ -17,9 +17,9 @@ from tool_approval.core.gate import NO_ARGUMENTS, Allowed, Call, Gate, Refused, 
 from tool_approval.core.tool_checks import judging
 
 from .arguments import call_arguments, called_name, checks_of
-from .guard import judged_context
+from .guard import is_enclosed, judged_context
 from .requests import Session, conventional, facts_of
-from .results import Refusal, find_binding, outcome_of, refuse, with_notice
+from .results import execute, find_binding, refuse
 
 
 @dataclass
@@ -93,8 +93,9 @@ class ApprovalToolset(WrapperToolset[Any]):
             tool_call_id=ctx.tool_call_id,
             checks=list(checks_of(self.wrapped, tool)),
             framework_context=ctx,
+            is_enclosed=is_enclosed(ctx),
         )
-        gate = Gate(self.controller, default=self.default)
+        gate = Gate(self.controller, default=self.default, tells_changes=self.tells_changes)
         with judging():
             prepared = await gate.prepare(call, blocked=blocked)
             if ctx.tool_call_approved:
@@ -111,10 +112,5 @@ class ApprovalToolset(WrapperToolset[Any]):
                 raise ApprovalRequired(metadata=conventional(prepared.request))
             if isinstance(settled, Refused):
                 return refuse(settled.reason, 'refused')
-            with gate.execution(settled, outcome_of=outcome_of) as execution:
-                result = await self.wrapped.call_tool(name, tool_args, judged_context(ctx, prepared), tool)
-                if isinstance(result, Refusal):
-                    execution.outcome = outcome_of(result)
-        binding = settled.binding
-        is_changed = binding is not None and binding.has_changed_arguments and not binding.is_recorded
-        return with_notice(result, arguments.shown) if is_changed and self.tells_changes else result
+            run = self.wrapped.call_tool(name, tool_args, judged_context(ctx, prepared), tool)
+            return await execute(gate, settled, run)
