@@ -11,9 +11,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tool_approval.core.canonical import canonical_json
 
@@ -21,8 +20,7 @@ START = '0' * 64
 """What the first line is chained to."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Head:
+class Head(NamedTuple):
     """The end of a log: note it elsewhere, and a tail that is cut off later is noticed."""
 
     lines: int
@@ -58,10 +56,10 @@ def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[by
     """
     body = {**entry, 'line': previous.lines + 1, 'previous': previous.mac}
     body.pop('mac', None)
-    text = canonical_json(body)
-    mac = _mac(text.encode(), key)
+    text = canonical_json(body).encode()
+    mac = _mac(text, key)
     # The hash comes last, so that it covers every byte before it, and not just what they mean.
-    return f'{text[:-1]},"mac":"{mac}"}}\n'.encode(), Head(lines=previous.lines + 1, mac=mac)
+    return b'%s,"mac":"%s"}\n' % (text[:-1], mac.encode()), Head(lines=previous.lines + 1, mac=mac)
 
 
 def read_head(line: bytes, *, key: bytes) -> Head:
@@ -143,12 +141,4 @@ def _read(line: bytes, key: bytes) -> tuple[dict[str, Any], str]:
 
 
 def _mac(body: bytes, key: bytes) -> str:
-    mac = _started(key).copy()
-    mac.update(body)
-    return mac.hexdigest()
-
-
-@lru_cache(maxsize=8)
-def _started(key: bytes) -> hmac.HMAC:
-    # Setting one up costs more than hashing a line does, and a process has one key, seldom more.
-    return hmac.new(key, digestmod='sha256')
+    return hmac.digest(key, body, 'sha256').hex()

@@ -6,7 +6,7 @@ import fcntl
 import os
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ class JsonlAuditSink:
         """
         if len(key) < 16:
             raise ValueError('the key must have at least 16 bytes')
-        self._path = Path(path)
+        self._path = str(Path(path))
         self._key = key
         self._fsync = fsync
         self._lock = threading.Lock()
@@ -78,20 +78,20 @@ class JsonlAuditSink:
         self._last = b''
         self._process = os.getpid()
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = open_private(Path(path), os.O_RDWR | os.O_CREAT | os.O_APPEND)
         except OSError as error:
-            raise AuditError(str(self._path), error.strerror or str(error)) from None
+            raise AuditError(self._path, error.strerror or str(error)) from None
         self._identity = _identity(os.fstat(self._descriptor))
         try:
-            self._exclusively(self._catch_up)
+            self._exclusively()
         except BaseException:
             self.close()
             raise
 
     def record(self, entry: Mapping[str, Any]) -> None:
         """See `AuditSink`."""
-        self._exclusively(lambda: self._append(entry))
+        self._exclusively(entry)
 
     @property
     def head(self) -> Head:
@@ -100,7 +100,7 @@ class JsonlAuditSink:
         Raises:
             AuditError: The log was changed.
         """
-        return self._exclusively(self._catch_up)
+        return self._exclusively()
 
     def close(self) -> None:
         """Close the file. Nothing can be recorded afterwards."""
@@ -108,31 +108,34 @@ class JsonlAuditSink:
             os.close(self._descriptor)
         self._descriptor = -1
 
-    def _exclusively(self, action: Callable[[], Head]) -> Head:
+    def _exclusively(self, entry: Mapping[str, Any] | None = None) -> Head:
+        """Find the end of the log, and append `entry` there if there is one."""
         with self._lock:
             if self._descriptor < 0:
-                raise AuditError(str(self._path), 'it is closed')
+                raise AuditError(self._path, 'it is closed')
             try:
                 if self._process != os.getpid():
                     # A forked process shares the open file with its parent, and so the lock; it needs its own.
-                    parents, self._descriptor = self._descriptor, open_private(self._path, os.O_RDWR | os.O_APPEND)
+                    parents = self._descriptor
+                    self._descriptor = open_private(Path(self._path), os.O_RDWR | os.O_APPEND)
                     self._process = os.getpid()
                     os.close(parents)
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                 try:
-                    return action()
+                    head = self._catch_up()
+                    return head if entry is None else self._append(entry, head)
                 finally:
                     fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             except OSError as error:
-                raise AuditError(str(self._path), error.strerror or str(error)) from None
+                raise AuditError(self._path, error.strerror or str(error)) from None
 
-    def _append(self, entry: Mapping[str, Any]) -> Head:
+    def _append(self, entry: Mapping[str, Any], previous: Head) -> Head:
         try:
-            line, head = chained(entry, previous=self._catch_up(), key=self._key)
+            line, head = chained(entry, previous=previous, key=self._key)
         except NotCanonicalError as error:
-            raise AuditError(str(self._path), f'the entry cannot be written ({error.problem})') from None
+            raise AuditError(self._path, f'the entry cannot be written ({error.problem})') from None
         if len(line) > LONGEST_LINE:
-            raise AuditError(str(self._path), f'the entry is longer than {LONGEST_LINE} bytes')
+            raise AuditError(self._path, f'the entry is longer than {LONGEST_LINE} bytes')
         append_whole(self._descriptor, line, size=self._size, fsync=self._fsync)
         self._head, self._size, self._last = head, self._size + len(line), line
         return head
@@ -142,12 +145,12 @@ class JsonlAuditSink:
         status = os.fstat(self._descriptor)
         check_private(status)
         if _identity(os.lstat(self._path)) != self._identity:
-            raise AuditError(str(self._path), 'it was replaced by another file while it was open')
+            raise AuditError(self._path, 'it was replaced by another file while it was open')
         if status.st_size < self._size:
-            raise AuditError(str(self._path), 'it has become shorter')
+            raise AuditError(self._path, 'it has become shorter')
         # Attack: lines are cut off at the end, and another process writes there; the chain is whole (test_jsonl.py).
         if self._last and os.pread(self._descriptor, len(self._last), self._size - len(self._last)) != self._last:
-            raise AuditError(str(self._path), 'the last line that was seen there was changed or taken out')
+            raise AuditError(self._path, 'the last line that was seen there was changed or taken out')
         if status.st_size == self._size:
             return self._head
         line = _last_line(self._descriptor, status.st_size)
@@ -155,7 +158,7 @@ class JsonlAuditSink:
             self._head, self._size, self._last = read_head(line, key=self._key), status.st_size, line + b'\n'
         except ValueError as error:
             raise AuditError(
-                str(self._path), f'its last line is not intact: {error}. Verify it, put it aside, and start a new one'
+                self._path, f'its last line is not intact: {error}. Verify it, put it aside, and start a new one'
             ) from None
         return self._head
 

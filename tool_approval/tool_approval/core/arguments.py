@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, is_dataclass
 from enum import Enum
-from functools import cached_property
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, RootModel
@@ -43,10 +42,8 @@ class CallArguments:
     has_secrets: bool = False
     """Whether a value is of a secret type."""
 
-    @cached_property
-    def bound_text(self) -> str:
-        """The canonical form of `bound`, which is hashed where the call is decided and where it is confirmed."""
-        return canonical_json(self.bound)
+    bound_text: str = ''
+    """The canonical form of `bound`; of `shown` where that is empty."""
 
 
 def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> CallArguments:
@@ -61,20 +58,24 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
     Raises:
         NotCanonicalError: A value has no JSON form, or no single one.
     """
+    return _guarded(lambda: _read(values, given))
+
+
+def _read(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArguments:
     secrets: list[Any] = []
 
     def note(secret: Any) -> Any:
         secrets.append(secret)
         return secret
 
-    if _guarded(lambda: _is_plain(values)):
-        opened = values
-        shown = received = own = _guarded(lambda: _jsonable(values))
+    if _is_plain(values):
+        opened, shown = values, copied(values)
+        received = own = shown
     else:
-        opened = _guarded(lambda: _opened(values, note))
-        shown = _guarded(lambda: _jsonable(_opened(values, lambda _: HIDDEN) if secrets else opened))
-        received = _guarded(lambda: _jsonable(_opened(values, _revealed))) if secrets else shown
-        own = _guarded(lambda: _jsonable(dict(values)))
+        opened = _opened(values, note)
+        shown = _jsonable(_opened(values, lambda _: HIDDEN) if secrets else opened)
+        received = _jsonable(_opened(values, _revealed)) if secrets else shown
+        own = _jsonable(dict(values))
     # First the most frequent case: the tool gets just what the model gave.
     is_same = opened is values and (given is None or given == values)
     is_altered = not is_same and (bool(secrets) or _is_altered(shown if given is None else given, opened, own))
@@ -85,10 +86,15 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
         [only] = shown.values() if len(shown) == 1 else [None]
         fields = cast('dict[str, Any]', only) if isinstance(only, dict) else None
     bound = {} if given is None and not secrets else {'given': given, 'received': received}
-    arguments = CallArguments(shown=shown, is_altered=is_altered, fields=fields, bound=bound, has_secrets=bool(secrets))
-    # What has no canonical form is refused here, before it is hashed.
-    _ = arguments.bound_text if bound else canonical_json(shown)
-    return arguments
+    return CallArguments(
+        shown=shown,
+        is_altered=is_altered,
+        fields=fields,
+        bound=bound,
+        has_secrets=bool(secrets),
+        # What has no canonical form is refused here, before it is hashed.
+        bound_text=canonical_json(bound or shown),
+    )
 
 
 def as_json(values: Mapping[str, Any], *, in_clear: bool = False) -> dict[str, Any]:
@@ -149,17 +155,17 @@ def restored(changed: Any, shown: Any, given: Any) -> Any:
     return cast(Any, changed)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Whether a value is its own JSON form, at every depth: most arguments are, and need no closer look."""
-    if type(value) is dict:
-        items = cast('dict[object, object]', value)
-        for name, item in items.items():
-            if type(name) is not str or not (type(item) in _LEAVES or _is_plain(item)):
-                return False
-        return True
-    if type(value) is list:
-        return all(type(item) in _LEAVES or _is_plain(item) for item in cast('list[object]', value))
-    return type(value) in _LEAVES
+    kind = type(value)
+    items: Any = value
+    if kind is dict:
+        if any(type(name) is not str for name in items):
+            return False
+        items = items.values()
+    elif kind is not list:
+        return kind in _LEAVES
+    return all(type(item) in _LEAVES or _is_plain(item) for item in items)
 
 
 def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:

@@ -84,11 +84,10 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
 
 def copied(value: Any) -> Any:
     """A copy, at every depth, of a value that has a canonical form."""
+    items: Any = value
     if type(value) is dict or isinstance(value, Mapping):
-        return {key: copied(item) for key, item in cast('Mapping[str, Any]', value).items()}
-    if isinstance(value, list | tuple):
-        return [copied(item) for item in cast('list[Any]', value)]
-    return value
+        return {key: item if type(item) in _LEAVES else copied(item) for key, item in items.items()}
+    return [copied(item) for item in items] if isinstance(value, list | tuple) else items
 
 
 def whole_characters(text: str) -> str:
@@ -161,24 +160,22 @@ _ENCODER = json.JSONEncoder(
 _LEAVES = frozenset({str, int, float, bool, type(None)})
 """What has no keys; most values are of these types, and need no closer look."""
 
-_SEQUENCES = frozenset({list, tuple})
-"""What holds values without keys; most such values are of just these types."""
-
 
 def _check_keys(value: object) -> None:
     # The encoder would turn 1, True and None into strings, and they would meet the strings of that name.
     # A mapping's own type is asked first, as `isinstance` is slow for an abstract one.
     kind = type(value)
-    if kind is dict or (kind not in _SEQUENCES and isinstance(value, Mapping)):
-        for key, item in cast('Mapping[object, object]', value).items():
+    items: Any = value
+    if kind is dict or (kind is not list and isinstance(value, Mapping)):
+        for key in items:
             if type(key) is not str and not isinstance(key, str):
                 raise NotCanonicalError(f'a key of type {type(key).__name__}')
-            if type(item) not in _LEAVES:
-                _check_keys(item)
-    elif kind in _SEQUENCES or isinstance(value, list | tuple):
-        for item in cast('list[object]', value):
-            if type(item) not in _LEAVES:
-                _check_keys(item)
+        items = items.values()
+    elif kind is not list and not isinstance(value, list | tuple):
+        return
+    for item in items:
+        if type(item) not in _LEAVES:
+            _check_keys(item)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

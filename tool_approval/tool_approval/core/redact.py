@@ -129,18 +129,17 @@ class Redactor:
 
     def value(self, value: object) -> Any:
         """A JSON value without secrets: in texts at any depth, and in keys."""
-        match value:
-            case str():
-                return self.text(value)
-            case list() | tuple():
-                return [self.value(item) for item in cast('list[object]', value)]
-            case Mapping():
-                return {
-                    self.text(key): REDACTED if SECRET_KEYS.search(key) and item else self.value(item)
-                    for key, item in cast('Mapping[str, object]', value).items()
-                }
-            case _:
-                return value
+        items: Any = value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in items]
+        if type(value) is dict or isinstance(value, Mapping):
+            return {
+                self.text(key): REDACTED if SECRET_KEYS.search(key) and item else self.value(item)
+                for key, item in items.items()
+            }
+        return items
 
 
 _NOTHING = Redactor()

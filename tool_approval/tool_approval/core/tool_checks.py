@@ -61,7 +61,8 @@ def take_approval(args: Mapping[str, Any]) -> bool:
 
 def has_check(tool: object) -> bool:
     """Whether `ask_check` finds anything to ask."""
-    return any(getattr(tool, name, None) for name in ('check_approval', 'needs_approval', '_requires_approval'))
+    check: object = getattr(tool, 'check_approval', None) or getattr(tool, 'needs_approval', None)
+    return bool(check or getattr(tool, '_requires_approval', None))
 
 
 async def ask_check(

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from tool_approval.core.arguments import CallArguments, as_json, materialised
 from tool_approval.core.arguments import read_arguments as read_json
+from tool_approval.core.canonical import canonical_json
 
 _VARIADIC = frozenset({'args', 'kwargs'})
 """What the host calls the fields of `*args` and `**kwargs`; it passes them on only where they were given."""
@@ -62,7 +63,9 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     seen = {name: value for name, value in injected.items() if judges_injected and _is_json(value)}
     read = read_json({**materialised(values), **seen}, {**_by_parameter(tool, given_json), **seen})
     bound = {'given': given_json, 'received': read.bound.get('received', read.shown)}
-    return ToolArguments(given=passed, read=replace(read, bound=bound), injected=injected)
+    return ToolArguments(
+        given=passed, read=replace(read, bound=bound, bound_text=canonical_json(bound)), injected=injected
+    )
 
 
 def _by_parameter(tool: BaseTool, given: Mapping[str, Any]) -> dict[str, Any]:
