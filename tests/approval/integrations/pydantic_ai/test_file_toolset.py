@@ -174,6 +174,26 @@ def test_a_file_that_changed_since_it_was_shown_is_not_written(base):
     assert (base / 'notes/a.txt').read_text() == 'another'
 
 
+def test_a_path_that_leads_elsewhere_since_it_was_judged_is_refused(base):
+    class Bending(WrapperToolset[Any]):
+        async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
+            (base / 'notes/a.txt').unlink()
+            (base / 'notes/a.txt').symlink_to('b.txt')
+            return await super().call_tool(name, tool_args, ctx, tool)
+
+    (base / 'notes/b.txt').write_text('b\n')
+    log = Log()
+    controller = ApprovalController('approve_all', audit=log)
+    agent = Agent(scripted(WRITE, 'done'), toolsets=[ApprovalToolset(Bending(FileToolset(CONFIG, base)), controller)])
+
+    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+
+    told = 'A path leads elsewhere than when the call was judged, so it was not run.'
+    assert returns(result.all_messages())['1'] == (told, FAILED)
+    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
+    assert (base / 'notes/b.txt').read_text() == 'b\n'
+
+
 def test_what_the_policy_pre_approves_runs_within_the_rules_of_the_sandbox(base):
     ui = RecordingUI('never')
 

@@ -293,6 +293,39 @@ def test_what_the_check_binds_must_not_change_until_it_runs(changes: bool):
     assert log.told[1:] == [('outcome', 'refused' if changes else 'executed', '1')]
 
 
+ASKS, RUNS, BLOCKS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved(), ApprovalResult.blocked('No.')
+
+
+@pytest.mark.parametrize(
+    ('toolset_says', 'function_says', 'is_asked', 'runs'),
+    [
+        (ASKS, None, True, True),
+        (RUNS, None, False, True),
+        (BLOCKS, None, False, False),
+        (ASKS, RUNS, True, True),
+        (RUNS, ASKS, True, True),
+        (ASKS, BLOCKS, False, False),
+    ],
+)
+def test_a_toolset_with_a_check_is_asked_too_and_the_stricter_verdict_holds(
+    toolset_says: Any, function_says: Any, is_asked: bool, runs: bool
+):
+    ran: list[str] = []
+
+    class Careful(FunctionToolset[Any]):
+        def check_approval(self, ctx: ApprovalContext) -> Any:
+            return toolset_says
+
+    function = checked('needs_approval', ran)
+    function.needs_approval = lambda name, args: function_says
+    ui = RecordingUI(True)
+    agent = Agent(scripted(CALL, 'done'), toolsets=[Careful([function])])
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert (len(ui.requests), ran) == (int(is_asked), ['a'] * runs)
+
+
 def test_one_that_was_renamed_is_asked_about_by_its_new_name_as_its_check_says():
     ran: list[str] = []
     function = checked('check_approval', ran)

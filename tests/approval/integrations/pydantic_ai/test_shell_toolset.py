@@ -3,15 +3,17 @@ import os
 
 import pytest
 from pydantic_ai import Agent, DeferredToolRequests, RunContext, RunUsage
-from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.exceptions import ApprovalRequired, UserError
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.toolsets import WrapperToolset
 from pydantic_ai_deferred import Agent as DeferredAgent
+from tool_approval.compat import blocking_approval as compat
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, collect_approvals_sync
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.tools.shell import ShellTool
 
-from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision, ApprovalRequest
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest
 
 from .test_handler import Log
 
@@ -186,22 +188,34 @@ def test_what_a_policy_pre_approves_runs_unasked(tmp_path):
     assert os.listdir(tmp_path) == ['made']
 
 
-def test_a_check_lets_one_command_run_and_no_other(tmp_path):
-    toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path))
+@pytest.mark.parametrize('commands', [['touch made', 'touch made'], ['touch made', 'touch other'], ['touch other']])
+def test_a_judgement_lets_one_command_run_and_no_other(tmp_path, commands):
+    class Rewriting(WrapperToolset):
+        async def call_tool(self, name, tool_args, ctx, tool):
+            for command in commands:
+                told.append(await super().call_tool(name, {'command': command}, ctx, tool))
 
-    async def main():
-        ctx = RunContext(deps=None, model=says(''), usage=RunUsage())
-        tool = (await toolset.get_tools(ctx))['run_shell']
-        toolset.check_approval(ApprovalContext(tool_name='run_shell', args={'command': 'touch made'}))
-        await toolset.call_tool('run_shell', {'command': 'touch made'}, ctx, tool)
-        (tmp_path / 'made').unlink()
-        for command in ('touch made', 'touch other'):
-            with pytest.raises(ApprovalRequired):
-                await toolset.call_tool('run_shell', {'command': command}, ctx, tool)
+    told = []
+    controller = ApprovalController(policy={'run_shell': {'approval': 'none'}})
+    toolset = ApprovalToolset(Rewriting(ShellToolset(ShellTool(RULES, cwd=tmp_path))), controller)
 
-    asyncio.run(main())
+    with pytest.raises(UserError, match='DeferredToolRequests'):
+        Agent(says('touch made'), toolsets=[toolset]).run_sync('go')
 
-    assert os.listdir(tmp_path) == []
+    assert len(told) == len(commands) - 1
+    assert os.listdir(tmp_path) == (['made'] if told else [])
+
+
+def test_the_rules_hold_where_a_callback_of_other_code_approves(tmp_path):
+    (tmp_path / 'kept').touch()
+    toolset = compat.ApprovalToolset(
+        ShellToolset(ShellTool(RULES, cwd=tmp_path)), lambda request: compat.ApprovalDecision(approved=True)
+    )
+
+    result = Agent(says('rm kept'), toolsets=[toolset]).run_sync('go')
+
+    assert 'the rule `rm` blocks it' in returned(result.all_messages())
+    assert os.listdir(tmp_path) == ['kept']
 
 
 def test_a_command_that_did_not_run_lets_no_direct_call_run(tmp_path):

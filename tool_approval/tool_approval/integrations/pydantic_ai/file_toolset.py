@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
-from tool_approval.core.arguments import as_json
-from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.gate import CHANGED
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, FileTools, SandboxConfig
 
-from .requests import REQUEST_KEY
-from .results import find_binding, refuse
+from .results import refuse
 
 _OTHER_PATH = (
     'an approval is bound to the paths that were shown, so with another path it is refused. Deny it with a note that '
@@ -100,36 +95,18 @@ class FileToolset(FunctionToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Run a call that was judged; judge it where nobody has.
+        """Do the operation.
 
         Raises:
             ApprovalRequired: Somebody has to consent first, and no `ApprovalToolset` asked.
             ToolFailed: It is refused, or could not be done; on hosts without it, that is the result.
         """
         try:
-            if not self.files.is_judged(name, tool_args):
-                self._judge(name, tool_args, ctx)
             return await super().call_tool(name, tool_args, ctx, tool)
         except PermissionError as error:
             return refuse(str(error), 'refused')
         except FileToolError as error:
             return refuse(str(error))
-
-    def _judge(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> None:
-        try:
-            context = ApprovalContext(tool_name=name, args=as_json(tool_args))
-        except NotCanonicalError as error:
-            raise PermissionError(f'The arguments of {name!r} cannot be judged ({error.problem}).') from None
-        request = self.check_approval(context)
-        if request is None:
-            return
-        if not ctx.tool_call_approved:
-            self.files.forget()
-            raise ApprovalRequired(metadata={REQUEST_KEY: request, 'approval_description': request.description})
-        binding = find_binding(ctx)
-        if binding is not None and not binding.declares(request.bound_to):
-            self.files.forget()
-            raise PermissionError(CHANGED)
 
     def _read_file(self, path: str) -> str:
         """Read a text file.

@@ -1,4 +1,4 @@
-"""Ask about functions that have a check of their own, where no `ApprovalToolset` encloses them."""
+"""Ask about functions and toolsets that have a check of their own, where no `ApprovalToolset` encloses them."""
 
 from __future__ import annotations
 
@@ -70,8 +70,14 @@ async def _call_tool(
     self: FunctionToolset[Any], name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
 ) -> Any:
     judged, ctx = take_judgement(ctx)
-    function = function_of(tool)
-    if judged is not None or not has_check(function):
+    checks = [function_of(tool), self if callable(getattr(self, 'check_approval', None)) else None]
+    if isinstance(judged, Prepared):
+        # A wrapper may have changed the arguments since.
+        checks = [] if judged.call.values == tool_args else checks
+    elif judged is not None:
+        checks = checks[1:]  # only a gate asks the check of a toolset
+    checks = [each for each in checks if has_check(each)]
+    if not checks:
         return await _host_call_tool(self, name, tool_args, ctx, tool)
     with judging():
         try:
@@ -83,7 +89,10 @@ async def _call_tool(
         called = called_name(ctx, name, tool)
         facts = facts_of(ctx, tool_name=called)
         context = ApprovalContext(tool_name=called, args=arguments.shown, metadata=facts.as_metadata())
-        verdict = await ask_check(function, context.for_check(), framework_context=ctx) or ApprovalResult.pre_approved()
+        verdict = ApprovalResult.pre_approved()
+        for each in checks:
+            told = await ask_check(each, context.for_check(), framework_context=ctx) or verdict
+            verdict = max(verdict, told, key=_strictness)
         if verdict.is_blocked:
             return refuse(verdict.reason or f'The tool {name!r} is blocked.', 'refused')
         if verdict.is_needs_approval and not ctx.tool_call_approved:
@@ -102,6 +111,10 @@ async def _call_tool(
             return refuse(CHANGED, 'refused')
         with approving(tool_args if ctx.tool_call_approved and was_asked(binding) else None):
             return await _host_call_tool(self, name, tool_args, ctx, tool)
+
+
+def _strictness(verdict: ApprovalResult) -> int:
+    return ('pre_approved', 'needs_approval', 'blocked').index(verdict.status)
 
 
 # No hook of the host reaches the ordinary tools of every agent, and the decorator has to leave the function as it is:

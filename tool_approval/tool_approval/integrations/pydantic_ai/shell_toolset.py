@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic_ai import RunContext
-from pydantic_ai.exceptions import ApprovalRequired
-from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
+from pydantic_ai.toolsets import FunctionToolset
 
-from tool_approval.core.gate import CHANGED, was_asked
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
-from tool_approval.core.tool_checks import approving, judged
 from tool_approval.tools.shell import ShellTool
-
-from .requests import REQUEST_KEY
-from .results import find_binding, refuse
 
 
 class ShellToolset(FunctionToolset[Any]):
@@ -79,38 +72,4 @@ class ShellToolset(FunctionToolset[Any]):
         Raises:
             PermissionError: The command is blocked.
         """
-        request = self.shell.check_approval(ctx)
-        judged.set((self, ctx.args['command']))
-        return request
-
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:
-        """Run a command that was judged; judge it where nobody has.
-
-        Raises:
-            ApprovalRequired: Somebody has to consent first, and no `ApprovalToolset` asked.
-            ToolFailed: It is refused; on hosts without it, that is the result.
-        """
-        found = judged.get()
-        judged.set(None)  # it lets one command run
-        try:
-            if found == (self, tool_args.get('command')):
-                return await super().call_tool(name, tool_args, ctx, tool)
-            self._judge(name, tool_args, ctx)
-            with approving(tool_args if ctx.tool_call_approved and was_asked(find_binding(ctx)) else None):
-                return await super().call_tool(name, tool_args, ctx, tool)
-        except PermissionError as error:
-            return refuse(str(error), 'refused')
-
-    def _judge(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any]) -> None:
-        request = self.shell.check_approval(ApprovalContext(tool_name=name, args=tool_args))
-        if request is None:
-            return
-        if not ctx.tool_call_approved:
-            raise ApprovalRequired(
-                metadata={REQUEST_KEY: request, 'approval_description': request.attributed_description}
-            )
-        binding = find_binding(ctx)
-        if binding is not None and not binding.declares(request.bound_to):
-            raise PermissionError(CHANGED)
+        return self.shell.check_approval(ctx)

@@ -119,10 +119,6 @@ class FileTools:
         )
         return request
 
-    def is_judged(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether `check_approval` has judged just this call, here, and it has not run since."""
-        return self._judged(self._operation(name), arguments) is not None
-
     def forget(self) -> None:
         """Let the call that was judged last not run without being judged again."""
         judged.set(None)
