@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
-from .canonical import EXACT, whole_characters
+from .canonical import whole_characters
 from .decision import ApprovalDecision, ApprovalMode
 from .protocols import ApprovalUI, UIAbilities
 from .request import ApprovalRequest
@@ -139,16 +139,19 @@ async def ask(
     """
     if ui is None:
         return _denials(requests, 'ui', 'There is nobody to ask for approval, so the call was denied.')
-    limit = asyncio.timeout(timeout_s)
+    limit = None if timeout_s is None else asyncio.timeout(timeout_s)
     try:
+        answer = _answer(ui, abilities or UIAbilities.of(ui), requests, mode, is_answered, lock)
+        if limit is None:
+            return await answer
         async with limit:
-            return await _answer(ui, abilities or UIAbilities.of(ui), requests, mode, is_answered, lock)
+            return await answer
     except EOFError:
         return _denials(requests, 'ui', 'The approval prompt met the end of its input, so the call was denied.')
     except _NoDecision as error:
         return _denials(requests, 'ui', f'The approval prompt gave no decision ({error}), so the call was denied.')
     except Exception as error:  # noqa: BLE001 - a UI may fail in any way, and the call must be denied then
-        if limit.expired():
+        if limit is not None and limit.expired():
             note = f'Nobody answered within {timeout_s:g} seconds, so the call was denied.'
             return _denials(requests, 'timeout', note)
         # Not its text, which may quote arguments.
@@ -158,15 +161,6 @@ async def ask(
 
 class _NoDecision(Exception):
     """What a UI returned is no decision."""
-
-
-def asks_one_at_a_time(ui: ApprovalUI | None, abilities: UIAbilities) -> bool:
-    """Whether the UI is asked one question at a time: as it says itself, else where one of its methods may block."""
-    if abilities.one_at_a_time is not None:
-        return abilities.one_at_a_time
-    # An object without `choose`, set behind the controller's back, is refused when it is asked.
-    methods: tuple[object, ...] = (getattr(ui, 'choose', None), abilities.choose_group)
-    return any(callable(method) and not inspect.iscoroutinefunction(method) for method in methods)
 
 
 def grouped(requests: Mapping[int, ApprovalRequest], abilities: UIAbilities) -> list[list[int]]:
@@ -195,7 +189,7 @@ async def _answer(
     else:
         assert abilities.choose_group is not None, 'only a UI that can ask it is asked about a group'
         choose, subject = abilities.choose_group, list(requests)
-    if not asks_one_at_a_time(ui, abilities):
+    if not abilities.asks_in_turn:
         return _read(await _call(abilities, choose, subject, requests, mode), requests)
     lock = lock_within(lock if abilities.one_at_a_time else lock_for(ui))
     check_loop(asyncio.get_running_loop())  # the lock is released from other threads
@@ -247,12 +241,11 @@ async def _call(
 
 
 def _read(said: object, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
-    answers = [said] * len(requests)
-    if len(requests) > 1:
-        if isinstance(said, ApprovalDecision) and said.override_args is not None:
-            raise _NoDecision('changed arguments for a whole group')
-        if isinstance(said, list | tuple):
-            answers = list(cast('Sequence[object]', said))
+    if len(requests) == 1:
+        return [_checked(said, requests[0])]
+    if isinstance(said, ApprovalDecision) and said.override_args is not None:
+        raise _NoDecision('changed arguments for a whole group')
+    answers = list(cast('Sequence[object]', said)) if isinstance(said, list | tuple) else [said] * len(requests)
     if len(answers) != len(requests):
         raise _NoDecision(f'{len(answers)} answers to {len(requests)} requests')
     return [_checked(answer, request) for answer, request in zip(answers, requests, strict=True)]
@@ -268,8 +261,7 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
         decision = ApprovalDecision.model_validate(dict(given))
     except ValidationError:
         raise _NoDecision('a malformed decision') from None
-    kinds = {EXACT, *(option.kind for option in request.remember_options)}
-    if decision.remember != 'none' and decision.remember_option not in kinds:
+    if decision.remember != 'none' and decision.remember_option not in request.coverings:
         raise _NoDecision('an option to remember that was not offered')
     if decision.note is None and decision.decided_by is None:
         return decision

@@ -14,7 +14,7 @@ from hmac import compare_digest
 from typing import Any, NamedTuple
 
 from .arguments import ARGUMENTS, CallArguments
-from .asking import ask, asks_one_at_a_time, grouped
+from .asking import ask, grouped
 from .canonical import canonical_json, digest, hash_text
 from .decision import ApprovalDecision, ApprovalMode, read_mode
 from .errors import AuditError, NotCanonicalError, StoreError
@@ -148,7 +148,7 @@ class ApprovalController:
             answers = await self._decide_asking([sealed[index] for index in question], abilities, is_later=is_later)
             decisions.update(zip(question, answers, strict=True))
 
-        if asks_one_at_a_time(self.ui, abilities):
+        if abilities.asks_in_turn or len(questions) == 1:
             for number, question in enumerate(questions):
                 await put(question, is_later=number > 0)
         else:
@@ -327,18 +327,16 @@ class ApprovalController:
         self, request: ApprovalRequest, digest: str | None, decision: ApprovalDecision, *, is_remembered: bool = False
     ) -> Decided:
         """Complete a decision, write it down, remember it."""
-        decision = self._judged_again(request, decision)
+        if decision.approved and decision.override_args is not None:
+            decision = self._judged_again(request, decision, decision.override_args)
         if decision.override_args is not None:
             digest = self._digest_of(request, decision.override_args)
         approver = decision.decided_by
         if decision.approved and decision.remember == 'always' and not self.memory.remembers_always:
             raise StoreError('', _NO_STORE)
-        decision = decision.model_copy(
-            update={
-                'decided_by': decision.decided_by or ('memory' if is_remembered else 'ui'),
-                'decided_at': decision.decided_at or self._now(),
-            }
-        )
+        by = approver or ('memory' if is_remembered else 'ui')
+        filled_in = {'decided_by': by, 'decided_at': decision.decided_at or self._now()}
+        decision = ApprovalDecision.model_validate({**vars(decision), **filled_in})
         try:
             self._record(request, decision, digest, is_remembered=is_remembered)
         except AuditError as error:
@@ -351,13 +349,12 @@ class ApprovalController:
             self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
         return Decided(decision, digest)
 
-    def _judged_again(self, request: ApprovalRequest, decision: ApprovalDecision) -> ApprovalDecision:
-        if not decision.approved or decision.override_args is None:
-            return decision
-        changed = request.changed(args=decision.override_args)
-        verdict = self.policy.judge_request(changed)
+    def _judged_again(
+        self, request: ApprovalRequest, decision: ApprovalDecision, override_args: Mapping[str, Any]
+    ) -> ApprovalDecision:
+        verdict = self.policy.judge_request(request.changed(args=override_args))
         try:
-            canonical_json(decision.override_args)
+            canonical_json(override_args)
         except NotCanonicalError as error:
             note = f"The approver's arguments cannot be judged ({error.problem}), so the call was denied."
             return ApprovalDecision(approved=False, note=note, decided_by='arguments')

@@ -55,6 +55,11 @@ class ApprovalDecision(BaseModel):
     decided_at: AwareDatetime | None = None
     """When, in UTC. A time without a zone is refused."""
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it holds for later calls too: only an approval of the arguments as they are can."""
+        return self.approved and self.remember != 'none' and self.override_args is None
+
     @field_validator('approved', mode='before')
     @classmethod
     def _is_plain(cls, value: object) -> object:

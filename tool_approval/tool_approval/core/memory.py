@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from .canonical import EXACT, fingerprint, whole_characters
+from .canonical import fingerprint, whole_characters
 from .decision import ApprovalDecision
 from .errors import StoreError
 from .protocols import ApprovalStore, RememberedApproval
@@ -65,7 +65,7 @@ class ApprovalMemory:
         """
         if request.hides_arguments:
             return None
-        for kind, payload in _coverings(request):
+        for kind, payload in request.coverings.items():
             found = self._session.get(self._approval_id(request, kind, payload, None))
             if found is None and self._store is not None:
                 found = self._store.get(self._approval_id(request, kind, payload, self._store))
@@ -90,11 +90,9 @@ class ApprovalMemory:
             ValueError: `remember_option` is none of the request's.
             NotCanonicalError: The payload has no canonical form.
         """
-        if not decision.approved or decision.remember == 'none' or decision.override_args is not None:
+        if request.hides_arguments or not decision.is_lasting:
             return
-        if request.hides_arguments:
-            return
-        covering = dict(_coverings(request))
+        covering = request.coverings
         if decision.remember_option not in covering:
             raise ValueError(f'the request offers nothing of kind {decision.remember_option!r} to remember')
         store = self._store if decision.remember == 'always' else None
@@ -139,7 +137,7 @@ class ApprovalMemory:
 
     def granted(self, request: ApprovalRequest) -> frozenset[str]:
         """Those of the capabilities that `request` lacks that were granted to its tool in its run."""
-        if request.hides_arguments:
+        if request.hides_arguments or not request.missing_capabilities:
             return frozenset()
         found = {each: self._session.get(self._grant_id(request, each)) for each in request.missing_capabilities}
         return frozenset(
@@ -209,14 +207,9 @@ class ApprovalMemory:
     def _agents(self, request: ApprovalRequest) -> list[Any]:
         """Who asks: agents by name, and the tools between them. One without a name is nobody else."""
         itself = request.facts.caller or {'run': request.run_id}
+        if not request.lineage:
+            return [itself]
         above = [(level.agent_name or {'run': level.run_id}, level.tool_name) for level in request.lineage]
         if self._shares_with_nested:
-            return [above[0][0] if above else itself]
+            return [above[0][0]]
         return [*above, itself]
-
-
-def _coverings(request: ApprovalRequest) -> Iterator[tuple[str, Any]]:
-    yield EXACT, request.payload
-    for option in request.remember_options:
-        if option.kind != EXACT:
-            yield option.kind, option.payload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
@@ -49,6 +50,8 @@ class UIAbilities:
     questions are asked concurrently. Without it, an object with only coroutine functions is asked concurrently, and one
     whose `choose` or `choose_group` is a plain function is asked one question at a time, by whichever controller, run
     or thread. A question that the UI asks before it answers does not wait for its own."""
+    asks_in_turn: bool = False
+    """Whether it is asked one question at a time: as `one_at_a_time` says, else where one of its methods may block."""
     withdraw: Callable[[ApprovalRequest], object] | None = None
     """Called with a request, from the event loop's thread, when nobody waits for this answer any more. A UI that is
     asked one question at a time and blocks keeps its turn until the abandoned call returns: what is typed for an old
@@ -57,15 +60,22 @@ class UIAbilities:
     @classmethod
     def of(cls, ui: object) -> Self:
         """The abilities of a UI. A member of another type counts as missing."""
+        choose: object = getattr(ui, 'choose', None)
         choose_group: object = getattr(ui, 'choose_group', None)
         one_at_a_time: object = getattr(ui, 'one_at_a_time', None)
         withdraw: object = getattr(ui, 'withdraw', None)
+        is_said = isinstance(one_at_a_time, bool)
         return cls(
             choose_group=choose_group if callable(choose_group) else None,
             groups_responses=getattr(ui, 'groups_responses', False) is True,
-            one_at_a_time=one_at_a_time if isinstance(one_at_a_time, bool) else None,
+            one_at_a_time=one_at_a_time if is_said else None,
+            asks_in_turn=one_at_a_time if is_said else _may_block(choose) or _may_block(choose_group),
             withdraw=withdraw if callable(withdraw) else None,
         )
+
+
+def _may_block(method: object) -> bool:
+    return callable(method) and not inspect.iscoroutinefunction(method)
 
 
 @runtime_checkable

@@ -199,8 +199,8 @@ def decision_entry(
         mode: The controller's.
         is_remembered: Whether memory decided.
     """
-    remembers = decision.approved and decision.remember != 'none' and decision.override_args is None
-    remembers = remembers and not request.hides_arguments
+    override = decision.override_args
+    is_lasting = decision.is_lasting and not request.hides_arguments
     redactor = Redactor.of(request.args, request.payload)
     return {
         'event': 'decision',
@@ -210,10 +210,10 @@ def decision_entry(
         ),
         'approved': decision.approved,
         'note': None if decision.note is None else _note(decision.note, request, decision, redactor),
-        'has_changed_arguments': decision.override_args is not None,
-        'changed_payload': _changed(request, decision, redactor),
-        'remember': decision.remember if remembers else 'none',
-        'remember_option': decision.remember_option if remembers else None,
+        'has_changed_arguments': override is not None,
+        'changed_payload': None if override is None else _changed(request, override, redactor),
+        'remember': decision.remember if is_lasting else 'none',
+        'remember_option': decision.remember_option if is_lasting else None,
         'is_remembered': is_remembered,
         'decided_by': decision.decided_by,
         'decided_at': None if decision.decided_at is None else decision.decided_at.isoformat(),
@@ -221,12 +221,10 @@ def decision_entry(
     }
 
 
-def _changed(request: ApprovalRequest, decision: ApprovalDecision, redactor: Redactor) -> Any:
+def _changed(request: ApprovalRequest, override_args: Mapping[str, Any], redactor: Redactor) -> Any:
     # Only what the payload has: an argument that is excluded there stays out of the log.
-    if decision.override_args is None:
-        return None
-    args = {key: value for key, value in decision.override_args.items() if key in request.payload}
-    return Redactor.of(decision.override_args, args).value(redactor.value(_writable(args)))
+    args = {key: value for key, value in override_args.items() if key in request.payload}
+    return Redactor.of(override_args, args).value(redactor.value(_writable(args)))
 
 
 def outcome_entry(

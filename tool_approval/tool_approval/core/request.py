@@ -261,6 +261,11 @@ class ApprovalRequest(BaseModel):
         return {**self.bound_to, 'granted_capabilities': list(granted)} if granted else self.bound_to
 
     @property
+    def coverings(self) -> dict[str, Mapping[str, Any]]:
+        """What "remember" may cover, by kind: the very same payload first, as `exact`, then the `remember_options`."""
+        return {EXACT: self.payload} | {each.kind: each.payload for each in self.remember_options if each.kind != EXACT}
+
+    @property
     def attributed_description(self) -> str:
         """The description, and where it comes from if that is a configuration.
 

@@ -128,9 +128,6 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
 
 async def together(questions: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Await all; the first error cancels the others and is raised by itself."""
-    if len(questions) == 1:
-        await questions[0]
-        return
     try:
         async with asyncio.TaskGroup() as group:
             for question in questions:

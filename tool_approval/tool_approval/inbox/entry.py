@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from tool_approval.answering import outcome_words
-from tool_approval.core.canonical import EXACT, canonical_json, copied, whole_characters
+from tool_approval.core.canonical import canonical_json, copied, whole_characters
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalRequest
@@ -139,8 +139,7 @@ class InboxEntry(BaseModel):
             raise InvalidAnswer('it is malformed') from None
         except NotCanonicalError as error:
             raise InvalidAnswer(f'the changed arguments cannot be judged ({error.problem})') from None
-        kinds = {EXACT, *(option.kind for option in self.request.remember_options)}
-        if decision.remember_option not in kinds:
+        if decision.remember_option not in self.request.coverings:
             raise InvalidAnswer('what it is to be remembered for was not offered')
         if decision.remember == 'always' and not self.request.facts.can_remember_always:
             raise InvalidAnswer("nothing can be remembered 'always' there")
