@@ -940,11 +940,13 @@ def test_an_external_call_that_is_blocked_is_refused():
 
 
 def test_an_external_call_runs_with_what_the_approver_made_of_its_arguments_if_they_fit():
+    problem = 'they do not fit its schema (question: type)'
+    unfit = f"The approver's arguments cannot be used: {problem}. The call was not run."
     for arguments, told in (
         ({'question': 'age?'}, ('age?', 'success')),
         (
             {'question': 1},
-            ("The approver's arguments cannot be used: they do not fit its schema (question: type).", FAILED),
+            (unfit, FAILED),
         ),
     ):
         agent = Agent(scripted([call('ask', '1', question='?')], 'done'), toolsets=[external('ask')])

@@ -158,19 +158,12 @@ class Batch:
         """Decide everything, then do what is done here."""
         approvals = [await self._approval(call) for call in self.requests.approvals]
         externals = [await self._external(call) for call in self.requests.calls]
-        to_ask = [each for each in externals if isinstance(each, Prepared)]
-        settled = await self.gate.decide_all([*approvals, *to_ask])
+        settled = await self.gate.decide_all([*approvals, *externals])
         for prepared, each in zip(approvals, settled, strict=False):
             self._answer(prepared.request, each)
-        to_do = [each for each in externals if isinstance(each, Allowed)]
-        for prepared, each in zip(to_ask, settled[len(approvals) :], strict=True):
-            if isinstance(each, Refused):
-                self._fail(prepared.request, each.reason)
-            else:
-                to_do.append(each)
+        to_do = [self._allowed(*each) for each in zip(externals, settled[len(approvals) :], strict=True)]
         # Nothing is started before every decision of the batch is made.
-        if to_do:
-            await asyncio.gather(*(self._do(each) for each in to_do))
+        await asyncio.gather(*(self._do(each) for each in to_do if each is not None))
         return self.results
 
     def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
@@ -255,43 +248,35 @@ class Batch:
         if isinstance(answered_by, dict) and decision.decided_by:
             answered_by[call_id] = decision.decided_by
 
-    def _fail(self, call: Call | ApprovalRequest, reason: str) -> None:
-        self.results.calls[str(call.tool_call_id)] = failure(reason)
-
-    async def _external(self, call: ToolCallPart) -> Prepared | Allowed | None:
-        """An external call that an approver is asked about, or one that is done without; any other is answered."""
+    async def _external(self, call: ToolCallPart) -> Prepared:
         request, function = self._request(call), self.external.get(call.tool_name)
 
         def reread(changed: Mapping[str, Any]) -> Call:
+            if (problem := unfit(self.ctx, call.tool_name, changed)) is not None:
+                raise ValueError(problem)
             return _call_of(request.changed(args=changed), reread)
 
         context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
         verdict = await self.gate.controller.judge(context, logic=[function], default='none', facts=request.facts)
-        if verdict.is_blocked:
-            request = _told(request, context, verdict)
-            reason = verdict.reason or 'The call is blocked.'
-        elif function is None:
-            reason = f'Nothing here can carry out {call.tool_name!r}.'
-        elif (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
-            reason = f'The arguments of {call.tool_name!r} cannot be used: {problem}.'
-        elif verdict.is_pre_approved:
-            self.gate.controller.record_pre_approval(request)
-            binding = self.gate.bind(request, by_policy=True)
-            return Allowed(call=_call_of(request, reread), request=request, binding=binding)
-        else:
-            return Prepared(call=_call_of(request, reread), verdict=verdict, request=_told(request, context, verdict))
-        self.gate.controller.record_block(request, reason)
-        self._fail(request, reason)
-        return None
+        told = _told(request, context, verdict)
+        if function is None and not verdict.is_blocked:
+            verdict = ApprovalResult.blocked(f'Nothing here can carry out {call.tool_name!r}.')
+        elif not verdict.is_blocked and (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
+            verdict = ApprovalResult.blocked(f'The arguments of {call.tool_name!r} cannot be used: {problem}.')
+        return Prepared(call=_call_of(request, reread), verdict=verdict, request=told)
+
+    def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
+        """An external call that is to be done; any other is answered."""
+        if isinstance(settled, Refused):
+            self.results.calls[str(prepared.request.tool_call_id)] = failure(settled.reason)
+            return None
+        if settled.request is not None:
+            return settled
+        self.gate.controller.record_pre_approval(prepared.request)
+        return replace(settled, request=prepared.request)
 
     async def _do(self, allowed: Allowed) -> None:
-        call, binding = allowed.call, allowed.binding
-        if binding is not None and binding.has_changed_arguments:
-            problem = unfit(self.ctx, call.tool_name, call.values)
-            if problem is not None:
-                self.gate.record(allowed, 'refused')
-                self._fail(call, f"The approver's arguments cannot be used: {problem}.")
-                return
+        call = allowed.call
         with self.gate.execution(allowed) as execution:
             result, is_done = await carry_out(self.ctx, self.external, call.tool_name, call.values)
             execution.outcome = 'executed' if is_done else 'failed'

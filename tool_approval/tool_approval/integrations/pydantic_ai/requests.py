@@ -70,45 +70,36 @@ def request_of(
     """
     told = dict(metadata or {})
     made = told.pop(REQUEST_KEY, None)
-    if not isinstance(made, ApprovalRequest) or made.tool_name != call.tool_name:
-        return _bare_request(call, told, known, tool or {}, args)
-    told = {**made.metadata, **told}
+    if isinstance(made, ApprovalRequest) and made.tool_name == call.tool_name:
+        told = {**made.metadata, **told}
+        request = made.changed(CallFacts.of(told), tool_call_id=call.tool_call_id, metadata=told)
+    else:
+        request = _bare_request(call, told, args)
     if known is None:
-        return made.changed(CallFacts.of(told), tool_call_id=call.tool_call_id, metadata=told)
+        return request
     # A handler that names no session leaves the one that the toolset names.
-    place = {'run_id': known.run_id, 'session_id': known.session_id or made.session_id, 'lineage': known.lineage}
-    facts = CallFacts.of(told)._replace(caller=known.caller, **place, **(tool or {}))
-    metadata = {**told, **facts.as_metadata()}
-    return made.changed(facts, tool_call_id=call.tool_call_id, metadata=metadata, **place)
+    place = {'run_id': known.run_id, 'session_id': known.session_id or request.session_id, 'lineage': known.lineage}
+    facts = request.facts._replace(caller=known.caller, **place, **(tool or {}))
+    return request.changed(facts, metadata={**request.metadata, **facts.as_metadata()}, **place)
 
 
-def _bare_request(
-    call: ToolCallPart,
-    told: dict[str, Any],
-    known: CallFacts | None,
-    tool: Mapping[str, Any],
-    args: Mapping[str, Any] | None,
-) -> ApprovalRequest:
-    description = _first_text(told, 'approval_description', 'summary', 'reason', 'path') if told else None
-    reason = _first_text(told, 'approval_reason', 'reason') if told else None
+def _bare_request(call: ToolCallPart, told: dict[str, Any], args: Mapping[str, Any] | None) -> ApprovalRequest:
+    description = _first_text(told, 'approval_description', 'summary', 'reason', 'path')
+    reason = _first_text(told, 'approval_reason', 'reason')
     try:
         args = decode_arguments(call.args) if args is None else args
     except NotCanonicalError as error:
         description = f'The arguments of {call.tool_name!r} cannot be read ({error.problem}), so the call was denied.'
         told |= {'approval_policy': 'blocked', 'approval_reason': description}
         args, reason = {}, None
-    place = known or CallFacts()
-    facts = CallFacts.of(told)._replace(
-        run_id=place.run_id, session_id=place.session_id, caller=place.caller, lineage=place.lineage, **tool
-    )
     return ApprovalRequest.of_call(
         call.tool_name,
         args,
-        facts,
+        CallFacts.of(told)._replace(run_id=None, session_id=None, caller=None),
         description=description or describe(call.tool_name, args),
         reason=reason,
         tool_call_id=call.tool_call_id,
-        metadata=told if known is None else {**told, **facts.as_metadata()},
+        metadata=told,
     )
 
 
