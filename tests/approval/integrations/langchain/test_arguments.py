@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import pytest
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, Tool, tool
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
-from tool_approval.integrations.langchain.arguments import read_arguments
-from tool_approval.integrations.langchain.calls import definition_digest
+from tool_approval.integrations.langchain.calls import definition_digest, read_arguments
 
 
 def mcp_tool() -> BaseTool:
@@ -45,9 +44,9 @@ def test_values_are_validated_and_defaults_filled_in():
 
     read_in = read_arguments(read, {'path': 'a', 'depth': '2'})
 
-    assert read_in.values == {'path': 'a', 'depth': 2}
+    assert read_in.read.shown == {'path': 'a', 'depth': 2}
     assert read_in.given == {'path': 'a', 'depth': '2'}
-    assert read_arguments(read, {'path': 'a'}).values == {'path': 'a', 'depth': 1}
+    assert read_arguments(read, {'path': 'a'}).read.shown == {'path': 'a', 'depth': 1}
 
 
 def test_aliases_are_values_under_their_parameter():
@@ -59,8 +58,8 @@ def test_aliases_are_values_under_their_parameter():
         """Read."""
         return path
 
-    assert read_arguments(read, {'file': 'a'}).values == {'path': 'a'}
-    assert read_arguments(read, 'a').values == {'path': 'a'}
+    assert read_arguments(read, {'file': 'a'}).read.shown == {'path': 'a'}
+    assert read_arguments(read, 'a').read.shown == {'path': 'a'}
 
 
 def test_more_than_the_schema_knows_counts_where_it_is_allowed():
@@ -73,7 +72,7 @@ def test_more_than_the_schema_knows_counts_where_it_is_allowed():
         """Read."""
         return path
 
-    assert read_arguments(read, {'path': 'a', 'mode': 'rw'}).values == {'path': 'a', 'mode': 'rw'}
+    assert read_arguments(read, {'path': 'a', 'mode': 'rw'}).read.shown == {'path': 'a', 'mode': 'rw'}
 
 
 def test_variadic_parameters_count_where_they_are_given():
@@ -82,8 +81,11 @@ def test_variadic_parameters_count_where_they_are_given():
         """Read."""
         return ''
 
-    assert read_arguments(read, {}).values == {}
-    assert read_arguments(read, {'args': ['a'], 'kwargs': {'b': 'c'}}).values == {'args': ['a'], 'kwargs': {'b': 'c'}}
+    assert read_arguments(read, {}).read.shown == {}
+    assert read_arguments(read, {'args': ['a'], 'kwargs': {'b': 'c'}}).read.shown == {
+        'args': ['a'],
+        'kwargs': {'b': 'c'},
+    }
 
 
 def test_injected_parameters_are_set_apart():
@@ -94,13 +96,13 @@ def test_injected_parameters_are_set_apart():
 
     read_in = read_arguments(read, {'path': 'a', 'user': 'kim'})
 
-    assert read_in.values == {'path': 'a', 'depth': 1}
+    assert read_in.read.shown == {'path': 'a', 'depth': 1}
     assert read_in.given == {'path': 'a'}
     assert read_in.injected == {'user': 'kim'}
 
 
 def test_a_schema_in_json_passes_arguments_as_they_are():
-    assert read_arguments(mcp_tool(), {'path': 'a', 'more': 1}).values == {'path': 'a', 'more': 1}
+    assert read_arguments(mcp_tool(), {'path': 'a', 'more': 1}).read.shown == {'path': 'a', 'more': 1}
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason='pydantic 1 does not run there')
@@ -112,13 +114,13 @@ def test_a_schema_of_pydantic_1_passes_arguments_as_they_are():
 
     old = StructuredTool(name='read', description='Read.', args_schema=Arguments, func=lambda path: path)
 
-    assert read_arguments(old, {'path': 'a'}).values == {'path': 'a'}
+    assert read_arguments(old, {'path': 'a'}).read.shown == {'path': 'a'}
 
 
 def test_a_tool_without_a_schema_passes_arguments_as_they_are():
-    assert read_arguments(Untyped(), {'path': 'a', 'depth': 2}).values == {'path': 'a', 'depth': 2}
-    assert read_arguments(Untyped(), 'a').values == {'path': 'a'}
-    assert read_arguments(Open(), {'any': 'thing'}).values == {'any': 'thing'}
+    assert read_arguments(Untyped(), {'path': 'a', 'depth': 2}).read.shown == {'path': 'a', 'depth': 2}
+    assert read_arguments(Untyped(), 'a').read.shown == {'path': 'a'}
+    assert read_arguments(Open(), {'any': 'thing'}).read.shown == {'any': 'thing'}
 
 
 class Picky(BaseModel):
@@ -201,7 +203,7 @@ def test_what_serialisation_hides_is_read_and_marked():
     first = read_arguments(act, {'spec': {'host': 'h', 'command': 'EVIL'}, 'password': 'hunter2'})
     second = read_arguments(act, {'spec': {'host': 'h', 'command': 'EVIL'}, 'password': 'other'})
 
-    assert first.values == {'spec': {'host': 'h', 'command': 'EVIL'}, 'password': '[hidden]'}
+    assert first.read.shown == {'spec': {'host': 'h', 'command': 'EVIL'}, 'password': '[hidden]'}
     assert first.read.is_altered
     assert first.read.bound != second.read.bound
 
@@ -214,7 +216,7 @@ def test_an_iterable_is_given_to_the_tool_whole():
 
     arguments = read_arguments(act, {'names': ['a', 'b']})
 
-    assert arguments.values == {'names': ['a', 'b']}
+    assert arguments.read.shown == {'names': ['a', 'b']}
     assert act.invoke(arguments.given) == 'a b'
 
 
@@ -227,7 +229,7 @@ def test_only_json_among_injected_values_is_judged_where_a_model_may_have_sent_i
     state = {'messages': [object()], 'n': 1}
     given = {'path': 'a', 'user': {'name': ['root', None]}, 'state': state}
 
-    assert read_arguments(act, given).values == {'path': 'a'}
+    assert read_arguments(act, given).read.shown == {'path': 'a'}
     judged = read_arguments(act, given, judges_injected=True)
-    assert judged.values == {'path': 'a', 'user': {'name': ['root', None]}}
+    assert judged.read.shown == {'path': 'a', 'user': {'name': ['root', None]}}
     assert judged.injected['state'] is state

@@ -1,23 +1,23 @@
-"""Read a call as LangChain delivers it, and decide it."""
+"""Read a call as LangChain delivers it, with its arguments as the tool gets them, and decide it."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import cast
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard, cast
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
-from pydantic import BaseModel, PydanticUserError
+from langchain_core.tools import BaseTool, Tool
+from pydantic import BaseModel, PydanticUserError, ValidationError
 
-from tool_approval.core.arguments import restored
+from tool_approval.core.arguments import CallArguments, as_json, materialised, restored
+from tool_approval.core.arguments import read_arguments as read_json
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import Call, Gate, GateResult, Refused
 from tool_approval.core.request import CallFacts
-
-from .arguments import read_arguments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,8 @@ class CallReader:
         definition = definition_digest(self.tool)
 
         def reread(changed: Mapping[str, object]) -> Call:
-            edited = restored(changed, arguments.values, arguments.read.bound['given'])
-            set_apart = {name: value for name, value in arguments.injected.items() if name not in arguments.values}
+            edited = restored(changed, arguments.read.shown, arguments.read.bound['given'])
+            set_apart = {name: value for name, value in arguments.injected.items() if name not in arguments.read.shown}
             return self.read({**set_apart, **edited})
 
         facts = self.facts._replace(tool_digest=definition)
@@ -56,7 +56,7 @@ class CallReader:
         return Call(
             tool_name=self.name,
             arguments=arguments.read,
-            values=arguments.values,
+            values=arguments.read.shown,
             given={**arguments.given, **arguments.injected},
             facts=facts,
             metadata={name: value for name, value in facts.as_metadata().items() if value is not None},
@@ -124,9 +124,155 @@ def definition_digest(tool: BaseTool) -> str | None:
     schema = tool.tool_call_schema
     try:
         # Some types have no JSON schema, for which pydantic raises errors of several kinds.
-        parameters = (
-            schema.model_json_schema() if isinstance(schema, type) and issubclass(schema, BaseModel) else schema
-        )
+        parameters = schema.model_json_schema() if _is_model(schema) else schema
         return hashlib.sha256(canonical_json([tool.name, tool.description, parameters]).encode()).hexdigest()
     except (NotCanonicalError, TypeError, ValueError, PydanticUserError):
         return None
+
+
+_VARIADIC = frozenset({'args', 'kwargs'})
+"""What the host calls the fields of `*args` and `**kwargs`; it passes them on only where they were given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolArguments:
+    """The arguments of one call."""
+
+    given: dict[str, Any]
+    """What the tool is called with: what was given, and those defaults that would differ next time. A copy."""
+    read: CallArguments
+    """What the tool's function gets of it: validated, with all defaults."""
+    injected: dict[str, Any]
+    """Parameters that the host fills in, such as the graph's state. Passed on as they are."""
+
+
+def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = False) -> ToolArguments:
+    """Read and validate what a tool is called with.
+
+    Args:
+        tool: The tool.
+        given: Values by parameter name; or a text for the tool's first parameter, as the host understands it.
+        judges_injected: Whether a model's call may have values for parameters that the host fills in. Those that JSON
+            can hold are judged and shown then.
+
+    Raises:
+        ValueError: They do not fit the tool, cannot be copied or have no JSON form. The text names the problem.
+    """
+    if isinstance(given, str) and not isinstance(tool.args_schema, dict):
+        given = {_first_name(tool): given}
+    if not isinstance(given, Mapping):
+        raise ValueError('they are no mapping of names to values')  # noqa: TRY004 - as all other reasons are
+    by_host, items = injected_names(tool), cast('Mapping[str, Any]', given).items()
+    injected = {name: value for name, value in items if name in by_host}
+    try:
+        passed = deepcopy({name: value for name, value in items if name not in by_host})
+    except Exception as error:  # noqa: BLE001 - a value of any type may refuse to be copied, in any way
+        raise ValueError(f'a value cannot be copied ({type(error).__name__})') from None
+    values = _validated(tool, passed)
+    given_json = as_json(passed, in_clear=True)
+    # Attack: the host's own call and a model's look alike, so a model may send what the host is meant to fill in.
+    seen = {name: value for name, value in injected.items() if judges_injected and _is_json(value)}
+    read = read_json({**materialised(values), **seen}, {**_by_parameter(tool, given_json), **seen})
+    bound = {'given': given_json, 'received': read.bound.get('received', read.shown)}
+    return ToolArguments(
+        given=passed, read=replace(read, bound=bound, bound_text=canonical_json(bound)), injected=injected
+    )
+
+
+def _by_parameter(tool: BaseTool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, without aliases, and without what the tool ignores."""
+    schema = tool.args_schema
+    if not _is_model(schema):
+        return dict(given)
+    names = {field.alias or name: name for name, field in schema.model_fields.items()}
+    is_open = schema.model_config.get('extra') == 'allow'
+    named = {names.get(key, key): value for key, value in given.items()}
+    return {name: value for name, value in named.items() if is_open or name in schema.model_fields}
+
+
+def _is_json(value: object) -> bool:
+    match value:
+        case dict():
+            return all(_is_json(item) for item in cast('dict[object, object]', value).values())
+        case list():
+            return all(_is_json(item) for item in cast('list[object]', value))
+        case _:
+            return value is None or type(value) in (str, int, float, bool)
+
+
+def _first_name(tool: BaseTool) -> str:
+    full, shown = tool.args_schema, tool.tool_call_schema
+    if _is_model(full) and _is_model(shown):
+        # The shown schema has lost the aliases.
+        names = [full.model_fields[name].alias or name for name in shown.model_fields]
+    else:
+        names = list(tool.args)
+    return names[0] if names else 'tool_input'
+
+
+def injected_names(tool: BaseTool) -> frozenset[str]:
+    """The parameters that the host fills in."""
+    # What the host fills in for parameters of the function that its schema does not list. It has no public name;
+    # without it, such a parameter is judged like any other.
+    found = frozenset(cast('frozenset[str]', getattr(tool, '_injected_args_keys', ())))
+    full, shown = tool.args_schema, tool.tool_call_schema
+    if _is_model(full) and _is_model(shown):
+        found |= full.model_fields.keys() - shown.model_fields.keys()
+    return found
+
+
+def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:
+    """What the function gets. `passed` is completed by the defaults that differ each time they are made."""
+    schema, shown = tool.args_schema, tool.tool_call_schema
+    if schema is None:
+        _check_signature(tool, passed)
+    elif isinstance(schema, dict):
+        _refuse([name for name in cast('list[str]', schema.get('required', [])) if name not in passed], 'missing')
+    elif _is_model(schema) and _is_model(shown):
+        # The shown schema lacks injected fields, and with them the model's own validators, which run with the tool.
+        return _complete(schema if shown.model_fields.keys() == schema.model_fields.keys() else shown, passed)
+    # Else a model of pydantic 1, which validates when the tool runs.
+    return passed
+
+
+def _complete(schema: type[BaseModel], passed: dict[str, Any]) -> Mapping[str, Any]:
+    model = _validate(schema, passed)
+    values: dict[str, Any] = dict(model.model_extra or {})
+    for name, field in schema.model_fields.items():
+        is_given = name in model.model_fields_set
+        if is_given or (not field.is_required() and name not in _VARIADIC):
+            values[name] = getattr(model, name)
+        if not is_given and field.default_factory is not None:
+            passed[field.alias or name] = as_json({name: values[name]}, in_clear=True)[name]
+    return values
+
+
+def _check_signature(tool: BaseTool, passed: Mapping[str, Any]) -> None:
+    """Refuse what a tool without a schema could not be called with: the host does not validate for it."""
+    if isinstance(tool, Tool):
+        if len(passed) != 1:
+            raise ValueError(f'the tool takes one argument, not {len(passed)}')
+        return
+    inferred = cast('type[BaseModel]', tool.tool_call_schema)  # made from the signature
+    _validate(inferred, passed)
+    if 'kwargs' not in inferred.model_fields:
+        _refuse([name for name in passed if name not in inferred.model_fields], 'unknown')
+
+
+def _validate(schema: type[BaseModel], passed: Mapping[str, Any]) -> BaseModel:
+    try:
+        return schema.model_validate(passed)
+    except ValidationError as error:
+        problems = [f'{".".join(map(str, each["loc"]))}: {each["msg"]}' for each in error.errors()]
+        raise ValueError(f'they do not fit the tool ({"; ".join(problems)})') from None
+    except Exception as error:  # noqa: BLE001 - a tool's own validator may fail in any way
+        raise ValueError(f'they could not be validated ({type(error).__name__})') from None
+
+
+def _refuse(names: list[str], problem: str) -> None:
+    if names:
+        raise ValueError(f'they do not fit the tool ({problem}: {", ".join(map(str, names))})')
+
+
+def _is_model(schema: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(schema, type) and issubclass(schema, BaseModel)

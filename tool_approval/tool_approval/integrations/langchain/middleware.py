@@ -33,9 +33,8 @@ from tool_approval.core.gate import CHANGED, Binding, Gate, GateResult, Prepared
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import wait_for
 
-from .arguments import injected_names
 from .bound_tool import BoundTool, refusal
-from .calls import CallReader, decide_alone, find_facts
+from .calls import CallReader, decide_alone, find_facts, injected_names
 
 
 @dataclass(frozen=True, kw_only=True)
