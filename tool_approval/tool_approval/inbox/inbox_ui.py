@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
@@ -44,26 +44,11 @@ class Channel(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
 
-class Announcements:
-    """What the channels are told of one request."""
-
-    def __init__(self, channels: Sequence[Channel], entry: InboxEntry) -> None:
-        """Tell all of them at once that it was posted, without waiting for them."""
-        self._posted = [(channel, asyncio.ensure_future(_tell(channel, 'posted', entry))) for channel in channels]
-
-    def settled(self, entry: InboxEntry) -> set[asyncio.Future[None]]:
-        """Tell all of them what became of it, and return the tasks that do."""
-        return {
-            asyncio.ensure_future(_tell_after(posted, channel, 'settled', entry)) for channel, posted in self._posted
-        }
-
-
-async def _tell_after(before: asyncio.Future[None], channel: Channel, what: str, entry: InboxEntry) -> None:
-    await before
-    await _tell(channel, what, entry)
-
-
-async def _tell(channel: Channel, what: str, entry: InboxEntry) -> None:
+async def _tell(
+    channel: Channel, what: Literal['posted', 'settled'], entry: InboxEntry, before: asyncio.Future[None] | None = None
+) -> None:
+    if before is not None:
+        await before
     try:
         async with asyncio.timeout(CHANNEL_S):
             await call(getattr(channel, what), entry)
@@ -141,17 +126,18 @@ class InboxUI:
                 entry = await self._post(content)
         except (TimeoutError, ApprovalError) as error:
             return _failed(error)
-        announcements = Announcements(self._channels, entry)
+        # The run does not wait for the channels.
+        posted = [(channel, asyncio.ensure_future(_tell(channel, 'posted', entry))) for channel in self._channels]
         try:
             settled = await self._inbox.wait(entry.id, max(0.0, ends_at - loop.time()), digest=entry.digest)
         except ApprovalError as error:
-            self._tell(announcements, entry.model_copy(update={'state': 'expired'}))
+            self._settled(posted, entry.model_copy(update={'state': 'expired'}))
             return _failed(error)
         except BaseException:
             self._inbox.abandon(entry.id)
-            self._tell(announcements, entry.model_copy(update={'state': 'withdrawn'}))
+            self._settled(posted, entry.model_copy(update={'state': 'withdrawn'}))
             raise
-        self._tell(announcements, settled)
+        self._settled(posted, settled)
         return self._decision(settled)
 
     async def aclose(self) -> None:
@@ -176,8 +162,9 @@ class InboxUI:
             except InboxUnavailable:
                 await asyncio.sleep(RETRY_S)
 
-    def _tell(self, announcements: Announcements, entry: InboxEntry) -> None:
-        for task in announcements.settled(entry):
+    def _settled(self, posted: Sequence[tuple[Channel, asyncio.Future[None]]], entry: InboxEntry) -> None:
+        for channel, before in posted:
+            task = asyncio.ensure_future(_tell(channel, 'settled', entry, before))
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
 
