@@ -11,6 +11,7 @@ from tool_approval.answering import (
     is_changed,
     may_approve_together,
     outcome_words,
+    place_in_response,
     read_arguments,
     with_arguments,
 )
@@ -49,6 +50,26 @@ def test_a_ui_that_shows_less_says_so():
     assert answer_options(LONG, is_whole=True).spans == ('session',)
     with pytest.raises(NotOffered, match="remembered for 'session'"):
         decision_on(PLAIN, approved=True, remember='session', is_whole=False)
+
+
+@pytest.mark.parametrize(
+    ('position', 'size', 'place'),
+    [
+        (2, 3, (2, 3)),
+        (1, 1, None),
+        (0, 3, None),
+        (4, 3, None),
+        (2, None, None),
+        (None, 3, None),
+        ('2', 3, None),
+        (True, 3, None),
+        (1, 1_000_000, None),
+    ],
+)
+def test_the_place_among_the_requests_of_a_response_is_said_where_it_says_something(position, size, place):
+    placed = PLAIN.model_copy(update={'metadata': {'position': position, 'batch_size': size}})
+
+    assert place_in_response(placed) == place
 
 
 def test_several_are_approved_together_only_if_all_of_each_is_shown():

@@ -73,6 +73,7 @@ PUBLIC = {
         'is_changed',
         'may_approve_together',
         'outcome_words',
+        'place_in_response',
         'read_arguments',
         'with_arguments',
     ),

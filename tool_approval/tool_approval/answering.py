@@ -30,6 +30,7 @@ __all__ = (
     'is_changed',
     'may_approve_together',
     'outcome_words',
+    'place_in_response',
     'read_arguments',
     'with_arguments',
 )
@@ -190,6 +191,14 @@ def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> Appro
 def is_changed(request: ApprovalRequest, edited: Mapping[str, Any]) -> bool:
     """Whether edited arguments differ from those of the request that may be seen."""
     return canonical_json(edited) != canonical_json(editable(request))
+
+
+def place_in_response(request: ApprovalRequest) -> tuple[int, int] | None:
+    """Which of the requests of one response it is, from 1, and how many these are; `None` where that says nothing."""
+    index, count = request.facts.position, request.facts.batch_size
+    if index is None or count is None or not 0 < index <= count < 1_000_000 or count == 1:
+        return None
+    return index, count
 
 
 def outcome_words(state: str, decision: ApprovalDecision | None) -> tuple[str, str]:

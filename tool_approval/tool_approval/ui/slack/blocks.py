@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tool_approval.answering import LABELS, answer_options, outcome_words
+from tool_approval.answering import LABELS, answer_options, outcome_words, place_in_response
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import display, escape_line, facts, remember_choices, warnings_of
 from tool_approval.inbox import Approver, InboxEntry
@@ -178,9 +178,8 @@ def _note(note: str) -> str:
 
 
 def _position(request: ApprovalRequest) -> str:
-    index, count = request.metadata.get('position'), request.metadata.get('batch_size')
-    is_one_of_many = isinstance(index, int) and isinstance(count, int) and count > 1
-    return plain(f' ({index:,} of {count:,})') if is_one_of_many else ''
+    place = place_in_response(request)
+    return '' if place is None else plain(f' ({place[0]:,} of {place[1]:,})')
 
 
 def _time_of(moment: datetime) -> str:

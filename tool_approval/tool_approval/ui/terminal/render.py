@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tool_approval.answering import may_approve_together
+from tool_approval.answering import may_approve_together, place_in_response
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import (
@@ -157,9 +157,12 @@ def _covered(request: ApprovalRequest, layout: Layout, offered: Sequence[str]) -
 
 
 def _place(request: ApprovalRequest, position: tuple[int, int] | None, width: int) -> str:
-    index, count = position or (request.facts.position, request.facts.batch_size)
-    if index is None or count is None or not 0 < index <= count < 1_000_000 or count == 1:
+    if position is not None:
+        request = request.changed(request.facts._replace(position=position[0], batch_size=position[1]))
+    place = place_in_response(request)
+    if place is None:
         return ''
+    index, count = place
     return f'request {index} of {count}' if width >= _PLACE_FITS else f'{index}/{count}'
 
 

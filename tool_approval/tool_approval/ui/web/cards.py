@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from itertools import pairwise
 
-from tool_approval.answering import LABELS, AnswerKind, AnswerOptions, answer_options
+from tool_approval.answering import LABELS, AnswerKind, AnswerOptions, answer_options, place_in_response
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import OURS, DisplayLine, LineKind, display, escape_line, facts, name_of, warnings_of
 from tool_approval.inbox import Approver, InboxEntry
@@ -157,20 +157,13 @@ def _head(entry: InboxEntry, name: str) -> Html:
     expires = entry.content.expires_at
     if expires is not None and entry.state == 'pending':
         when.append(_time('waits until ', expires))
-    position = position_of(entry.request)
+    place = place_in_response(entry.request)
+    position = None if place is None else element('span', f'request {place[0]} of {place[1]}')
     return element(
         'header',
         element('h2', name, id=f'title-{entry.id}', tabindex='-1'),
-        element('p', element('span', position) if position else None, *when, class_='when'),
+        element('p', position, *when, class_='when'),
     )
-
-
-def position_of(request: ApprovalRequest) -> str:
-    """Which of the requests of one response it is; empty where that says nothing."""
-    index, count = request.metadata.get('position'), request.metadata.get('batch_size')
-    if type(index) is not int or type(count) is not int or not 0 < index <= count < 1_000_000 or count == 1:
-        return ''
-    return f'request {index} of {count}'
 
 
 def _time(before: str, moment: datetime) -> Html:

@@ -21,7 +21,7 @@ from tool_approval.inbox.entry import short_name
 
 from .cards import PageContext, buttons, card_of, content_of, hidden, note_field, response_key
 from .html import Html, element, joined, markup
-from .view import agent_of, group_of, response_of, why_not
+from .view import group_of, response_of, why_not
 
 
 @lru_cache(maxsize=1)
@@ -97,7 +97,7 @@ AT_ONCE = 50
 
 _FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
     'tool': lambda request: request.tool_name,
-    'agent': agent_of,
+    'agent': lambda request: request.facts.caller,
     'run': lambda request: request.run_id,
 }
 """What requests are filtered by."""
@@ -136,9 +136,8 @@ def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for number, entry in enumerate(entries):
-        position = entry.request.metadata.get('position')
         place = first.setdefault(response_of(entry.request) or entry.id, number)
-        places.append((place, position if type(position) is int else 0))
+        places.append((place, entry.request.facts.position or 0))
     return [entry for _, entry in sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])]
 
 

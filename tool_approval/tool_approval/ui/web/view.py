@@ -209,14 +209,8 @@ def group_of(request: ApprovalRequest) -> str | None:
 
 def response_of(request: ApprovalRequest) -> str | None:
     """What the requests of one response of a model have in common; `None` for a request that came alone."""
-    batch = request.metadata.get('batch_id')
-    return f'batch {request.run_id} {batch}' if isinstance(batch, str) else None
-
-
-def agent_of(request: ApprovalRequest) -> str | None:
-    """The agent that calls the tool, where it has a name."""
-    caller = request.metadata.get('caller')
-    return caller if isinstance(caller, str) else None
+    batch = request.facts.batch_id
+    return None if batch is None else f'batch {request.run_id} {batch}'
 
 
 def why_not(entry: InboxEntry, visitor: Approver) -> str | None:
@@ -243,7 +237,7 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
         description=request.attributed_description,
         args=editable(request),
         hidden_args=tuple(sorted(left_out_keys(request))),
-        agent=agent_of(request),
+        agent=request.facts.caller,
         run_id=request.run_id,
         lineage=request.lineage,
         group=group_of(request),
