@@ -11,15 +11,13 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
-from tool_approval.core.arguments import materialised
-from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import CHANGED, Prepared, was_asked
 from tool_approval.core.request import ApprovalContext
 from tool_approval.core.tool_checks import approving, ask_check, has_check, judging
 from tool_approval.core.verdict import ApprovalResult, make_request
 
-from .arguments import call_arguments, called_name, function_of
-from .requests import conventional, facts_of
+from .arguments import function_of
+from .requests import conventional, executing
 from .results import find_binding, is_enclosed_by_handler, refuse
 
 
@@ -80,15 +78,11 @@ async def _call_tool(
     if not checks:
         return await _host_call_tool(self, name, tool_args, ctx, tool)
     with judging():
-        try:
-            tool_args = materialised(tool_args)
-            arguments = call_arguments(ctx, ctx.tool_call_id, tool_args)
-        except NotCanonicalError as error:
-            reason = f'The arguments of {name!r} cannot be judged ({error.problem}), so the call was not run.'
-            return refuse(reason, 'refused')
-        called = called_name(ctx, name, tool)
-        facts = facts_of(ctx, tool_name=called)
-        context = ApprovalContext(tool_name=called, args=arguments.shown, metadata=facts.as_metadata())
+        call, problem = executing(ctx, name, tool_args, tool=tool)
+        if problem is not None:
+            return refuse(problem, 'refused')
+        args, shown, facts = dict(call.values), call.arguments.shown, call.facts
+        context = ApprovalContext(tool_name=call.tool_name, args=shown, metadata=facts.as_metadata())
         verdict = ApprovalResult.pre_approved()
         for each in checks:
             told = await ask_check(each, context.for_check(), framework_context=ctx) or verdict
@@ -96,21 +90,16 @@ async def _call_tool(
         if verdict.is_blocked:
             return refuse(verdict.reason or f'The tool {name!r} is blocked.', 'refused')
         if verdict.is_needs_approval and not ctx.tool_call_approved:
-            request = make_request(
-                context,
-                verdict,
-                tool_call_id=ctx.tool_call_id,
-                hides_arguments=arguments.is_altered,
-                lineage=facts.lineage,
-            )
+            details = {'hides_arguments': call.arguments.is_altered, 'lineage': facts.lineage}
+            request = make_request(context, verdict, tool_call_id=ctx.tool_call_id, **details)
             raise ApprovalRequired(metadata=conventional(request))
         binding = find_binding(ctx)
         # The host defers a declared tool itself, so its approval is bound to nothing that the check says.
         is_bound = verdict.is_needs_approval and tool.tool_def.kind != 'unapproved'
         if is_bound and binding is not None and not binding.declares(verdict.bound_to):
             return refuse(CHANGED, 'refused')
-        with approving(tool_args if ctx.tool_call_approved and was_asked(binding) else None):
-            return await _host_call_tool(self, name, tool_args, ctx, tool)
+        with approving(args if ctx.tool_call_approved and was_asked(binding) else None):
+            return await _host_call_tool(self, name, args, ctx, tool)
 
 
 def _strictness(verdict: ApprovalResult) -> int:

@@ -17,7 +17,6 @@ from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import (
     CHANGED,
-    NO_ARGUMENTS,
     Allowed,
     Call,
     Gate,
@@ -31,7 +30,7 @@ from tool_approval.core.tool_checks import ask_check, has_check
 from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments, find_tool, function_of, given_arguments, is_unpacked, validated
-from .requests import REQUEST_KEY, Session, facts_of, request_of, tool_facts
+from .requests import REQUEST_KEY, Session, executing, facts_of, request_of, tool_facts
 from .results import (
     External,
     approval,
@@ -100,30 +99,22 @@ class ApprovalHandler:
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
         """Run what was approved, and only that; write down what came of it."""
         gate, binding = Gate(self.controller, tells_changes=self.tells_changes), find_binding(ctx)
-        arguments, is_bound = NO_ARGUMENTS, False
-        try:
-            args = materialised(args)
-            arguments = call_arguments(ctx, call.tool_call_id, args)
-            is_bound = True
-        except NotCanonicalError:
-            pass
-        facts = facts_of(ctx, self.session)
-        executing = Call(tool_name=call.tool_name, arguments=arguments, values=args, facts=facts)
+        made, problem = executing(ctx, call.tool_name, args, session=self.session, tool_call_id=call.tool_call_id)
         request = ApprovalRequest.of_call(
-            call.tool_name,
-            arguments.shown,
-            facts,
-            description=call.tool_name,
+            made.tool_name,
+            made.arguments.shown,
+            made.facts,
+            description=made.tool_name,
             payload={},
-            tool_call_id=call.tool_call_id,
+            tool_call_id=made.tool_call_id,
             bound_to={} if binding is None else binding.bound_to,
         )
-        allowed = Allowed(call=executing, request=request, binding=binding)
-        if binding is None or not is_bound or not gate.is_bound(binding, executing):
+        allowed = Allowed(call=made, request=request, binding=binding)
+        if binding is None or problem is not None or not gate.is_bound(binding, made):
             gate.record(allowed, 'refused')
             return refuse(CHANGED, 'refused')
         with enclosed(ctx):
-            return await execute(gate, allowed, run(args))
+            return await execute(gate, allowed, run(dict(made.values)))
 
 
 class Batch:

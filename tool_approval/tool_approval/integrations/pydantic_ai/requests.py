@@ -12,12 +12,15 @@ from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ToolsetTool
 
+from tool_approval.core.arguments import materialised
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.gate import NO_ARGUMENTS, Call, cannot_be_judged
 from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry, describe
 
-from .arguments import find_tool
+from .arguments import call_arguments, called_name, find_tool
 
 try:
     from pydantic_ai_deferred import lineage
@@ -153,6 +156,48 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
         ),
         **({} if tool_name is None else tool_facts(ctx, tool_name)),
     )
+
+
+def executing(
+    ctx: RunContext[Any],
+    name: str,
+    args: dict[str, Any],
+    *,
+    session: Session = None,
+    tool: ToolsetTool[Any] | None = None,
+    tool_call_id: str | None = None,
+) -> tuple[Call, str | None]:
+    """A call that is about to execute, and why it cannot be judged, where it cannot.
+
+    Args:
+        ctx: The run that makes it.
+        name: What the toolset that executes it calls the tool.
+        args: What the tool gets, by parameter name.
+        session: The conversation approvals are remembered for.
+        tool: The tool, to find out what the model calls it; without it, `name` is that and nothing is said of the tool.
+        tool_call_id: The call's id; that of `ctx` if `None`.
+    """
+    call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id
+    # A toolset around may have renamed the tool: policy has the names of the toolset, the approver is shown the one
+    # that the model calls.
+    called = name if tool is None else called_name(ctx, name, tool)
+    facts = facts_of(ctx, session, None if tool is None else called)
+    arguments, problem = NO_ARGUMENTS, None
+    try:
+        args = materialised(args)
+        arguments = call_arguments(ctx, call_id, args)
+    except NotCanonicalError as error:
+        problem = cannot_be_judged(name, error.problem)
+    call = Call(
+        tool_name=called,
+        judged_as=name,
+        arguments=arguments,
+        values=args,
+        facts=facts,
+        tool_call_id=call_id,
+        framework_context=ctx,
+    )
+    return call, problem
 
 
 def session_of_deps(deps: object) -> str | None:

@@ -9,16 +9,14 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, UserError
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from tool_approval.core.arguments import materialised
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.gate import NO_ARGUMENTS, Allowed, Call, Gate, Refused, cannot_be_judged
+from tool_approval.core.gate import Allowed, Gate, Refused
 from tool_approval.core.tool_checks import judging
 
-from .arguments import call_arguments, called_name, checks_of
+from .arguments import call_arguments, checks_of
 from .guard import is_enclosed, judged_context
-from .requests import Session, conventional, facts_of
+from .requests import Session, conventional, executing
 from .results import execute, find_binding, refuse
 
 
@@ -74,34 +72,21 @@ class ApprovalToolset(WrapperToolset[Any]):
             ApprovalRequired: Somebody has to consent first; the metadata has the conventional keys.
             ToolFailed: It is refused, on hosts that have this; on others the refusal is the result.
         """
-        # A toolset around this one may have renamed the tool: the policy here has its own names, the approver is shown
-        # the one that the model calls.
-        called = called_name(ctx, name, tool)
-        facts = facts_of(ctx, self.session, called)
-        arguments, blocked = NO_ARGUMENTS, None
-        try:
-            tool_args = materialised(tool_args)
-            arguments = call_arguments(ctx, ctx.tool_call_id, tool_args)
-        except NotCanonicalError as error:
-            blocked = cannot_be_judged(name, error.problem)
-        call = Call(
-            tool_name=called,
-            judged_as=name,
-            arguments=arguments,
-            values=tool_args,
-            facts=facts if facts.toolset_id is not None else facts._replace(toolset_id=self.id),
-            tool_call_id=ctx.tool_call_id,
+        call, blocked = executing(ctx, name, tool_args, session=self.session, tool=tool)
+        call = replace(
+            call,
+            facts=call.facts if call.facts.toolset_id is not None else call.facts._replace(toolset_id=self.id),
             checks=list(checks_of(self.wrapped, tool)),
-            framework_context=ctx,
             is_enclosed=is_enclosed(ctx),
         )
+        args = dict(call.values)
         gate = Gate(self.controller, default=self.default, tells_changes=self.tells_changes)
         with judging():
             prepared = await gate.prepare(call, blocked=blocked)
             if ctx.tool_call_approved:
                 if blocked is None:
                     # Attack: a check changes the nested arguments that it is shown, and the approver is shown these.
-                    arguments = call_arguments(ctx, ctx.tool_call_id, tool_args)
+                    arguments = call_arguments(ctx, ctx.tool_call_id, args)
                     prepared = replace(prepared, call=replace(call, arguments=arguments))
                 settled = gate.confirm(prepared, find_binding(ctx))
             elif prepared.verdict.is_blocked:
@@ -112,5 +97,5 @@ class ApprovalToolset(WrapperToolset[Any]):
                 raise ApprovalRequired(metadata=conventional(prepared.request))
             if isinstance(settled, Refused):
                 return refuse(settled.reason, 'refused')
-            run = self.wrapped.call_tool(name, tool_args, judged_context(ctx, prepared), tool)
+            run = self.wrapped.call_tool(name, args, judged_context(ctx, prepared), tool)
             return await execute(gate, settled, run)
