@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import Any
 
@@ -26,11 +26,11 @@ class JudgedContext(RunContext[Any]):
     """The host's context of one call that a toolset around its tool has judged. It lets one tool run."""
 
     judged: object = None
-    """What was judged: a `Prepared`, where a gate judged it. `None` once a tool has taken it."""
+    """What was judged: a `Prepared`, where a gate judged it."""
     judged_call: tuple[str | None, str | None] = (None, None)
     """The run and the call that it was judged for: code that makes another call of this context changes the id."""
     taken: threading.Lock = field(default_factory=threading.Lock)
-    """Held once a tool has taken it: copies that wrappers make of the context share it."""
+    """Held once a tool has taken what was judged: copies that wrappers make of the context share it."""
 
 
 def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:
@@ -43,21 +43,15 @@ def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:
 
 def is_enclosed(ctx: RunContext[Any]) -> bool:
     """Whether a handler or another `ApprovalToolset` encloses the execution of a call."""
-    return is_enclosed_by_handler(ctx) or isinstance(_judged(ctx), Prepared)
+    found = _judged(ctx)
+    return is_enclosed_by_handler(ctx) or (found is not None and isinstance(found.judged, Prepared))
 
 
-def _judged(ctx: RunContext[Any]) -> object:
-    if not isinstance(ctx, JudgedContext) or ctx.judged_call != (ctx.run_id, ctx.tool_call_id):
+def _judged(ctx: RunContext[Any]) -> JudgedContext | None:
+    """The context, where it was made for the call that executes, and nothing has taken it."""
+    if not isinstance(ctx, JudgedContext) or ctx.taken.locked():
         return None
-    return ctx.judged
-
-
-def take_judgement(ctx: RunContext[Any]) -> tuple[object, RunContext[Any]]:
-    """What was judged of the call that executes, for the first that asks, and the context to go on with."""
-    judged = _judged(ctx)
-    if not isinstance(ctx, JudgedContext) or judged is None:
-        return None, ctx
-    return judged if ctx.taken.acquire(blocking=False) else None, replace(ctx, judged=None)
+    return ctx if ctx.judged_call == (ctx.run_id, ctx.tool_call_id) else None
 
 
 _host_call_tool = FunctionToolset.call_tool
@@ -67,7 +61,8 @@ _host_call_tool = FunctionToolset.call_tool
 async def _call_tool(
     self: FunctionToolset[Any], name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
 ) -> Any:
-    judged, ctx = take_judgement(ctx)
+    found = _judged(ctx)
+    judged = found.judged if found is not None and found.taken.acquire(blocking=False) else None
     checks = [function_of(tool), self if callable(getattr(self, 'check_approval', None)) else None]
     if isinstance(judged, Prepared):
         # A wrapper may have changed the arguments since.
