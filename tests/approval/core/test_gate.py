@@ -1,7 +1,6 @@
 """The gate, as an adapter of a framework uses it."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +16,8 @@ from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest,
 
 def call_of(path: str = 'a', **fields: Any) -> Call:
     values = {'path': path}
-    return Call(**{'tool_name': 'delete', 'arguments': read_arguments(values), 'values': values, **fields})
+    given: dict[str, Any] = {'tool_name': 'delete', 'arguments': read_arguments(values), 'values': values, **fields}
+    return Call(**given)
 
 
 async def decided(gate: Gate, *calls: Call) -> list[GateResult]:
@@ -84,7 +84,7 @@ def test_a_call_runs_as_it_was_approved_and_as_nothing_else():
         call_of(tool_name='remove'),
         call_of(bound_to={'definition': 'other'}),
         call_of(checks=[Checked(ApprovalResult.needs_approval(bound_to={'seen': 1}))]),
-        call_of(arguments=replace(read_arguments({'path': 'a'}), has_secrets=True, bound={'received': 'x'})),
+        call_of(arguments=read_arguments({'path': 'a'})._replace(has_secrets=True, bound={'received': 'x'})),
     ):
         refused = asyncio.run(main(other))
 
@@ -143,7 +143,7 @@ def test_what_a_rule_lets_run_cannot_be_taken_as_approved():
 def test_what_runs_unasked_need_not_have_a_digest():
     gate = Gate(ApprovalController(), default='none')
 
-    [allowed] = asyncio.run(decided(gate, call_of(arguments=replace(NO_ARGUMENTS, shown={'path': float('nan')}))))
+    [allowed] = asyncio.run(decided(gate, call_of(arguments=NO_ARGUMENTS._replace(shown={'path': float('nan')}))))
 
     assert isinstance(allowed, Allowed)
     assert allowed.binding is not None

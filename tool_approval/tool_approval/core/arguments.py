@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel, RootModel
 from pydantic_core import PydanticSerializationError, ValidationError, to_jsonable_python
 
-from .canonical import canonical_json, copied
+from .canonical import LEAVES, TEXT, canonical_json, copied
 from .errors import NotCanonicalError
 
 HIDDEN: Final = '[hidden]'
@@ -22,8 +22,7 @@ ARGUMENTS: Final = 'tool_approval_arguments'
 """The key under which a request's `bound_to` holds the digest of `CallArguments.bound`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CallArguments:
+class CallArguments(NamedTuple):
     """The arguments of one call."""
 
     shown: dict[str, Any]
@@ -33,17 +32,16 @@ class CallArguments:
     is_altered: bool
     """Whether the tool's own JSON form leaves out or alters a value that the model gave. Added defaults and plain
     conversions of types do not count."""
-    fields: dict[str, Any] | None = None
-    """`shown` of the only argument, if it is a model: hosts call its function with the model's fields. A mapping is not
-    such a model: what it contains are other arguments."""
     bound: dict[str, Any]
     """For keyed digests only: `given`, the arguments as the model gave them (`None` if unknown), and `received`, what
     the tool gets. Secrets are in clear. Empty if `shown` says it all."""
+    fields: dict[str, Any] | None = None
+    """`shown` of the only argument, if it is a model: hosts call its function with the model's fields. A mapping is not
+    such a model: what it contains are other arguments."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
-
     bound_text: str = ''
-    """The canonical form of `bound`; of `shown` where that is empty."""
+    """The canonical form of `bound`; empty where that is."""
 
 
 def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> CallArguments:
@@ -86,14 +84,19 @@ def _read(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArg
         [only] = shown.values() if len(shown) == 1 else [None]
         fields = cast('dict[str, Any]', only) if isinstance(only, dict) else None
     bound = {} if given is None and not secrets else {'given': given, 'received': received}
+    # What has no canonical form is refused here, before it is hashed.
+    text = canonical_json(shown)
+    if is_same and bound:
+        bound_text = f'{{"given":{text},"received":{text}}}'
+    else:
+        bound_text = canonical_json(bound) if bound else ''
     return CallArguments(
         shown=shown,
         is_altered=is_altered,
         fields=fields,
         bound=bound,
         has_secrets=bool(secrets),
-        # What has no canonical form is refused here, before it is hashed.
-        bound_text=canonical_json(bound or shown),
+        bound_text=bound_text,
     )
 
 
@@ -123,7 +126,7 @@ def materialised(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     return {
         name: _listed(cast('Iterator[Any]', value))
-        if type(value) not in _LEAVES and isinstance(value, Iterator)
+        if type(value) not in LEAVES and isinstance(value, Iterator)
         else value
         for name, value in values.items()
     }
@@ -160,17 +163,17 @@ def _is_plain(value: object) -> bool:
     kind = type(value)
     items: Any = value
     if kind is dict:
-        if any(type(name) is not str for name in items):
+        if not TEXT.issuperset(map(type, items)):
             return False
         items = items.values()
     elif kind is not list:
-        return kind in _LEAVES
-    return all(type(item) in _LEAVES or _is_plain(item) for item in items)
+        return kind in LEAVES
+    return LEAVES.issuperset(map(type, items)) or all(map(_is_plain, items))
 
 
 def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
     """Models and dataclasses as dictionaries of their fields, collections as lists, all else as it is."""
-    if type(value) in _LEAVES:
+    if type(value) in LEAVES:
         return value
     if _is_secret(value):
         return secret(value)
@@ -188,7 +191,7 @@ def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
         return tuple(sorted((_opened(item, secret) for item in cast('AbstractSet[Any]', value)), key=repr))
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         items = cast('Sequence[Any]', value)
-        return [item if type(item) in _LEAVES else _opened(item, secret) for item in items]
+        return [item if type(item) in LEAVES else _opened(item, secret) for item in items]
     if isinstance(value, Iterator):
         raise NotCanonicalError('an iterator inside another value, which can be read only once')
     return cast(Any, value)
@@ -264,10 +267,10 @@ def _is_altered(given: Any, value: Any, own: Any) -> bool:
         items = cast('list[list[Any]]', [given, value, own])
         return len(set(map(len, items))) > 1 or any(
             # First the most frequent case, as many calls take long.
-            not (type(part) in _LEAVES and item == part == form) and _is_altered(item, part, form)
+            not (type(part) in LEAVES and item == part == form) and _is_altered(item, part, form)
             for item, part, form in zip(*items, strict=True)
         )
-    if isinstance(value, dict | list) or (value if type(value) in _LEAVES else _jsonable(value)) != own:
+    if isinstance(value, dict | list) or (value if type(value) in LEAVES else _jsonable(value)) != own:
         return True
     is_same_type = isinstance(value, str) and isinstance(given, str)
     are_numbers = isinstance(value, int | float) and isinstance(given, int | float)
@@ -322,7 +325,3 @@ def _guarded(read: Callable[[], Any]) -> Any:
         if isinstance(error, NotCanonicalError):
             raise
         raise NotCanonicalError('nested too deeply, or within itself') from None
-
-
-_LEAVES = frozenset({str, int, float, bool, type(None)})
-"""What is its own JSON form; most values are of these types."""

@@ -10,6 +10,8 @@ import json
 import math
 from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import compress
+from operator import not_
 from typing import Any, NoReturn, cast
 
 from .errors import NotCanonicalError
@@ -34,7 +36,8 @@ def canonical_json(value: object) -> str:
             key that is no string, a value that JSON lacks, or nesting that is circular or too deep.
     """
     try:
-        _check_keys(value)
+        if type(value) not in LEAVES:
+            _check_keys(value)
         text = _ENCODER.encode(value)
         text.encode()
     except UnicodeEncodeError:
@@ -86,7 +89,7 @@ def copied(value: Any) -> Any:
     """A copy, at every depth, of a value that has a canonical form."""
     items: Any = value
     if type(value) is dict or isinstance(value, Mapping):
-        return {key: item if type(item) in _LEAVES else copied(item) for key, item in items.items()}
+        return {key: item if type(item) in LEAVES else copied(item) for key, item in items.items()}
     return [copied(item) for item in items] if isinstance(value, list | tuple) else items
 
 
@@ -157,25 +160,27 @@ _ENCODER = json.JSONEncoder(
 )
 
 
-_LEAVES = frozenset({str, int, float, bool, type(None)})
-"""What has no keys; most values are of these types, and need no closer look."""
+LEAVES = frozenset({str, int, float, bool, type(None)})
+"""What is its own JSON form and has no keys; most values are of these types, and need no closer look."""
+
+TEXT = frozenset({str})
 
 
 def _check_keys(value: object) -> None:
     # The encoder would turn 1, True and None into strings, and they would meet the strings of that name.
-    # A mapping's own type is asked first, as `isinstance` is slow for an abstract one.
-    kind = type(value)
     items: Any = value
+    kind = type(value)
+    # Its own type is asked first, as `isinstance` is slow for an abstract one.
     if kind is dict or (kind is not list and isinstance(value, Mapping)):
-        for key in items:
-            if type(key) is not str and not isinstance(key, str):
+        # The types first, in one go: nearly all keys and most values are of just these.
+        for key in () if TEXT.issuperset(map(type, items)) else items:
+            if not isinstance(key, str):
                 raise NotCanonicalError(f'a key of type {type(key).__name__}')
         items = items.values()
     elif kind is not list and not isinstance(value, list | tuple):
         return
-    for item in items:
-        if type(item) not in _LEAVES:
-            _check_keys(item)
+    for item in compress(items, map(not_, map(LEAVES.__contains__, map(type, items)))):
+        _check_keys(item)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -123,29 +123,31 @@ class ApprovalController:
     async def decide(self, requests: Sequence[ApprovalRequest]) -> list[Decided]:
         """Decide like `request_approvals`, and return with each decision the digest that it is bound to."""
         decisions: dict[int, Decided] = {}
-        to_ask: list[int] = []
+        asked: dict[int, tuple[ApprovalRequest, str | None]] = {}
         # Requests answered together on a page need not be one question elsewhere, so this makes no group of them.
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
-        sealed: list[tuple[ApprovalRequest, str | None]] = []
-        for index, given in enumerate(requests):
-            request = self._placed(given, batch_id, index + 1, len(requests))
+        for index, request in enumerate(requests):
             digest = self._digest_of(request)
             decided = self._decide_alone(request, digest)
+            remembered = self.memory.lookup(request) if decided is None else None
             if decided is not None:
                 decisions[index] = self._settle(request, digest, decided)
-            elif (remembered := self.memory.lookup(request)) is not None:
+            elif remembered is not None:
                 decisions[index] = self._settle(request, digest, remembered, is_remembered=True)
             else:
-                to_ask.append(index)
-                request = request.detached()
-            sealed.append((request, digest))
-        if not to_ask:
-            return [decisions[index] for index in range(len(sealed))]
+                asked[index] = self._placed(request, batch_id, index + 1, len(requests)), digest
+        if asked:
+            await self._ask_all(asked, decisions)
+        return [decisions[index] for index in range(len(requests))]
+
+    async def _ask_all(
+        self, asked: Mapping[int, tuple[ApprovalRequest, str | None]], decisions: dict[int, Decided]
+    ) -> None:
         abilities = UIAbilities.of(self.ui)
-        questions = grouped({index: sealed[index][0] for index in to_ask}, abilities)
+        questions = grouped({index: request for index, (request, _) in asked.items()}, abilities)
 
         async def put(question: list[int], *, is_later: bool = False) -> None:
-            answers = await self._decide_asking([sealed[index] for index in question], abilities, is_later=is_later)
+            answers = await self._decide_asking([asked[index] for index in question], abilities, is_later=is_later)
             decisions.update(zip(question, answers, strict=True))
 
         if abilities.asks_in_turn or len(questions) == 1:
@@ -153,7 +155,6 @@ class ApprovalController:
                 await put(question, is_later=number > 0)
         else:
             await together([put(question) for question in questions])
-        return [decisions[index] for index in range(len(sealed))]
 
     async def judge(
         self,
@@ -184,7 +185,8 @@ class ApprovalController:
             arguments: The call's. They are bound as the model gave them and as the tool gets them, by a keyed digest.
             declared: What the tool declares.
         """
-        bound_to = {name: value for name, value in declared.items() if name != ARGUMENTS}
+        bound_to = dict(declared)
+        bound_to.pop(ARGUMENTS, None)
         if arguments.bound:
             bound_to[ARGUMENTS] = hash_text(f'["",{arguments.bound_text},{{}}]', key=self._key)
         return bound_to
@@ -242,6 +244,7 @@ class ApprovalController:
             _log.error('The outcome of a call of %r was not written: %s', request.tool_name, problem)
 
     def _placed(self, request: ApprovalRequest, batch_id: str | None, position: int, size: int) -> ApprovalRequest:
+        """What is asked: it says that it is request i of n, and nobody else can change it."""
         place: dict[str, Any] = {
             'position': position,
             'batch_size': size,
@@ -250,7 +253,7 @@ class ApprovalController:
         # What the framework names as batch stays.
         if batch_id is not None and 'batch_id' not in request.metadata:
             place['batch_id'] = batch_id
-        return request.changed(request.facts._replace(**place), metadata={**request.metadata, **place})
+        return request.detached(request.facts._replace(**place), metadata={**request.metadata, **place})
 
     def _decide_alone(self, request: ApprovalRequest, digest: str | None) -> ApprovalDecision | None:
         """What policy and mode decide."""
@@ -374,7 +377,7 @@ class ApprovalController:
             presentation = await call(presenter, request.detached())
         if presentation is not None and not isinstance(presentation, ApprovalPresentation):
             raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
-        return request.detached().changed(presentation=presentation)
+        return request.detached(presentation=presentation)
 
     def _record(
         self, request: ApprovalRequest, decision: ApprovalDecision, digest: str | None, *, is_remembered: bool = False
@@ -387,6 +390,6 @@ class ApprovalController:
     def _digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
         args = request.args if override_args is None else override_args
         try:
-            return self.digest(request.tool_name, args, request.bound)
+            return digest(request.tool_name, args, request.bound, key=self._key)
         except NotCanonicalError:
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from .arguments import CallArguments, materialised, read_arguments, restored
@@ -47,8 +46,12 @@ async def execute_tool(
     gate = Gate(controller, default=default)
     metadata = dict(context_metadata or {})
 
-    def call_with(values: Mapping[str, Any]) -> Call:
-        values, arguments = _read(values)
+    def call_with(given: Mapping[str, Any]) -> Call:
+        values, arguments = _read(given)
+
+        def reread(changed: Mapping[str, Any]) -> Call:
+            return call_with(restored(changed, arguments.shown, values))
+
         return Call(
             tool_name=name,
             arguments=arguments,
@@ -56,7 +59,7 @@ async def execute_tool(
             facts=CallFacts.of(metadata),
             metadata=metadata,
             checks=[func],
-            reread=lambda changed: call_with(restored(changed, arguments.shown, values)),
+            reread=reread,
         )
 
     with judging():
@@ -68,7 +71,7 @@ async def execute_tool(
             # The tool is asked again: about changed arguments, and whether what it bound the approval to still holds.
             again = await gate.prepare(settled.call)
             # Attack: the caller, or the tool's own check, holds the same nested objects (test_attacks.py).
-            settled = gate.confirm(replace(again, call=call_with(settled.call.values)), settled.binding)
+            settled = gate.confirm(again._replace(call=call_with(settled.call.values)), settled.binding)
         allowed = _allowed(name, settled)
         with gate.execution(allowed):
             return await _run(func, allowed.call.values)

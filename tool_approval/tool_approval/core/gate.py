@@ -8,8 +8,8 @@ one call does, `execution` around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeAlias, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self, TypeAlias, cast
 
 from .arguments import ARGUMENTS, CallArguments
 from .canonical import canonical_json, copied
@@ -18,7 +18,7 @@ from .decision import ApprovalDecision
 from .errors import NotCanonicalError
 from .redact import Outcome
 from .request import ApprovalContext, ApprovalRequest, CallFacts
-from .tool_checks import approving
+from .tool_checks import approved
 from .verdict import ApprovalResult, make_request
 
 CHANGED = 'The call changed after it was approved, so it was not run.'
@@ -38,8 +38,7 @@ def _cannot_be_changed(args: Mapping[str, Any]) -> Call:
     raise ValueError('this call takes no other arguments')
 
 
-@dataclass(frozen=True, kw_only=True)
-class Call:
+class Call(NamedTuple):
     """One call that wants to run, as its framework delivered it. Nothing is read from the framework again."""
 
     tool_name: str
@@ -50,7 +49,7 @@ class Call:
     """What the tool gets, by parameter name."""
     given: Mapping[str, Any] | None = None
     """What the framework is to call the tool with, where that is not `values`."""
-    facts: CallFacts = field(default_factory=CallFacts)
+    facts: CallFacts = CallFacts()
     """Where it stands."""
     metadata: Mapping[str, Any] | None = None
     """What checks and UIs are shown of the facts, where there is more than these."""
@@ -62,7 +61,7 @@ class Call:
     """Passed on to the checks that take it."""
     judged_as: str | None = None
     """The name that policy and checks know the tool by, where a toolset has renamed it."""
-    bound_to: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    bound_to: Mapping[str, Any] = MappingProxyType({})
     """What the adapter binds an approval to, beside the arguments and what the tool declares."""
     is_enclosed: bool = False
     """Whether what encloses the execution records the outcome and tells the model of changed arguments."""
@@ -71,8 +70,7 @@ class Call:
     the tool, with a text that says why."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A call that was judged."""
 
     call: Call
@@ -83,8 +81,7 @@ class Prepared:
     """What an approver, the memory and the log get to see of it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Binding:
+class Binding(NamedTuple):
     """Ties an approval to just the call it was given for. Hosts carry it as JSON, also from one process to another."""
 
     digest: str
@@ -122,7 +119,7 @@ class Binding:
     @classmethod
     def of(cls, carried: Mapping[str, Any], granted: object = None) -> Binding:
         """Read what a host carried. Whatever is malformed matches no call."""
-        digest, decided, bound_to = (carried.get(name) for name in ('digest', 'decided', 'bound_to'))
+        digest, decided, bound_to = carried.get('digest'), carried.get('decided'), carried.get('bound_to')
         is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping)
         return cls(
             digest=digest if is_sound and isinstance(digest, str) else '',
@@ -142,8 +139,7 @@ def was_asked(binding: Binding | None) -> bool:
     return binding is None or not binding.by_policy
 
 
-@dataclass(frozen=True, kw_only=True)
-class Refused:
+class Refused(NamedTuple):
     """The call does not run."""
 
     reason: str
@@ -154,8 +150,7 @@ class Refused:
     """The denial, where an approver, a mode or a rule decided a request."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Allowed:
+class Allowed(NamedTuple):
     """The call may run, and just this one."""
 
     call: Call
@@ -199,13 +194,12 @@ class Execution:
 
     def __enter__(self) -> Self:
         """Begin."""
-        self._approving = approving(self._allowed.call.values if self._allowed.was_asked else None)
-        self._approving.__enter__()
+        self._token = approved.set(self._allowed.call.values if self._allowed.was_asked else None)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Record what came of it."""
-        self._approving.__exit__(None, None, None)
+        approved.reset(self._token)
         outcome = self.outcome if error is None else self._outcome_of(error)
         self._gate.record(self._allowed, outcome, error)
 
@@ -304,8 +298,8 @@ class Gate:
             digest = self.controller.digest(request.tool_name, request.args, request.bound)
         except NotCanonicalError as error:
             return self._unusable(settled, error)
-        binding = replace(settled.binding, digest=digest, bound_to=request.bound_to)
-        return replace(settled, request=request, binding=binding)
+        binding = settled.binding._replace(digest=digest, bound_to=request.bound_to)
+        return settled._replace(request=request, binding=binding)
 
     def confirm(self, prepared: Prepared, binding: Binding | None) -> GateResult:
         """Look again at a call that was approved, right before it runs: time has passed since.
@@ -340,8 +334,11 @@ class Gate:
             now = self.controller.bound_to(call.arguments, now)
         if binding.granted is not None:
             now = {**now, 'granted_capabilities': binding.granted}
-        forms = [call.arguments.shown, *([] if call.arguments.fields is None else [call.arguments.fields])]
-        return any(self.controller.is_bound(binding.digest, call.tool_name, form, now) for form in forms)
+        is_bound = self.controller.is_bound(binding.digest, call.tool_name, call.arguments.shown, now)
+        fields = call.arguments.fields
+        return is_bound or (
+            fields is not None and self.controller.is_bound(binding.digest, call.tool_name, fields, now)
+        )
 
     def bind(self, request: ApprovalRequest, *, by_policy: bool) -> Binding:
         """What ties an approval to the call of `request`, where no decision was asked for."""
@@ -401,8 +398,8 @@ class Gate:
             return self._unusable(allowed, error)
         changed = request.changed(args=call.arguments.shown, bound_to=self._bound_to(call, binding.declared))
         digest = self.controller.digest(changed.tool_name, changed.args, changed.bound)
-        binding = replace(binding, digest=digest, bound_to=changed.bound_to, has_changed_arguments=True)
-        return replace(allowed, call=call, request=changed, binding=binding)
+        binding = binding._replace(digest=digest, bound_to=changed.bound_to, has_changed_arguments=True)
+        return allowed._replace(call=call, request=changed, binding=binding)
 
     def _unusable(self, allowed: Allowed, error: ValueError) -> Refused:
         self.record(allowed, 'refused')

@@ -216,20 +216,21 @@ class ApprovalRequest(BaseModel):
         """A copy with these fields, which are not validated, and these facts; the same facts if `None`."""
         return _made({**vars(self), **fields, **({} if facts is None else {'facts': facts})})
 
-    def detached(self) -> ApprovalRequest:
-        """A copy, at every depth, of a request that has a canonical form."""
+    def detached(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
+        """A copy, at every depth, of a request that has a canonical form, with what is given as for `changed`."""
         # Attack: the caller, a presenter or a UI changes the nested arguments of a request while it is open, so that
         # another call is remembered, written down or run than was shown (test_attacks.py).
         args = copied(self.args)
-        return self.changed(
-            args=args,
-            payload=args if self.payload is self.args else copied(self.payload),
-            bound_to=copied(self.bound_to),
-            remember_options=tuple(
-                option.model_copy(update={'payload': copied(option.payload)}) for option in self.remember_options
+        own: dict[str, Any] = {
+            'args': args,
+            'payload': args if self.payload is self.args else copied(self.payload),
+            'bound_to': copied(self.bound_to),
+            'remember_options': tuple(
+                [option.model_copy(update={'payload': copied(option.payload)}) for option in self.remember_options]
             ),
-            metadata=dict(self.metadata),
-        )
+            'metadata': dict(self.metadata),
+        }
+        return self.changed(facts, **{**own, **fields})
 
     @classmethod
     def of_call(
@@ -257,7 +258,7 @@ class ApprovalRequest(BaseModel):
     @property
     def bound(self) -> Mapping[str, Any]:
         """All that an approval is bound to beside the arguments: `bound_to`, and the capabilities it grants."""
-        granted = self.missing_capabilities
+        granted = self.facts.missing_capabilities
         return {**self.bound_to, 'granted_capabilities': list(granted)} if granted else self.bound_to
 
     @property

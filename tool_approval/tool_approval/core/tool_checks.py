@@ -20,7 +20,8 @@ _log = logging.getLogger('tool_approval')
 # Context variables, since the tool itself gets only the arguments; every caller judges and executes in one task.
 judged: ContextVar[object] = ContextVar('tool_approval_judged', default=None)
 """What a tool keeps from the check of a call to its execution."""
-_approved: ContextVar[Mapping[str, Any] | None] = ContextVar('tool_approval_approved', default=None)
+approved: ContextVar[Mapping[str, Any] | None] = ContextVar('tool_approval_approved', default=None)
+"""The arguments that `take_approval` finds; see `approving`."""
 
 
 @contextmanager
@@ -45,18 +46,18 @@ def approving(args: Mapping[str, Any] | None) -> Generator[None]:
     Args:
         args: The arguments that an approver, a mode or memory approved; `None` where a rule lets the call run unasked.
     """
-    token = _approved.set(args)
+    token = approved.set(args)
     try:
         yield
     finally:
-        _approved.reset(token)
+        approved.reset(token)
 
 
 def take_approval(args: Mapping[str, Any]) -> bool:
     """Whether the call that executes was approved, with just these arguments. An approval can be taken once."""
-    approved = _approved.get()
-    _approved.set(None)
-    return approved is not None and approved == args
+    found = approved.get()
+    approved.set(None)
+    return found is not None and found == args
 
 
 def has_check(tool: object) -> bool:

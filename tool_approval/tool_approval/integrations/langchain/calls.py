@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeGuard, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -175,7 +175,7 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     read = read_json({**materialised(values), **seen}, {**_by_parameter(tool, given_json), **seen})
     bound = {'given': given_json, 'received': read.bound.get('received', read.shown)}
     return ToolArguments(
-        given=passed, read=replace(read, bound=bound, bound_text=canonical_json(bound)), injected=injected
+        given=passed, read=read._replace(bound=bound, bound_text=canonical_json(bound)), injected=injected
     )
 
 

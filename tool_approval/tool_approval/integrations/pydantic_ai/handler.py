@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
@@ -205,7 +205,7 @@ class Batch:
             given = restored(changed, request.args, known)
             values = materialised(validated(self.ctx, call.tool_name, given))
             arguments = call_arguments(self.ctx, call.tool_call_id, values)
-            return replace(deferred, arguments=arguments, values=values, given=given)
+            return deferred._replace(arguments=arguments, values=values, given=given)
 
         deferred = _call_of(request, reread)
         return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
@@ -264,7 +264,7 @@ class Batch:
         if settled.request is not None:
             return settled
         self.gate.controller.record_pre_approval(prepared.request)
-        return replace(settled, request=prepared.request)
+        return settled._replace(request=prepared.request)
 
     async def _do(self, allowed: Allowed) -> None:
         call = allowed.call

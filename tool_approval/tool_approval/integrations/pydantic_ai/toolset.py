@@ -73,8 +73,7 @@ class ApprovalToolset(WrapperToolset[Any]):
             ToolFailed: It is refused, on hosts that have this; on others the refusal is the result.
         """
         call, blocked = executing(ctx, name, tool_args, session=self.session, tool=tool)
-        call = replace(
-            call,
+        call = call._replace(
             facts=call.facts if call.facts.toolset_id is not None else call.facts._replace(toolset_id=self.id),
             checks=list(checks_of(self.wrapped, tool)),
             is_enclosed=is_enclosed(ctx),
@@ -87,7 +86,7 @@ class ApprovalToolset(WrapperToolset[Any]):
                 if blocked is None:
                     # Attack: a check changes the nested arguments that it is shown, and the approver is shown these.
                     arguments = call_arguments(ctx, ctx.tool_call_id, args)
-                    prepared = replace(prepared, call=replace(call, arguments=arguments))
+                    prepared = prepared._replace(call=call._replace(arguments=arguments))
                 settled = gate.confirm(prepared, find_binding(ctx))
             elif prepared.verdict.is_blocked:
                 settled = gate.block(prepared)
