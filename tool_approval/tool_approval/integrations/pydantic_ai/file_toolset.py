@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +53,8 @@ class FileToolset(FunctionToolset[Any]):
         self.files = FileTools(
             sandbox if isinstance(sandbox, FileSandbox) else FileSandbox(sandbox, base), prefix=prefix
         )
-        functions: list[Callable[..., str]] = [
-            self._read_file,
-            self._list_files,
-            self._write_file,
-            self._edit_file,
-            self._make_directory,
-            self._move,
-            self._copy,
-            self._delete,
-        ]
-        for function in functions:
-            self.add_function(function, name=f'{prefix}{function.__name__[1:]}', takes_ctx=False)
+        for name in self.files.names:
+            self.add_function(getattr(self.files, name.removeprefix(prefix)), name=name, takes_ctx=False)
 
     @property
     def presenters(self) -> dict[str, Presenter]:
@@ -107,74 +97,3 @@ class FileToolset(FunctionToolset[Any]):
             return refuse(str(error), 'refused')
         except FileToolError as error:
             return refuse(str(error))
-
-    def _read_file(self, path: str) -> str:
-        """Read a text file.
-
-        Args:
-            path: The file, relative to the working directory.
-        """
-        return self.files.run(f'{self.files.prefix}read_file', {'path': path})
-
-    def _list_files(self, path: str) -> str:
-        """List the names in a directory.
-
-        Args:
-            path: The directory, relative to the working directory.
-        """
-        return self.files.run(f'{self.files.prefix}list_files', {'path': path})
-
-    def _write_file(self, path: str, content: str) -> str:
-        """Write a text file, new or in place of an existing one. Directories that are missing are made.
-
-        Args:
-            path: The file, relative to the working directory.
-            content: Its whole new content.
-        """
-        return self.files.run(f'{self.files.prefix}write_file', {'path': path, 'content': content})
-
-    def _edit_file(self, path: str, old_text: str, new_text: str, replace_all: bool = False) -> str:
-        """Replace a piece of a text file by another.
-
-        Args:
-            path: The file, relative to the working directory.
-            old_text: What is replaced. It has to match exactly, and to occur once.
-            new_text: What takes its place.
-            replace_all: Replace it everywhere, if it occurs more than once.
-        """
-        arguments = {'path': path, 'old_text': old_text, 'new_text': new_text, 'replace_all': replace_all}
-        return self.files.run(f'{self.files.prefix}edit_file', arguments)
-
-    def _make_directory(self, path: str) -> str:
-        """Make a directory, and those above it that are missing.
-
-        Args:
-            path: The directory, relative to the working directory.
-        """
-        return self.files.run(f'{self.files.prefix}make_directory', {'path': path})
-
-    def _move(self, path: str, dest: str) -> str:
-        """Move or rename a file or a directory. A file at the destination is replaced.
-
-        Args:
-            path: What to move, relative to the working directory.
-            dest: Its new path, name included.
-        """
-        return self.files.run(f'{self.files.prefix}move', {'path': path, 'dest': dest})
-
-    def _copy(self, path: str, dest: str) -> str:
-        """Copy a file. A file at the destination is replaced.
-
-        Args:
-            path: The file, relative to the working directory.
-            dest: The path of the copy, name included.
-        """
-        return self.files.run(f'{self.files.prefix}copy', {'path': path, 'dest': dest})
-
-    def _delete(self, path: str) -> str:
-        """Delete a file, or a directory with everything in it. Of a link, only the link goes.
-
-        Args:
-            path: What to delete, relative to the working directory.
-        """
-        return self.files.run(f'{self.files.prefix}delete', {'path': path})

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import NotCanonicalError, printable
@@ -22,18 +22,6 @@ from .showing import present
 
 if TYPE_CHECKING:
     from tool_approval.core.protocols import Presenter
-
-_BESIDE_PATHS: dict[str, dict[str, type]] = {
-    'write_file': {'content': str},
-    'edit_file': {'old_text': str, 'new_text': str, 'replace_all': bool},
-}
-_PARAMETERS: dict[str, dict[str, type]] = {
-    operation: {**dict.fromkeys(('path', 'dest')[: len(uses)], str), **_BESIDE_PATHS.get(operation, {})}
-    for operation, uses in USES.items()
-}
-"""By operation: names and types of what it takes."""
-
-_DEFAULTS: dict[str, Any] = {'replace_all': False}
 
 _VERBS = {
     'read_file': 'Read',
@@ -66,7 +54,7 @@ class _Judged:
 
 
 class FileTools:
-    """The eight operations for a model, under a sandbox. Safe to share between runs."""
+    """The eight operations under a sandbox, each a method that is described for a model. Safe to share between runs."""
 
     def __init__(self, sandbox: FileSandbox, *, prefix: str = '') -> None:
         """Offer the operations of a sandbox.
@@ -137,9 +125,14 @@ class FileTools:
         operation = self._operation(name)
         if (wrong := _wrong_arguments(operation, arguments)) is not None:
             raise PermissionError(f'{operation} cannot be called like this: {wrong}.')
-        found = self._judged(operation, arguments)
+        found = judged.get()
         with self._open(operation, arguments) as access:
-            if found is None or not found.take():
+            if (
+                not isinstance(found, _Judged)
+                or found.owner is not self
+                or found.call != _call(operation, arguments)
+                or not found.take()
+            ):
                 if access.needs:
                     raise PermissionError(f'{" ".join(access.needs)} Nobody was asked, so the call was not run.')
                 return perform(self.sandbox, access, arguments)
@@ -151,11 +144,76 @@ class FileTools:
             expected = {key: state for key, state in found.files.items() if state != _ANY}
             return perform(self.sandbox, access, arguments, expected)
 
-    def _judged(self, operation: str, arguments: Mapping[str, Any]) -> _Judged | None:
-        found = judged.get()
-        if isinstance(found, _Judged) and found.owner is self and found.call == _call(operation, arguments):
-            return found
-        return None
+    def read_file(self, path: str) -> str:
+        """Read a text file.
+
+        Args:
+            path: The file, relative to the working directory.
+        """
+        return self.run(f'{self.prefix}read_file', {'path': path})
+
+    def list_files(self, path: str) -> str:
+        """List the names in a directory.
+
+        Args:
+            path: The directory, relative to the working directory.
+        """
+        return self.run(f'{self.prefix}list_files', {'path': path})
+
+    def write_file(self, path: str, content: str) -> str:
+        """Write a text file, new or in place of an existing one. Directories that are missing are made.
+
+        Args:
+            path: The file, relative to the working directory.
+            content: Its whole new content.
+        """
+        return self.run(f'{self.prefix}write_file', {'path': path, 'content': content})
+
+    def edit_file(self, path: str, old_text: str, new_text: str, replace_all: bool = False) -> str:
+        """Replace a piece of a text file by another.
+
+        Args:
+            path: The file, relative to the working directory.
+            old_text: What is replaced. It has to match exactly, and to occur once.
+            new_text: What takes its place.
+            replace_all: Replace it everywhere, if it occurs more than once.
+        """
+        arguments = {'path': path, 'old_text': old_text, 'new_text': new_text, 'replace_all': replace_all}
+        return self.run(f'{self.prefix}edit_file', arguments)
+
+    def make_directory(self, path: str) -> str:
+        """Make a directory, and those above it that are missing.
+
+        Args:
+            path: The directory, relative to the working directory.
+        """
+        return self.run(f'{self.prefix}make_directory', {'path': path})
+
+    def move(self, path: str, dest: str) -> str:
+        """Move or rename a file or a directory. A file at the destination is replaced.
+
+        Args:
+            path: What to move, relative to the working directory.
+            dest: Its new path, name included.
+        """
+        return self.run(f'{self.prefix}move', {'path': path, 'dest': dest})
+
+    def copy(self, path: str, dest: str) -> str:
+        """Copy a file. A file at the destination is replaced.
+
+        Args:
+            path: The file, relative to the working directory.
+            dest: The path of the copy, name included.
+        """
+        return self.run(f'{self.prefix}copy', {'path': path, 'dest': dest})
+
+    def delete(self, path: str) -> str:
+        """Delete a file, or a directory with everything in it. Of a link, only the link goes.
+
+        Args:
+            path: What to delete, relative to the working directory.
+        """
+        return self.run(f'{self.prefix}delete', {'path': path})
 
     def present(self, request: ApprovalRequest) -> ApprovalPresentation:
         """What a person is shown of a call: a diff, a new file's content, a summary.
@@ -187,6 +245,15 @@ class FileTools:
             raise PermissionError(f'{operation} takes paths as text.')
         with self.sandbox.open(operation, path, dest) as access:
             yield access
+
+
+_PARAMETERS: dict[str, dict[str, type]] = {
+    operation: {name: kind for name, kind in get_type_hints(getattr(FileTools, operation)).items() if name != 'return'}
+    for operation in USES
+}
+"""By operation: names and types of what it takes."""
+
+_DEFAULTS: dict[str, Any] = {'replace_all': False}
 
 
 @dataclass(frozen=True)
