@@ -239,5 +239,7 @@ def test_a_copy_with_other_metadata_has_the_facts_of_that():
     assert (request.facts.caller, request.facts.position, request.facts.batch_size) == ('a', 1, None)
     assert request.model_copy(update={'metadata': {'caller': 'b'}}).facts.caller == 'b'
     assert request.model_copy(update={'tool_name': 'b'}).facts.caller == 'a'
+    with pytest.warns(DeprecationWarning):  # as of every `copy` of pydantic's
+        assert request.copy(update={'metadata': {'caller': 'b'}}).facts.caller == 'b'
     assert ApprovalRequest.model_validate_json(request.model_dump_json()).facts == request.facts
     assert 'facts' not in request.model_dump()

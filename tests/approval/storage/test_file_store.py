@@ -2,10 +2,12 @@ import json
 import os
 import re
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tool_approval.storage import FileApprovalStore, default_path, file_store
+from tool_approval.storage.private_file import locked
 
 from tests.approval.parts import NOON, finish, start_python
 from tool_approval import ApprovalStore, RememberedApproval, StoreError
@@ -89,6 +91,21 @@ def test_another_stores_change_is_seen_at_once(store, project, path):
     assert store.remove(A) is True
     assert other.get(A) is None
     assert other.remove(A) is False
+
+
+def test_of_several_who_remove_an_approval_at_once_one_is_told_that_it_did(store, project, path):
+    store.put(approval())
+    store.put(approval(B))
+    others = [FileApprovalStore(project, path) for _ in range(4)]
+    assert all(other.get(A) for other in others)
+
+    with ThreadPoolExecutor(len(others)) as pool:
+        with locked(path.with_name('approvals.json.lock')):  # all have seen it, and wait for the lock
+            removals = [pool.submit(other.remove, A) for other in others]
+        removed = [removal.result(timeout=60) for removal in removals]
+
+    assert sorted(removed) == [False, False, False, True]
+    assert store.list_all() == [approval(B)]
 
 
 def test_a_deleted_file_approves_nothing_and_is_made_again(store, path):

@@ -212,6 +212,10 @@ class ApprovalRequest(BaseModel):
             vars(copied)['facts'] = CallFacts.of(copied.metadata)
         return copied
 
+    def copy(self, *, update: Mapping[str, Any] | None = None, **chosen: Any) -> Self:
+        """See `BaseModel.copy`; otherwise as `model_copy`."""
+        return super().copy(**chosen).model_copy(update=update)  # pyright: ignore[reportDeprecated] - callers are warned
+
     def changed(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
         """A copy with these fields, which are not validated, and these facts; the same facts if `None`."""
         return _made({**vars(self), **fields, **({} if facts is None else {'facts': facts})})
