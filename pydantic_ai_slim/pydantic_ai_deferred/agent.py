@@ -12,11 +12,11 @@ from pydantic_ai.output import OutputDataT, OutputSpec
 from pydantic_ai.tools import AgentDepsT
 from typing_extensions import Unpack
 
-from .capability import DeferredHandlerCapability
+from .capability import AgentHandler, DeferredHandlerCapability
 from .handler import DeferredToolHandler, check_handler
 from .keywords import AgentKeywords, FileKeywords, SpecKeywords
 from .plan import RunPlan
-from .starting import engines_among
+from .starting import engines_among, may_rewrite
 from .variants import RunVariants
 
 if TYPE_CHECKING:
@@ -66,8 +66,12 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         """
         check_handler(deferred_tool_handler)
         self._plan = RunPlan(handler=deferred_tool_handler, inherits=inherit_handler)
-        if engines_among(capabilities or ()):
-            capabilities = [*(capabilities or ()), DeferredHandlerCapability(self._plan)]
+        own = capabilities or ()
+        if engines_among(own):
+            capabilities = [*own, DeferredHandlerCapability(self._plan)]
+        elif deferred_tool_handler is not None and not any(map(may_rewrite, own)):
+            self._asking = AgentHandler()
+            capabilities = [*own, self._asking]
         super().__init__(model, output_type=output_type, deps_type=deps_type, capabilities=capabilities, **keywords)
 
     @overload

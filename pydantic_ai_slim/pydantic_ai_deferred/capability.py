@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 from pydantic_ai import (
     AgentRunResult,
@@ -59,7 +60,7 @@ class DeferredHandlerCapability(AbstractCapability[Any]):
         return self if plan.superseded else CombinedCapability(capabilities_for(plan))
 
 
-def capabilities_for(plan: RunPlan) -> list[AbstractCapability[Any]]:
+def capabilities_for(plan: RunPlan) -> list[RunCapability]:
     """The capabilities of a run that starts here and now, the outermost first."""
     run = Run.start(plan)
     if run.handler is None:
@@ -74,6 +75,10 @@ class RunCapability(AbstractCapability[Any]):
     run: Run
     """The run."""
 
+    def run_of(self, ctx: RunContext[Any]) -> Run | None:
+        """The run in which a hook is called, or `None` where it is to do nothing."""
+        return self.run
+
 
 @dataclass(eq=False)
 class RunPlace(RunCapability):
@@ -87,10 +92,12 @@ class RunPlace(RunCapability):
         self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]
     ) -> AgentRunResult[Any]:
         """Note when the run ends."""
+        run = self.run_of(ctx)
         try:
             return await handler()
         finally:
-            self.run.end()
+            if run is not None:
+                run.end()
 
     async def wrap_tool_execute(
         self,
@@ -144,12 +151,15 @@ class RunHandler(RunPlace):
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
         """Ask the handler, once, for everything that is still unanswered."""
+        run = self.run_of(ctx)
+        if run is None:
+            return None
         _refuse_repeated_ids([*requests.approvals, *requests.calls])
-        answer = await self.run.ask(ctx, requests)
+        answer = await run.ask(ctx, requests)
         if isinstance(answer, Declined):
             return None
         results = check_results(requests, answer)
-        self.run.asked.update(results.approvals)
+        run.asked.update(results.approvals)
         return results
 
     async def wrap_tool_execute(
@@ -162,7 +172,9 @@ class RunHandler(RunPlace):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         """Let nothing execute that is declared and not approved, and nothing act on a final output."""
-        run = self.run
+        run = self.run_of(ctx)
+        if run is None:
+            return await handler(args)
         try:
             if not ctx.tool_call_approved:
                 run.declared.refuse(tool_def)
@@ -190,7 +202,8 @@ class RunHandler(RunPlace):
 
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         """Take copies of the declared tools' definitions, which `wrap_model_request` may change."""
-        return self.run.declared.own(tool_defs)
+        run = self.run_of(ctx)
+        return tool_defs if run is None else run.declared.own(tool_defs)
 
     async def wrap_model_request(
         self,
@@ -200,34 +213,40 @@ class RunHandler(RunPlace):
         handler: Callable[[ModelRequestContext], Awaitable[ModelResponse]],
     ) -> ModelResponse:
         """Let declared deferrals pass the stream as ordinary calls."""
-        self.run.forget_response()
+        run = self.run_of(ctx)
+        if run is not None:
+            run.forget_response()
         # Older hosts do not say whether a request streams.
-        if not getattr(request_context, 'streaming', True):
+        if run is None or not getattr(request_context, 'streaming', True):
             return await handler(request_context)
-        with self.run.declared.disguised(request_context):
+        with run.declared.disguised(request_context):
             return await handler(request_context)
 
     async def after_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
         """Note when a stream has given its final output."""
-        if not ctx.partial_output:
-            self.run.declared.output_is_final()
+        run = self.run_of(ctx)
+        if run is not None and not ctx.partial_output:
+            run.declared.output_is_final()
         return output
 
     async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
         """Leave no call of the last response open, unless it was meant to be answered later."""
         end: object = result
-        if isinstance(end, End):
+        if isinstance(end, End) and self.run_of(ctx) is not None:
             _close(cast('End[FinalResult[Any]]', end).data.output, ctx.messages, ctx)
         return result
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
         """The same, on hosts before 2.x, where `async for node in run` calls no node hooks."""
-        _close(result.output, result.all_messages(), ctx)
+        if self.run_of(ctx) is not None:
+            _close(result.output, result.all_messages(), ctx)
         return result
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
         """Report a repeated deferral, where the host would suggest to add a handler."""
-        run = self.run
+        run = self.run_of(ctx)
+        if run is None:
+            raise error
         # The host has no class of its own for "calls would leave the run, and the output type does not allow it".
         is_hosts = isinstance(error, UserError) and not any(error is each for each in run.tool_errors)
         if run.deferred_again and not run.plan.output_allows_deferred and is_hosts:
@@ -248,9 +267,37 @@ class FastPathHandler(RunHandler):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         """Keep the validated arguments, for the snapshot."""
-        if not ctx.tool_call_approved:
-            self.run.note_arguments(call, args, tool_def)
+        run = self.run_of(ctx)
+        if run is not None and not ctx.tool_call_approved:
+            run.note_arguments(call, args, tool_def)
         return args
+
+
+class AgentHandler(FastPathHandler):
+    """Does that for the runs of an agent that was built with it: a capability that a run is given costs more."""
+
+    def __init__(self) -> None:
+        """Serve no run yet."""
+        self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
+        """Serve the run that starts, if it is handed over; `open_run` keeps it alive as long as it is open."""
+        run = delivered_to(self)
+        if run is None:
+            return self
+        if ctx.run_id in self._runs:  # a caller may give two runs the same id
+            return FastPathHandler(run)
+        self._runs[ctx.run_id] = run
+        return self
+
+    def run_of(self, ctx: RunContext[Any]) -> Run | None:
+        """The run, if it was handed over."""
+        return self._runs.get(ctx.run_id)
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
+        """Go right around the tools, where the handler of the run that starts wraps the execution."""
+        run = delivered_to(self)
+        return None if run is None else FastPathHandler(run).get_wrapper_toolset(toolset)
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Union, cast, get_args, get_origin
+from typing import Any, Union, cast, get_args, get_origin
 
 from pydantic_ai import DeferredToolRequests
 
@@ -67,23 +67,24 @@ def may_lack_capability(agent: object) -> bool:
 
 
 @contextmanager
-def delivering(capability: object, plan: RunPlan) -> Generator[None]:
-    """While a run starts: hand its `plan` to the agent's own capability."""
-    token = _delivery.set((capability, plan))
+def delivering(capability: object, content: object) -> Generator[None]:
+    """While a run starts: hand something of it to a capability that its agent was built with."""
+    delivery = [(capability, content)]
+    token = _delivery.set(delivery)
     try:
         yield
     finally:
+        delivery.clear()  # tasks that start meanwhile have a copy of the context
         _delivery.reset(token)
 
 
-def delivered_to(capability: object) -> RunPlan | None:
-    """The plan of the run that is starting, if it was delivered to this capability."""
-    delivery = _delivery.get()
-    return delivery[1] if delivery is not None and delivery[0] is capability else None
+def delivered_to(capability: object) -> Any:
+    """What `delivering` hands to this capability for the run that is starting, or `None`."""
+    return next((content for receiver, content in _delivery.get() if receiver is capability), None)
 
 
 # Agents are compared by identity: they are not hashable.
 _overrides: ContextVar[tuple[tuple[object, AnyHandler | None, bool], ...]] = ContextVar(
     'pydantic_ai_deferred_overrides', default=()
 )
-_delivery: ContextVar[tuple[object, RunPlan] | None] = ContextVar('pydantic_ai_deferred_delivery', default=None)
+_delivery: ContextVar[Sequence[tuple[object, object]]] = ContextVar('pydantic_ai_deferred_delivery', default=())

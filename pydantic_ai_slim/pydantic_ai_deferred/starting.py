@@ -10,13 +10,25 @@ from typing import Any, cast
 from pydantic_ai.agent import AgentRun
 from pydantic_ai.capabilities import AbstractCapability, WrapperCapability
 
-from .capability import DeferredHandlerCapability, RunCapability, capabilities_for
+from .capability import (
+    AgentHandler,
+    DeferredHandlerCapability,
+    FastPathHandler,
+    RunCapability,
+    capabilities_for,
+)
 from .handler import AnyHandler, check_handler
 from .plan import RunPlan, allows_deferred, delivering, may_lack_capability, overridden
 
 HostIter = Callable[..., AbstractAsyncContextManager[AgentRun[Any, Any]]]
 
-_REWRITING_HOOKS = ('after_tool_validate', 'wrap_tool_validate', 'before_tool_execute', 'wrap_tool_execute')
+_REWRITING_HOOKS = (
+    'for_run',  # what it makes for the run may have the others
+    'after_tool_validate',
+    'wrap_tool_validate',
+    'before_tool_execute',
+    'wrap_tool_execute',
+)
 
 
 def with_handler(keywords: dict[str, Any], handler: AnyHandler | None) -> dict[str, Any]:
@@ -33,11 +45,11 @@ def with_handler(keywords: dict[str, Any], handler: AnyHandler | None) -> dict[s
 
 
 def open_run(
-    agent: Any, host_iter: HostIter, keywords: dict[str, Any], plan: RunPlan
+    agent: Any, host_iter: HostIter, keywords: dict[str, Any], plan: RunPlan, asking: AgentHandler | None = None
 ) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
     """Start a run of `agent` by the host's `iter`, with the handler that precedence settles on.
 
-    A handler given to the run is among the `capabilities` of `keywords`; `plan` is what the constructor settled.
+    A handler given to the run is among the `capabilities` of `keywords`; `plan` and `asking` are the constructor's.
     """
     given: list[RunPlan] = []
     others: list[Any] = []
@@ -63,23 +75,33 @@ def open_run(
         handler=next((handler for handler in handlers if handler is not None), None),
         inherits=plan.inherits and all(each.inherits for each in given),
         output_allows_deferred=allows_deferred(agent.output_type if output_type is None else output_type),
-        args_may_be_rewritten=bool(others) or any(map(_may_rewrite, own)),
+        args_may_be_rewritten=bool(others) or any(map(may_rewrite, own)),
         superseded=not is_bound_asked,
     )
-    return _started(host_iter, {**keywords, 'capabilities': others}, settled, bound)
+    if settled.args_may_be_rewritten or may_lack_capability(agent):
+        asking = None
+    return _started(host_iter, {**keywords, 'capabilities': others}, settled, bound, asking)
 
 
 @asynccontextmanager
 async def _started(
-    host_iter: HostIter, keywords: dict[str, Any], plan: RunPlan, bound: DeferredHandlerCapability | None
+    host_iter: HostIter,
+    keywords: dict[str, Any],
+    plan: RunPlan,
+    bound: DeferredHandlerCapability | None,
+    asking: AgentHandler | None,
 ) -> AsyncGenerator[AgentRun[Any, Any]]:
-    # The run is bound to its place, and hands its plan over, while it is entered: what it contains is not.
+    # The run is bound to its place, and handed over, while it is entered: what it contains is not.
+    receiver, content = bound, plan
     if plan.superseded:
         # Outermost and innermost of the run's: others may not rewrite arguments behind the first.
         *outermost, innermost = capabilities_for(plan)
-        keywords = {**keywords, 'capabilities': [*outermost, *keywords['capabilities'], innermost]}
+        if asking is not None and isinstance(innermost, FastPathHandler):
+            receiver, content = asking, innermost.run
+        else:
+            keywords = {**keywords, 'capabilities': [*outermost, *keywords['capabilities'], innermost]}
     async with AsyncExitStack() as stack:
-        with delivering(bound, plan):
+        with delivering(receiver, content):
             run = await stack.enter_async_context(host_iter(**keywords))
         yield run
 
@@ -95,7 +117,7 @@ def _capabilities_of(agent: Any) -> tuple[DeferredHandlerCapability | None, list
     found: list[AbstractCapability[Any]] = []
     agent.root_capability.apply(found.append)
     bound = next((each for each in found if isinstance(each, DeferredHandlerCapability)), None)
-    return bound, [each for each in found if each is not bound]
+    return bound, [each for each in found if each is not bound and not isinstance(each, AgentHandler)]
 
 
 def engines_among(capabilities: Iterable[object]) -> list[Any]:
@@ -115,8 +137,8 @@ def engines_among(capabilities: Iterable[object]) -> list[Any]:
     return [each for each in innermost if hasattr(type(each), 'in_durable_context')]
 
 
-def _may_rewrite(capability: AbstractCapability[Any]) -> bool:
-    # One that makes another for the run may make anything.
-    return type(capability).for_run is not AbstractCapability.for_run or any(
-        getattr(type(capability), hook) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
+def may_rewrite(capability: object) -> bool:
+    """Whether a capability may rewrite the arguments of a call; a function that makes one may."""
+    return any(
+        getattr(type(capability), hook, None) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )

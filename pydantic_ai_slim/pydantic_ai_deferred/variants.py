@@ -15,6 +15,7 @@ from pydantic_ai.result import StreamedRunResult, StreamedRunResultSync
 from pydantic_ai.tools import AgentDepsT
 from typing_extensions import Unpack
 
+from .capability import AgentHandler
 from .handler import AnyHandler, DeferredToolHandler, check_handler
 from .keywords import IterKeywords, OverrideKeywords, RunKeywords, StreamSyncKeywords
 from .plan import RunPlan, overriding
@@ -38,6 +39,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
 
     _plan: RunPlan
     """What the constructor settled."""
+    _asking: AgentHandler | None = None
+    """Asks the handler, where the constructor could give the agent a capability that does."""
 
     @overload
     async def run(
@@ -216,7 +219,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, Any]]:
         """Step through the run node by node; the handler is asked inside the call-tools node. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
-        return open_run(self, functools.partial(super().iter, *args), keywords, self._plan)
+        return open_run(self, functools.partial(super().iter, *args), keywords, self._plan, self._asking)
 
     # The host's keywords also take its private marker for "not given", which leaving them out says as well.
     @contextmanager
