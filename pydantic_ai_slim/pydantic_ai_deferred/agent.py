@@ -81,10 +81,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         spec: dict[str, Any] | AgentSpec,
         *,
         output_type: OutputSpec[RunOutputDataT] = str,
-        deferred_tool_handler: DeferredToolHandler[object] | None = None,
-        inherit_handler: bool = True,
-        capabilities: Sequence[AgentCapability[Any]] | None = None,
-        **keywords: Unpack[SpecKeywords],
+        **keywords: Unpack[SpecKeywords[object]],
     ) -> Agent[object, RunOutputDataT]: ...
 
     @overload
@@ -95,10 +92,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         *,
         deps_type: type[DepsT],
         output_type: OutputSpec[RunOutputDataT] = str,
-        deferred_tool_handler: DeferredToolHandler[DepsT] | None = None,
-        inherit_handler: bool = True,
-        capabilities: Sequence[AgentCapability[Any]] | None = None,
-        **keywords: Unpack[SpecKeywords],
+        **keywords: Unpack[SpecKeywords[DepsT]],
     ) -> Agent[DepsT, RunOutputDataT]: ...
 
     @classmethod
@@ -133,10 +127,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         path: Path | str,
         *,
         output_type: OutputSpec[RunOutputDataT] = str,
-        deferred_tool_handler: DeferredToolHandler[object] | None = None,
-        inherit_handler: bool = True,
-        capabilities: Sequence[AgentCapability[Any]] | None = None,
-        **keywords: Unpack[FileKeywords],
+        **keywords: Unpack[FileKeywords[object]],
     ) -> Agent[object, RunOutputDataT]: ...
 
     @overload
@@ -147,10 +138,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         *,
         deps_type: type[DepsT],
         output_type: OutputSpec[RunOutputDataT] = str,
-        deferred_tool_handler: DeferredToolHandler[DepsT] | None = None,
-        inherit_handler: bool = True,
-        capabilities: Sequence[AgentCapability[Any]] | None = None,
-        **keywords: Unpack[FileKeywords],
+        **keywords: Unpack[FileKeywords[DepsT]],
     ) -> Agent[DepsT, RunOutputDataT]: ...
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The host's own keywords, as types; they are passed on unchanged beside `deferred_tool_handler`.
+"""The keywords of an agent, as types: `deferred_tool_handler`, and the host's own, which are passed on unchanged.
 
 At runtime any keyword is passed on, so one that the host adds works at once; type checkers learn it here. The test
 `test_typed_keywords.py` compares these lists with the newest host and names what is new.
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset, AgentToolset
     from pydantic_ai.workspaces import Workspace, WorkspaceBackend, WorkspaceRef
 
+    from .handler import DeferredToolHandler
+
 DepsT = TypeVar('DepsT', default=object)
 
 
 class _AnyRunKeywords(TypedDict, Generic[DepsT], total=False):
+    deferred_tool_handler: DeferredToolHandler[DepsT] | None
     conversation: Conversation | None
     message_history: Sequence[ModelMessage] | None
     deferred_tool_results: DeferredToolResults | None
@@ -115,16 +118,19 @@ class AgentKeywords(_AnyAgentKeywords[DepsT], total=False):
     end_strategy: EndStrategy
 
 
-class SpecKeywords(_AnyAgentKeywords[Any], total=False):
+class SpecKeywords(_AnyAgentKeywords[Any], Generic[DepsT], total=False):
     """Of `from_spec` and, with `fmt`, of `from_file`."""
 
+    deferred_tool_handler: DeferredToolHandler[DepsT] | None
+    inherit_handler: bool
+    capabilities: Sequence[AgentCapability[Any]] | None
     custom_capability_types: Sequence[type[AbstractCapability[Any]]]
     model: Model | KnownModelName | str | None
     model_settings: ModelSettings | None
     end_strategy: EndStrategy | None
 
 
-class FileKeywords(SpecKeywords, total=False):
+class FileKeywords(SpecKeywords[DepsT], total=False):
     """Of `from_file`."""
 
     fmt: Literal['yaml', 'json'] | None

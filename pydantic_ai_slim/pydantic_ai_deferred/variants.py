@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 from pydantic_ai.agent import AbstractAgent, AgentRun, AgentRunResult, WrapperAgent
 from pydantic_ai.output import OutputDataT, OutputSpec
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, UserContent
     from pydantic_ai.models import KnownModelName, Model
 
-RunOutputDataT = TypeVar('RunOutputDataT')
+T = TypeVar('T')
+Prompt: TypeAlias = 'str | Sequence[UserContent] | None'
 
 
 class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
@@ -44,23 +45,13 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
 
     @overload
     async def run(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[RunKeywords[AgentDepsT]],
+        self, user_prompt: Prompt = None, *, output_type: None = None, **keywords: Unpack[RunKeywords[AgentDepsT]]
     ) -> AgentRunResult[OutputDataT]: ...
 
     @overload
     async def run(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[RunOutputDataT],
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[RunKeywords[AgentDepsT]],
-    ) -> AgentRunResult[RunOutputDataT]: ...
+        self, user_prompt: Prompt = None, *, output_type: OutputSpec[T], **keywords: Unpack[RunKeywords[AgentDepsT]]
+    ) -> AgentRunResult[T]: ...
 
     async def run(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
@@ -83,23 +74,13 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
 
     @overload
     def run_sync(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[RunKeywords[AgentDepsT]],
+        self, user_prompt: Prompt = None, *, output_type: None = None, **keywords: Unpack[RunKeywords[AgentDepsT]]
     ) -> AgentRunResult[OutputDataT]: ...
 
     @overload
     def run_sync(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[RunOutputDataT],
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[RunKeywords[AgentDepsT]],
-    ) -> AgentRunResult[RunOutputDataT]: ...
+        self, user_prompt: Prompt = None, *, output_type: OutputSpec[T], **keywords: Unpack[RunKeywords[AgentDepsT]]
+    ) -> AgentRunResult[T]: ...
 
     def run_sync(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
@@ -111,23 +92,13 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
 
     @overload
     def run_stream(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[RunKeywords[AgentDepsT]],
+        self, user_prompt: Prompt = None, *, output_type: None = None, **keywords: Unpack[RunKeywords[AgentDepsT]]
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, OutputDataT]]: ...
 
     @overload
     def run_stream(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[RunOutputDataT],
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[RunKeywords[AgentDepsT]],
-    ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, RunOutputDataT]]: ...
+        self, user_prompt: Prompt = None, *, output_type: OutputSpec[T], **keywords: Unpack[RunKeywords[AgentDepsT]]
+    ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, T]]: ...
 
     def run_stream(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
@@ -143,22 +114,20 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     @overload
     def run_stream_sync(
         self,
-        user_prompt: str | Sequence[UserContent] | None = None,
+        user_prompt: Prompt = None,
         *,
         output_type: None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
         **keywords: Unpack[StreamSyncKeywords[AgentDepsT]],
     ) -> StreamedRunResultSync[AgentDepsT, OutputDataT]: ...
 
     @overload
     def run_stream_sync(
         self,
-        user_prompt: str | Sequence[UserContent] | None = None,
+        user_prompt: Prompt = None,
         *,
-        output_type: OutputSpec[RunOutputDataT],
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
+        output_type: OutputSpec[T],
         **keywords: Unpack[StreamSyncKeywords[AgentDepsT]],
-    ) -> StreamedRunResultSync[AgentDepsT, RunOutputDataT]: ...
+    ) -> StreamedRunResultSync[AgentDepsT, T]: ...
 
     def run_stream_sync(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
@@ -169,23 +138,13 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
 
     @overload
     def run_stream_events(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[IterKeywords[AgentDepsT]],
+        self, user_prompt: Prompt = None, *, output_type: None = None, **keywords: Unpack[IterKeywords[AgentDepsT]]
     ) -> AbstractAsyncContextManager[AgentRunEvents[OutputDataT]]: ...
 
     @overload
     def run_stream_events(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[RunOutputDataT],
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[IterKeywords[AgentDepsT]],
-    ) -> AbstractAsyncContextManager[AgentRunEvents[RunOutputDataT]]: ...
+        self, user_prompt: Prompt = None, *, output_type: OutputSpec[T], **keywords: Unpack[IterKeywords[AgentDepsT]]
+    ) -> AbstractAsyncContextManager[AgentRunEvents[T]]: ...
 
     def run_stream_events(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
@@ -196,23 +155,13 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
 
     @overload
     def iter(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: None = None,
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[IterKeywords[AgentDepsT]],
+        self, user_prompt: Prompt = None, *, output_type: None = None, **keywords: Unpack[IterKeywords[AgentDepsT]]
     ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, OutputDataT]]: ...
 
     @overload
     def iter(
-        self,
-        user_prompt: str | Sequence[UserContent] | None = None,
-        *,
-        output_type: OutputSpec[RunOutputDataT],
-        deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
-        **keywords: Unpack[IterKeywords[AgentDepsT]],
-    ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, RunOutputDataT]]: ...
+        self, user_prompt: Prompt = None, *, output_type: OutputSpec[T], **keywords: Unpack[IterKeywords[AgentDepsT]]
+    ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, T]]: ...
 
     def iter(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
