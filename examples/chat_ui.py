@@ -85,8 +85,8 @@ def question(number: int, entry: InboxEntry) -> str:
     lines += [f'  {label}: {text}' for label, text in facts(entry.request)]
     lines += [f'  | {line.text}' for line in display(entry.request).lines]
     lines += [f'  Warning: {text}' for text in warnings_of(entry.request)]
-    for kind in options.kinds:
-        covers = f' ({options.choices[0][1]})' if kind == 'session' else ''
+    for kind in options.answers:
+        covers = f' ({options.remember_options[0][1]})' if kind == 'session' else ''
         if kind in COMMANDS:
             lines.append(f'  {COMMANDS[kind].format(number)} - {LABELS[kind]}{covers}')
     return '\n'.join(lines)

@@ -40,8 +40,8 @@ HIDING = ApprovalRequest(tool_name='send', args={'to': 'bob', 'token': 'x'}, pay
 def test_options_are_those_that_the_request_and_what_is_shown_of_it_allow(request_, kinds, choices):
     options = answer_options(request_)
 
-    assert options.kinds == kinds
-    assert [kind for kind, _ in options.choices] == choices
+    assert options.answers == kinds
+    assert [kind for kind, _ in options.remember_options] == choices
     assert set(kinds) <= set(LABELS)
 
 

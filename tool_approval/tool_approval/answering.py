@@ -68,11 +68,11 @@ class UnreadableArguments(NotOffered):
 class AnswerOptions:
     """What may be answered to a request, as a person is shown it."""
 
-    kinds: tuple[AnswerKind, ...]
+    answers: tuple[AnswerKind, ...]
     """The ways to answer, in the order to show them."""
     spans: tuple[Literal['session', 'always'], ...] = ()
     """How long an approval may be remembered: `session`, `always`; empty where it may not be."""
-    choices: tuple[tuple[str, str], ...] = ()
+    remember_options: tuple[tuple[str, str], ...] = ()
     """What it may be remembered for: kinds, and what each covers, escaped; `exact` is the first."""
 
 
@@ -88,9 +88,9 @@ def answer_options(request: ApprovalRequest, *, is_whole: bool | None = None) ->
     spans = remember_spans(request, is_whole=is_whole)
     edit: tuple[AnswerKind, ...] = ('edit',) if request.args else ()
     return AnswerOptions(
-        kinds=('approve', *spans, 'deny', 'note', *edit),
+        answers=('approve', *spans, 'deny', 'note', *edit),
         spans=spans,
-        choices=tuple(remember_choices(request)) if spans else (),
+        remember_options=tuple(remember_choices(request)) if spans else (),
     )
 
 
@@ -113,7 +113,7 @@ def decision_on(
         override_args: All arguments to run with instead, but those that are not shown. The controller judges the
             changed call again.
         remember: How long an approval is to hold.
-        remember_option: For what then: one of `AnswerOptions.choices`.
+        remember_option: For what then: one of `AnswerOptions.remember_options`.
         is_whole: See `answer_options`.
 
     Raises:
@@ -125,7 +125,7 @@ def decision_on(
         options = answer_options(request, is_whole=is_whole)
         if remember not in options.spans:
             raise NotOffered(f'it cannot be remembered for {remember!r}')
-        if remember_option not in dict(options.choices):
+        if remember_option not in dict(options.remember_options):
             raise NotOffered('what it is to be remembered for was not offered')
     if override_args is not None:
         if not approved:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from tool_approval.core.errors import ApprovalError
-from tool_approval.core.threads import RunCancelled, call, in_thread
+from tool_approval.core.threads import RunCancelled, call_sync_or_async, in_thread
 
 from tests.approval.parts import request_for
 from tool_approval import ApprovalController
@@ -20,7 +20,7 @@ def raising(error):
 
 
 def test_a_plain_function_runs_in_a_daemon_thread_of_its_own():
-    thread = asyncio.run(call(threading.current_thread))
+    thread = asyncio.run(call_sync_or_async(threading.current_thread))
 
     assert thread is not threading.current_thread()
     assert thread.daemon
@@ -30,20 +30,20 @@ def test_a_coroutine_function_runs_on_the_event_loop():
     async def here(word, *, end):
         return threading.current_thread(), word + end
 
-    assert asyncio.run(call(here, 'a', end='b')) == (threading.current_thread(), 'ab')
+    assert asyncio.run(call_sync_or_async(here, 'a', end='b')) == (threading.current_thread(), 'ab')
 
 
 def test_what_a_plain_function_returns_is_awaited():
     async def later():
         return 'later'
 
-    assert asyncio.run(call(lambda: later())) == 'later'
+    assert asyncio.run(call_sync_or_async(lambda: later())) == 'later'
 
 
 def test_context_variables_reach_the_thread():
     async def main():
         WHO.set('ada')
-        return await call(WHO.get)
+        return await call_sync_or_async(WHO.get)
 
     assert asyncio.run(main()) == 'ada'
 
@@ -51,13 +51,13 @@ def test_context_variables_reach_the_thread():
 @pytest.mark.parametrize('error', [ValueError('x'), EOFError(), KeyboardInterrupt()])
 def test_what_a_function_raises_in_its_thread_is_raised(error):
     with pytest.raises(type(error)):
-        asyncio.run(call(raising(error)))
+        asyncio.run(call_sync_or_async(raising(error)))
 
 
 @pytest.mark.parametrize('error', [SystemExit(3), GeneratorExit(), StopIteration()])
 def test_what_ends_a_thread_does_not_end_the_run(error):
     with pytest.raises(RuntimeError):
-        asyncio.run(call(raising(error)))
+        asyncio.run(call_sync_or_async(raising(error)))
 
 
 @pytest.mark.parametrize('is_async', [True, False])
@@ -69,7 +69,7 @@ def test_a_function_that_cancels_itself_does_not_cancel_the_run(is_async):
 
     async def main():
         with pytest.raises(RuntimeError):
-            await call(function)
+            await call_sync_or_async(function)
         return asyncio.current_task().cancelling()
 
     assert asyncio.run(main()) == 0
@@ -81,14 +81,14 @@ def test_a_stop_passes_also_where_the_cancellation_has_not_arrived_yet(is_async)
         raise RunCancelled
 
     with pytest.raises(RunCancelled):
-        asyncio.run(call(stops if is_async else raising(RunCancelled())))
+        asyncio.run(call_sync_or_async(stops if is_async else raising(RunCancelled())))
 
 
 def test_cancelling_abandons_the_thread_and_what_it_returns_is_dropped():
     release, ended = threading.Event(), threading.Event()
 
     async def main():
-        waiting = asyncio.create_task(call(lambda: release.wait(60), on_end=ended.set))
+        waiting = asyncio.create_task(call_sync_or_async(lambda: release.wait(60), on_end=ended.set))
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -111,7 +111,7 @@ def test_a_cancellation_that_is_swallowed_passes_all_the_same(tidies_up):
             return 'too late'
 
     async def main():
-        waiting = asyncio.create_task(call(swallows))
+        waiting = asyncio.create_task(call_sync_or_async(swallows))
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -130,7 +130,7 @@ def test_a_thread_that_outlives_its_loop_ends_quietly():
         release.wait(60)
 
     async def main():
-        asyncio.create_task(call(function, on_end=ended.set))  # noqa: RUF006 - it is to be left behind
+        asyncio.create_task(call_sync_or_async(function, on_end=ended.set))  # noqa: RUF006 - it is to be left behind
         await asyncio.to_thread(started.wait, 60)
 
     asyncio.run(main())

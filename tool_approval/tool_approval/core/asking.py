@@ -20,7 +20,7 @@ from .canonical import whole_characters
 from .decision import ApprovalDecision, ApprovalMode
 from .protocols import ApprovalUI, UIAbilities
 from .request import ApprovalRequest
-from .threads import call, check_loop
+from .threads import call_sync_or_async, check_loop
 
 _log = logging.getLogger('tool_approval')
 
@@ -229,7 +229,7 @@ async def _call(
     on_end: Callable[[], None] = lambda: None,
 ) -> object:
     try:
-        return await call(choose, subject, mode=mode, on_end=on_end)
+        return await call_sync_or_async(choose, subject, mode=mode, on_end=on_end)
     except asyncio.CancelledError:
         if abilities.withdraw is not None:
             for request in requests:

@@ -24,7 +24,7 @@ from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities
 from .redact import Outcome, decision_entry, outcome_entry
 from .request import ApprovalContext, ApprovalRequest, CallFacts
-from .threads import RunCancelled, call, together
+from .threads import RunCancelled, call_sync_or_async, together
 from .verdict import ApprovalResult
 
 _NO_STORE = "nothing can be remembered 'always': the memory has no store; pass `ApprovalMemory(store)`"
@@ -374,7 +374,7 @@ class ApprovalController:
         if presenter is None or request.presentation is not None:
             return request.detached()
         async with asyncio.timeout(self._timeout_s):
-            presentation = await call(presenter, request.detached())
+            presentation = await call_sync_or_async(presenter, request.detached())
         if presentation is not None and not isinstance(presentation, ApprovalPresentation):
             raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
         return request.detached(presentation=presentation)

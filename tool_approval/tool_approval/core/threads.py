@@ -26,7 +26,7 @@ class RunCancelled(asyncio.CancelledError):
     """
 
 
-async def call(
+async def call_sync_or_async(
     function: Callable[..., object], *args: Any, on_end: Callable[[], None] = lambda: None, **keywords: Any
 ) -> object:
     """Call a coroutine function on the event loop, a plain one in a thread of its own, and await what it returns.

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.request import ApprovalRequest
-from tool_approval.core.threads import call
+from tool_approval.core.threads import call_sync_or_async
 
 from .approvers import ApproverRule, ApproverRules
 from .entry import Content, InboxEntry
@@ -51,7 +51,7 @@ async def _tell(
         await before
     try:
         async with asyncio.timeout(CHANNEL_S):
-            await call(getattr(channel, what), entry)
+            await call_sync_or_async(getattr(channel, what), entry)
     except Exception as error:  # noqa: BLE001 - one channel must not keep another from telling
         # Not its text, which may quote arguments.
         _log.error('%s.%s failed with %s', type(channel).__name__, what, type(error).__name__)

@@ -14,7 +14,7 @@ from pydantic_ai.messages import ToolReturn
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.gate import Allowed, Binding, Gate
 from tool_approval.core.redact import Outcome
-from tool_approval.core.threads import call
+from tool_approval.core.threads import call_sync_or_async
 
 from .arguments import find_tool
 
@@ -198,7 +198,7 @@ async def carry_out(
     try:
         first = next(iter(inspect.signature(function).parameters), None)
         positional = (ctx,) if first == 'ctx' else ()
-        return await call(function, *positional, **args), True
+        return await call_sync_or_async(function, *positional, **args), True
     except Exception as error:  # noqa: BLE001 - one call that fails must not end the run of the others
         _log.error('The external call of %r failed with %s', name, type(error).__name__)
         return failure(f'The call of {name!r} failed ({type(error).__name__}).'), False

@@ -14,7 +14,7 @@ from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalRequest
-from tool_approval.core.threads import call
+from tool_approval.core.threads import call_sync_or_async
 from tool_approval.display import escape_line
 
 from .dialogue import Dialogue
@@ -70,7 +70,7 @@ class Presenting:
     def _ask(self, presenter: Presenter, changed: ApprovalRequest) -> object:
         # The arguments are those that will be approved, so the presenter gets its own.
         given = changed.model_copy(update={'args': copied(changed.args), 'bound_to': copied(changed.bound_to)})
-        asked = asyncio.run_coroutine_threadsafe(call(presenter, given), self._loop)
+        asked = asyncio.run_coroutine_threadsafe(call_sync_or_async(presenter, given), self._loop)
         until = time.monotonic() + PATIENCE_S
         try:
             while not asked.done():

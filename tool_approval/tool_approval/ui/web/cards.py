@@ -190,7 +190,7 @@ def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool)
     request = f'{context.base}/requests/{entry.id}'
     options = answer_options(entry.request, is_whole=is_whole)
     edit = None
-    if 'edit' in options.kinds:
+    if 'edit' in options.answers:
         edit = element('a', LABELS['edit'], class_='button', href=f'{request}/edit', aria_label=f'Edit {name}')
     return element(
         'form',
@@ -240,8 +240,8 @@ def _button(kind: AnswerKind, label: str, look: str, more: str = '') -> Html:
 def _remembering(options: AnswerOptions, name: str) -> Html | None:
     if not options.spans:
         return None
-    if len(options.choices) == 1:
-        [(kind, label)] = options.choices
+    if len(options.remember_options) == 1:
+        [(kind, label)] = options.remember_options
         covered = joined(
             element('p', f'It will cover {label}.'), element('input', type='hidden', name='remember_option', value=kind)
         )
@@ -252,7 +252,7 @@ def _remembering(options: AnswerOptions, name: str) -> Html | None:
                 element('input', type='radio', name='remember_option', value=kind, checked=number == 0),
                 f' {label}',
             )
-            for number, (kind, label) in enumerate(options.choices)
+            for number, (kind, label) in enumerate(options.remember_options)
         ]
         covered = element('fieldset', element('legend', 'It will cover'), *rows)
     spans = [_button(span, f': {name}', 'remember') for span in options.spans]

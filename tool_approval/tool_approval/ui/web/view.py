@@ -246,7 +246,7 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
         lines=tuple(LineView.model_validate(line) for line in display(request, whole=whole).lines),
         is_whole=is_whole,
         remember=options.spans,
-        choices=tuple(ChoiceView(option=option, label=label) for option, label in options.choices),
+        choices=tuple(ChoiceView(option=option, label=label) for option, label in options.remember_options),
         can_answer=problem is None,
         why_not=problem,
         posted_at=entry.posted_at,
