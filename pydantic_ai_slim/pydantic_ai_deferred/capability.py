@@ -26,7 +26,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_graph import End
 
-from .handler import Declined, ExecutionWrapper, on_loop, wraps_execution
+from .handler import Declined, ExecutionWrapper, run_on_loop, wraps_execution
 from .plan import RunPlan, delivered_to
 from .results import check_results, name_calls
 from .run import Run, around_tool
@@ -344,9 +344,9 @@ class ToolGate(WrapperToolset[Any]):
                     return await self.wrapped.call_tool(name, args, ctx, tool)
 
             async def run(args: dict[str, Any]) -> Any:
-                return await on_loop(here, lambda: execute(args))
+                return await run_on_loop(here, lambda: execute(args))
 
-            return await on_loop(self.run.loop, lambda: handler.around_execute(ctx, call, tool_args, run))
+            return await run_on_loop(self.run.loop, lambda: handler.around_execute(ctx, call, tool_args, run))
 
 
 def _refuse_repeated_ids(calls: list[ToolCallPart]) -> None:

@@ -129,7 +129,7 @@ def call_handler(
         BaseException: Whatever the handler raises.
     """
     ask = functools.partial(handler, ctx, requests)
-    return on_loop(loop, ask) if is_async(handler) else _in_thread(ask, loop, threads)
+    return run_on_loop(loop, ask) if is_async(handler) else _in_thread(ask, loop, threads)
 
 
 async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop, threads: HandlerThreads) -> object:
@@ -143,25 +143,25 @@ async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop,
             'workflow, let it wait for an activity or a signal that brings the answer.'
         )
     answer = await threads.call(ask)
-    return await on_loop(loop, lambda: answer) if inspect.isawaitable(answer) else answer
+    return await run_on_loop(loop, lambda: answer) if inspect.isawaitable(answer) else answer
 
 
-async def on_loop(loop: asyncio.AbstractEventLoop, ask: Callable[[], Any]) -> object:
-    """Await what `ask` makes, on `loop`, whichever loop this is.
+async def run_on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) -> object:
+    """Await what `make` returns, on `loop`, whichever loop is running here.
 
     Raises:
         UserError: `loop` is not running, or ended before the answer came.
         BaseException: Whatever is raised there.
     """
     if loop is asyncio.get_running_loop():
-        return await ask()
+        return await make()
     if not loop.is_running():
         raise UserError(
             'A deferred tool call of a nested run has no one to ask: the event loop of the outermost run has ended.'
         )
 
     async def there() -> object:
-        return await ask()
+        return await make()
 
     # The task on the other loop gets a copy of this context: `call_soon_threadsafe` takes it where it is called.
     answer = asyncio.run_coroutine_threadsafe(there(), loop)

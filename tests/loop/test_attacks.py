@@ -27,7 +27,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_ai.toolsets import WrapperToolset
 from pydantic_ai_deferred import HandlerAgent, capability, install, lineage
-from pydantic_ai_deferred.handler import on_loop
+from pydantic_ai_deferred.handler import run_on_loop
 from pydantic_ai_deferred.run import Lifetime
 from pydantic_ai_deferred.streaming import DeclaredTools
 
@@ -548,7 +548,7 @@ def test_a_question_to_a_loop_that_does_not_run_is_an_error():
 
     async def main() -> None:
         with pytest.raises(UserError, match='has ended'):
-            await on_loop(loop, lambda: asyncio.sleep(0))
+            await run_on_loop(loop, lambda: asyncio.sleep(0))
 
     asyncio.run(main())
     loop.close()
@@ -576,13 +576,13 @@ def test_a_question_whose_loop_ends_first_is_an_error_and_a_cancelled_one_is_can
     started.wait(30)
 
     async def main() -> None:
-        cancelled = asyncio.create_task(on_loop(loops[0], never))
+        cancelled = asyncio.create_task(run_on_loop(loops[0], never))
         await asyncio.to_thread(asked.wait, 30)
         cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
             await cancelled
         asked.clear()
-        waiting = asyncio.create_task(on_loop(loops[0], never))
+        waiting = asyncio.create_task(run_on_loop(loops[0], never))
         await asyncio.to_thread(asked.wait, 30)
         loops[0].call_soon_threadsafe(stops[0].set)
         with pytest.raises(UserError, match='was not answered'):
