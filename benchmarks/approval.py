@@ -74,6 +74,21 @@ def filled(memory: ApprovalMemory, entries: int) -> ApprovalMemory:
     return memory
 
 
+def sink(folder: Path) -> JsonlAuditSink:
+    """An audit log."""
+    return JsonlAuditSink(folder / 'audit.jsonl', key=b'k' * 32)
+
+
+def asked_each_time(audit: JsonlAuditSink | None) -> ApprovalController:
+    """A person who approves at once is asked about every call: no rule is about it, and nothing is remembered."""
+    return ApprovalController(
+        policy=policy(PATTERNS),
+        memory=filled(ApprovalMemory(), ENTRIES),
+        audit=audit,
+        ui=AtOnce(ApprovalDecision(approved=True)),
+    )
+
+
 def layered(name: str, controller: ApprovalController) -> Variant:
     """A run whose handler is the whole layer."""
     return ours(approval_handler(controller, session='bench'), name)
@@ -130,28 +145,17 @@ async def measure(rounds: int, folder: Path) -> list[Added]:
     """Measure the whole layer: asked each time, and remembered."""
     bare = ours(approve_async, 'the bare handler')
     again = ours(approve_async, 'the bare handler (again)')
-    sink = JsonlAuditSink(folder / 'audit.jsonl', key=b'k' * 32)
-    asked = ApprovalController(
-        policy=policy(PATTERNS),
-        memory=filled(ApprovalMemory(), ENTRIES),
-        audit=sink,
-        ui=AtOnce(ApprovalDecision(approved=True)),
-    )
+    log = sink(folder)
     remembered = ApprovalController(
         policy=policy(PATTERNS),
         memory=filled(ApprovalMemory(shares_with_nested=True), ENTRIES),
-        audit=sink,
+        audit=log,
         ui=AtOnce(ApprovalDecision(approved=True, remember='session')),
-    )
-    in_memory = ApprovalController(
-        policy=policy(PATTERNS),
-        memory=filled(ApprovalMemory(), ENTRIES),
-        ui=AtOnce(ApprovalDecision(approved=True)),
     )
     variants = [
         again,
-        layered('approved by a person at once, not written down', in_memory),
-        layered('approved by a person at once', asked),
+        layered('approved by a person at once, not written down', asked_each_time(None)),
+        layered('approved by a person at once', asked_each_time(log)),
         layered('remembered', remembered),
         ours(Floor(None, remembers=False), 'the floor, not written down'),
         ours(Floor(Log(folder / 'floor.jsonl'), remembers=False), 'the floor, approved'),

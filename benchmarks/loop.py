@@ -7,13 +7,14 @@ import asyncio
 import gc
 import os
 import sys
+import tempfile
 from pathlib import Path
 
-from . import cost, memory, stall, waiting
+from . import approval, cost, memory, stall, waiting
 from .page import page
 from .results import Release, Results, Stall
 from .spread import ratios, spread
-from .targets import CONTROL, OURS, OURS_SYNC, UPSTREAM, UPSTREAM_THREAD
+from .targets import CONTROL, LAYER, OURS, OURS_SYNC, UPSTREAM, UPSTREAM_THREAD
 from .variants import approve, approve_async, approve_in_thread, check_same_work, ours, plain, stop_resume, upstream
 
 WHAT = ('cost', 'growth', 'waiting', 'stall')
@@ -27,26 +28,28 @@ def main() -> None:
     parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')
     options = parser.parse_args()
     load_before = os.getloadavg()[0]
-    results = asyncio.run(_measure(set(options.only or WHAT), is_quick=options.quick))
+    with tempfile.TemporaryDirectory() as folder:
+        results = asyncio.run(_measure(set(options.only or WHAT), Path(folder), is_quick=options.quick))
     text = page(results, load_before=load_before, load_after=os.getloadavg()[0])
     print(text, end='')
     if options.write is not None:
         options.write.write_text(text, encoding='utf-8')
 
 
-async def _measure(what: set[str], *, is_quick: bool) -> Results:
+async def _measure(what: set[str], folder: Path, *, is_quick: bool) -> Results:
     results = Results()
     reference = upstream(approve_async, UPSTREAM)
     again = upstream(approve_async, CONTROL)
     mine, mine_sync = ours(approve_async, OURS), ours(approve, OURS_SYNC)
     blocking, resumed, unasked = upstream(approve, 'upstream, sync'), stop_resume(approve_async), plain()
     threaded = upstream(approve_in_thread, UPSTREAM_THREAD)
-    await check_same_work([reference, again, mine, mine_sync, blocking, threaded, resumed, unasked])
+    layer = approval.layered(LAYER, approval.asked_each_time(approval.sink(folder)))
+    await check_same_work([reference, again, mine, mine_sync, blocking, threaded, resumed, unasked, layer])
     # What the imports made would otherwise be looked through by every full collection.
     gc.collect()
     gc.freeze()
     if 'cost' in what:
-        against_reference = [again, unasked, blocking, threaded, resumed, mine, mine_sync]
+        against_reference = [again, unasked, blocking, threaded, resumed, mine, mine_sync, layer]
         contests = [*((each, reference) for each in against_reference), (mine_sync, threaded), (resumed, mine)]
         for case in cost.QUICK_CASES if is_quick else cost.CASES:
             results.comparisons += await cost.compare(case, contests, note=_note)

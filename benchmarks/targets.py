@@ -19,6 +19,8 @@ OURS = 'ours, async'
 """Ours, with an async handler."""
 OURS_SYNC = 'ours, sync'
 """Ours, with a sync handler."""
+LAYER = 'the approval layer'
+"""Ours, with a handler of `tool_approval` that writes down what it decides."""
 OURS_CONTROL = 'ours, async (again)'
 """Ours with an async handler, built a second time."""
 STOP_RESUME = 'stop/resume'
@@ -52,11 +54,15 @@ def _costs(comparisons: list[Comparison]) -> Iterator[Verdict]:
         kind, size = each.case.split(' = ')
         if (each.variant, each.reference) == (OURS, UPSTREAM):
             if kind == 'N':
-                yield _at_most(1.10 if int(size) <= 10 else 1.05, each)
+                yield _at_most(1.10 if int(size) == 1 else 1.05, each)
             elif int(size) == 1000:
                 yield _at_most(1.15, each)
         elif (each.variant, each.reference) == (OURS_SYNC, UPSTREAM):
             yield _at_most(1.15, each)
+        elif (each.variant, each.reference) == (OURS_SYNC, UPSTREAM_THREAD) and each.case == 'N = 10':
+            yield _at_most(1.06, each)
+        elif (each.variant, each.reference) == (LAYER, UPSTREAM) and each.case == 'K = 1000':
+            yield _at_most(1.50, each)
         elif (each.variant, each.reference) == (STOP_RESUME, OURS) and kind == 'N' and int(size) >= 10:
             yield Verdict(
                 target=f'{each.case}: {STOP_RESUME} takes at least 1.30 of {OURS}',
