@@ -624,7 +624,7 @@ def test_policy_is_asked_through_the_controller_before_a_request_is_made():
     controller = ApprovalController(policy={'delete': {'approval': 'blocked'}})
     context = ApprovalContext(tool_name='delete', args={})
 
-    assert asyncio.run(controller.judge(context)).is_blocked
+    assert asyncio.run(controller.policy.judge(context)).is_blocked
 
 
 # E46: what a server says of its own tools approves nothing

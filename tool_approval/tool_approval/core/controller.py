@@ -23,9 +23,8 @@ from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities
 from .redact import Outcome, decision_entry, outcome_entry
-from .request import ApprovalContext, ApprovalRequest, CallFacts
+from .request import ApprovalRequest
 from .threads import RunCancelled, call_sync_or_async, together
-from .verdict import ApprovalResult
 
 _NO_STORE = "nothing can be remembered 'always': the memory has no store; pass `ApprovalMemory(store)`"
 
@@ -127,7 +126,7 @@ class ApprovalController:
         # Requests answered together on a page need not be one question elsewhere, so this makes no group of them.
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
         for index, request in enumerate(requests):
-            digest = self._digest_of(request)
+            digest = self.digest_of(request)
             decided = self._decide_alone(request, digest)
             remembered = self.memory.lookup(request) if decided is None else None
             if decided is not None:
@@ -155,20 +154,6 @@ class ApprovalController:
                 await put(question, is_later=number > 0)
         else:
             await together([put(question) for question in questions])
-
-    async def judge(
-        self,
-        context: ApprovalContext,
-        *,
-        logic: Sequence[object] = (),
-        framework_context: object = None,
-        default: str | None = None,
-        facts: CallFacts | None = None,
-    ) -> ApprovalResult:
-        """What the policy says of a call before any request is made; see `ApprovalPolicy.judge`."""
-        return await self.policy.judge(
-            context, logic=logic, framework_context=framework_context, default=default, facts=facts
-        )
 
     def digest(self, tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any] | None = None) -> str:
         """What an approval of this call is bound to.
@@ -207,7 +192,7 @@ class ApprovalController:
             AuditError: It cannot be written.
         """
         decision = ApprovalDecision(approved=False, note=reason, decided_by='policy', decided_at=self._now())
-        self._record(request, decision, self._digest_of(request))
+        self._record(request, decision, self.digest_of(request))
 
     def record_pre_approval(self, request: ApprovalRequest) -> None:
         """Write down that policy lets a call be carried out that nobody is asked about.
@@ -216,7 +201,7 @@ class ApprovalController:
             AuditError: It cannot be written. The call must not be carried out.
         """
         decision = ApprovalDecision(approved=True, decided_by='policy', decided_at=self._now())
-        self._record(request, decision, self._digest_of(request))
+        self._record(request, decision, self.digest_of(request))
 
     def record_outcome(
         self,
@@ -237,7 +222,7 @@ class ApprovalController:
         if self.audit is None:
             return
         try:
-            digest = self._digest_of(request) if digest is None else digest
+            digest = self.digest_of(request) if digest is None else digest
             self.audit.record(outcome_entry(request, outcome, digest=digest, error=error))
         except Exception as failure:  # noqa: BLE001 - the result of what has run must not get lost
             problem = failure if isinstance(failure, AuditError) else type(failure).__name__
@@ -333,7 +318,7 @@ class ApprovalController:
         if decision.approved and decision.override_args is not None:
             decision = self._judged_again(request, decision, decision.override_args)
         if decision.override_args is not None:
-            digest = self._digest_of(request, decision.override_args)
+            digest = self.digest_of(request, decision.override_args)
         approver = decision.decided_by
         if decision.approved and decision.remember == 'always' and not self.memory.remembers_always:
             raise StoreError('', _NO_STORE)
@@ -387,7 +372,8 @@ class ApprovalController:
                 decision_entry(request, decision, digest=digest, mode=self.mode, is_remembered=is_remembered)
             )
 
-    def _digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
+    def digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
+        """What an approval of this request is bound to; `None` where an argument has no canonical form."""
         args = request.args if override_args is None else override_args
         try:
             return digest(request.tool_name, args, request.bound, key=self._key)

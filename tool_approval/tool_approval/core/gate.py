@@ -239,7 +239,7 @@ class Gate:
         if blocked is not None:
             verdict = ApprovalResult.blocked(blocked)
         else:
-            verdict = await self.controller.judge(
+            verdict = await self.controller.policy.judge(
                 context,
                 logic=call.checks,
                 framework_context=call.framework_context,
@@ -342,11 +342,7 @@ class Gate:
 
     def bind(self, request: ApprovalRequest, *, by_policy: bool) -> Binding:
         """What ties an approval to the call of `request`, where no decision was asked for."""
-        try:
-            digest = self.controller.digest(request.tool_name, request.args, request.bound)
-        except NotCanonicalError:
-            digest = None
-        return _binding(request, digest, by_policy=by_policy)
+        return _binding(request, self.controller.digest_of(request), by_policy=by_policy)
 
     def execution(
         self, allowed: Allowed, *, outcome_of: Callable[[BaseException], Outcome] = lambda error: 'failed'

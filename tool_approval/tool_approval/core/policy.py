@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from .config import PolicyConfig, ToolRule, ToolRules, parse_config, read_config
+from .config import InForce, PolicyConfig, ToolRule, ToolRules, parse_config, read_config
 from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .tool_checks import ask_check
 from .verdict import ApprovalResult
@@ -71,20 +72,13 @@ class ApprovalPolicy:
         self.config = config
         self.source = source or 'the configuration'
         """What questions call it where they show a description of its own."""
-        self._lookup = ToolRules(config.tools)
+        # Bounded, as a model may invent names. Chosen: more tools than anybody offers a model.
+        self._rule_for = lru_cache(maxsize=4096)(ToolRules(config.tools).find)
         self._rules = {name: rule.model_dump(exclude_none=True) for name, rule in config.tools.items()}
-        self._found: dict[str, ToolRule] = {}
 
-    def rule_for(self, tool_name: str) -> ToolRule:
-        """The rule in force for a tool; an empty one if nothing is configured for it."""
-        rule = self._found.get(tool_name)
-        if rule is None:
-            found = self._lookup.find(tool_name)
-            rule = ToolRule(approval=found.approval, description=found.description)
-            if len(self._found) >= _KEPT:  # a model may invent names
-                self._found.clear()
-            self._found[tool_name] = rule
-        return rule
+    def rule_for(self, tool_name: str) -> InForce:
+        """What is in force for a tool; an empty rule if nothing is configured for it."""
+        return self._rule_for(tool_name)
 
     async def judge(
         self,
@@ -160,12 +154,12 @@ class ApprovalPolicy:
             return _RUNS
         return self._described(_ASKS, rule)
 
-    def _described(self, verdict: ApprovalResult, rule: ToolRule) -> ApprovalResult:
+    def _described(self, verdict: ApprovalResult, rule: InForce) -> ApprovalResult:
         if rule.description is None or not verdict.is_needs_approval:
             return verdict
         return replace(verdict, description=rule.description, described_by=self.source)
 
-    def _configured_block(self, tool_name: str, rule: ToolRule, facts: CallFacts) -> ApprovalResult | None:
+    def _configured_block(self, tool_name: str, rule: InForce, facts: CallFacts) -> ApprovalResult | None:
         if rule.approval == 'blocked':
             return ApprovalResult.blocked(f'The tool {tool_name!r} is blocked by policy.')
         if facts.is_blocked:
@@ -180,9 +174,6 @@ class ApprovalPolicy:
 
 
 _ASKS, _RUNS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved()
-
-_KEPT = 4096
-"""Chosen: more tools than anybody offers a model."""
 
 
 def _completed(own: ApprovalResult, other: ApprovalResult | None) -> ApprovalResult:

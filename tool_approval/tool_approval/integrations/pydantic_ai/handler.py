@@ -248,7 +248,9 @@ class Batch:
             return _call_of(request.changed(args=changed), reread)
 
         context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
-        verdict = await self.gate.controller.judge(context, logic=[function], default='none', facts=request.facts)
+        verdict = await self.gate.controller.policy.judge(
+            context, logic=[function], default='none', facts=request.facts
+        )
         told = _told(request, context, verdict)
         if function is None and not verdict.is_blocked:
             verdict = ApprovalResult.blocked(f'Nothing here can carry out {call.tool_name!r}.')
