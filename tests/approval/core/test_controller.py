@@ -620,7 +620,7 @@ def test_nothing_else_has_the_digest_of_an_approval():
     assert not ApprovalController().is_bound(bound, 'delete', {'path': 'a'}, {'seen': 'x'})
 
 
-def test_policy_is_asked_through_the_controller_before_a_request_is_made():
+def test_the_policy_of_a_controller_is_asked_before_a_request_is_made():
     controller = ApprovalController(policy={'delete': {'approval': 'blocked'}})
     context = ApprovalContext(tool_name='delete', args={})
 
@@ -633,7 +633,7 @@ def test_a_tool_that_nothing_is_known_about_needs_approval_whatever_its_server_s
         tool_name='mcp_delete', args={}, metadata={'annotations': {'readOnlyHint': True}, 'approval_policy': 'none'}
     )
 
-    assert asyncio.run(ApprovalController().judge(context)).is_needs_approval
+    assert asyncio.run(ApprovalController().policy.judge(context)).is_needs_approval
 
 
 # E47
