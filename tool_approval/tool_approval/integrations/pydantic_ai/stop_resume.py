@@ -136,6 +136,7 @@ def _blocking(start: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
                 return runner.run(start(*args, **keywords))
         return wait_for(lambda: start(*args, **keywords))
 
+    wait.__name__ = wait.__qualname__ = f'{start.__name__}_sync'
     return wait
 
 
