@@ -541,7 +541,7 @@ def test_without_a_sink_nothing_is_written():
     controller = ApprovalController('approve_all')
 
     controller.record_outcome(request_for(), 'executed')
-    controller.record_block(request_for(), 'never')
+    controller.record_unasked(request_for(), approved=False, note='never')
 
     assert decide(controller, request_for()).approved
 
@@ -549,7 +549,7 @@ def test_without_a_sink_nothing_is_written():
 def test_a_block_that_never_became_a_question_is_written_down():
     sink = ListSink()
 
-    ApprovalController(audit=sink, now=noon).record_block(request_for(), 'never')
+    ApprovalController(audit=sink, now=noon).record_unasked(request_for(), approved=False, note='never')
 
     [entry] = sink.entries
     assert (entry['approved'], entry['note'], entry['decided_by']) == (False, 'never', 'policy')
@@ -558,7 +558,7 @@ def test_a_block_that_never_became_a_question_is_written_down():
 def test_what_runs_without_a_question_is_written_down():
     sink = ListSink()
 
-    ApprovalController(audit=sink, now=noon).record_pre_approval(request_for())
+    ApprovalController(audit=sink, now=noon).record_unasked(request_for(), approved=True)
 
     [entry] = sink.entries
     assert (entry['approved'], entry['note'], entry['decided_by']) == (True, None, 'policy')
@@ -568,9 +568,9 @@ def test_what_policy_decides_and_cannot_be_written_is_an_error():
     controller = ApprovalController(audit=Broken(AuditError('log', 'gone')))
 
     with pytest.raises(AuditError):
-        controller.record_block(request_for(), 'never')
+        controller.record_unasked(request_for(), approved=False, note='never')
     with pytest.raises(AuditError):
-        controller.record_pre_approval(request_for())
+        controller.record_unasked(request_for(), approved=True)
 
 
 @pytest.mark.parametrize('is_lasting', [True, False])

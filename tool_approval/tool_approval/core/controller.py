@@ -185,22 +185,13 @@ class ApprovalController:
         except (NotCanonicalError, UnicodeEncodeError):
             return False
 
-    def record_block(self, request: ApprovalRequest, reason: str) -> None:
-        """Write down that policy refused a call that never became a question.
-
-        Raises:
-            AuditError: It cannot be written.
-        """
-        decision = ApprovalDecision(approved=False, note=reason, decided_by='policy', decided_at=self._now())
-        self._record(request, decision, self.digest_of(request))
-
-    def record_pre_approval(self, request: ApprovalRequest) -> None:
-        """Write down that policy lets a call be carried out that nobody is asked about.
+    def record_unasked(self, request: ApprovalRequest, *, approved: bool, note: str | None = None) -> None:
+        """Write down what policy decided of a call that never became a question.
 
         Raises:
             AuditError: It cannot be written. The call must not be carried out.
         """
-        decision = ApprovalDecision(approved=True, decided_by='policy', decided_at=self._now())
+        decision = ApprovalDecision(approved=approved, note=note, decided_by='policy', decided_at=self._now())
         self._record(request, decision, self.digest_of(request))
 
     def record_outcome(

@@ -375,7 +375,7 @@ class Gate:
             AuditError: It cannot be written.
         """
         reason = prepared.verdict.reason or f'The tool {prepared.call.tool_name!r} is blocked.'
-        self.controller.record_block(prepared.request, reason)
+        self.controller.record_unasked(prepared.request, approved=False, note=reason)
         return Refused(reason=reason, is_block=True)
 
     def _settle(self, prepared: Prepared, decided: Decided) -> GateResult:

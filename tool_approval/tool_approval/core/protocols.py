@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
@@ -36,8 +35,7 @@ class ApprovalUI(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UIAbilities:
+class UIAbilities(NamedTuple):
     """What a UI can do beside `choose`: its optional members, each of which it may have without the others."""
 
     choose_group: Callable[..., object] | None = None

@@ -265,7 +265,7 @@ class Batch:
             return None
         if settled.request is not None:
             return settled
-        self.gate.controller.record_pre_approval(prepared.request)
+        self.gate.controller.record_unasked(prepared.request, approved=True)
         return settled._replace(request=prepared.request)
 
     async def _do(self, allowed: Allowed) -> None:
