@@ -20,7 +20,7 @@ class Part:
 
 _APPROVAL = 'tool_approval/tool_approval'
 PARTS = (
-    Part('loop', 2_610, ('pydantic_ai_slim/pydantic_ai_deferred',)),
+    Part('loop', 2_608, ('pydantic_ai_slim/pydantic_ai_deferred',)),
     Part(
         'core and display',
         7_100,

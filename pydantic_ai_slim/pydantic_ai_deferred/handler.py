@@ -119,9 +119,9 @@ def call_handler(
     requests: DeferredToolRequests,
     *,
     loop: asyncio.AbstractEventLoop,
-    threads: HandlerThreads,
+    threads: HandlerThreads | None,
 ) -> Coroutine[Any, Any, object]:
-    """Ask `handler` and wait for its answer, whatever it is: on `loop` if it is async, and in a thread otherwise.
+    """Ask `handler` and wait for its answer, whatever it is: in a thread if there are `threads`, and on `loop` if not.
 
     Raises:
         UserError: `loop` ended while the answer was awaited there, or the handler has to be called in a thread and
@@ -129,7 +129,7 @@ def call_handler(
         BaseException: Whatever the handler raises.
     """
     ask = functools.partial(handler, ctx, requests)
-    return run_on_loop(loop, ask) if is_async(handler) else _in_thread(ask, loop, threads)
+    return run_on_loop(loop, ask) if threads is None else _in_thread(ask, loop, threads)
 
 
 async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop, threads: HandlerThreads) -> object:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import types
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Union, cast, get_args, get_origin
+from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic_ai import DeferredToolRequests
 
 from .handler import AnyHandler
+
+T = TypeVar('T')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,16 +45,21 @@ def allows_deferred(output_type: object) -> bool:
 
 
 @contextmanager
-def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: bool) -> Generator[None]:
+def setting(variable: ContextVar[T], value: T) -> Generator[None]:
+    """While inside, `variable` has `value`."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: bool) -> AbstractContextManager[None]:
     """While inside, `agent` asks `handler`, whatever its runs are given; `None` leaves the choice as it is.
 
     `drops_capability` says whether the host's override beside it may drop the agent's capabilities, ours among them.
     """
-    token = _overrides.set((*_overrides.get(), (agent, handler, drops_capability)))
-    try:
-        yield
-    finally:
-        _overrides.reset(token)
+    return setting(_overrides, (*_overrides.get(), (agent, handler, drops_capability)))
 
 
 def overridden(agent: object) -> AnyHandler | None:
@@ -70,12 +77,11 @@ def may_lack_capability(agent: object) -> bool:
 def delivering(capability: object, content: object) -> Generator[None]:
     """While a run starts: hand something of it to a capability that its agent was built with."""
     delivery = [(capability, content)]
-    token = _delivery.set(delivery)
-    try:
-        yield
-    finally:
-        delivery.clear()  # tasks that start meanwhile have a copy of the context
-        _delivery.reset(token)
+    with setting(_delivery, delivery):
+        try:
+            yield
+        finally:
+            delivery.clear()  # tasks that start meanwhile have a copy of the context
 
 
 def delivered_to(capability: object) -> Any:

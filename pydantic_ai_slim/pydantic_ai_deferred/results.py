@@ -73,7 +73,7 @@ def _problems(requests: DeferredToolRequests, results: DeferredToolResults) -> I
     # `answered_by` exists since pydantic-ai-slim 2.x only.
     for field in ('approvals', 'calls', 'metadata', 'answered_by'):
         entries = getattr(results, field, {})
-        if isinstance(entries, Mapping):
+        if isinstance(entries, (dict, Mapping)):  # the first is by far the cheaper look
             given[field] = cast('Mapping[object, object]', entries)
         else:
             given[field] = {}

@@ -16,8 +16,8 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 
-from .handler import AnyHandler, HandlerThreads, bubble_up, call_handler
-from .plan import RunPlan
+from .handler import AnyHandler, HandlerThreads, bubble_up, call_handler, is_async
+from .plan import RunPlan, setting
 from .results import name_calls
 from .snapshot import ValidatedArgs, take_snapshot
 from .streaming import DeclaredTools
@@ -101,10 +101,10 @@ class Run:
     """What is above this run."""
     required_lifetimes: tuple[Lifetime, ...]
     """What has to last for this run's handler to be asked."""
+    threads: HandlerThreads | None
+    """Where the handler is called if it may block; an async one is not."""
     lifetime: Lifetime = field(default_factory=Lifetime)
     """Of the run."""
-    threads: HandlerThreads = field(default_factory=HandlerThreads)
-    """Where a handler is called that may block."""
     declared: DeclaredTools = field(default_factory=DeclaredTools)
     """The declared tools of the current step."""
     validated: dict[str, ValidatedArgs] = field(default_factory=dict[str, ValidatedArgs])
@@ -150,12 +150,14 @@ class Run:
             loop=loop,
             levels=levels,
             required_lifetimes=required,
+            threads=None if handler is None or is_async(handler) else HandlerThreads(),
         )
 
     def end(self) -> None:
         """What outlives the run may not ask its handler."""
         self.lifetime.end()
-        self.threads.end()
+        if self.threads is not None:
+            self.threads.end()
 
     def forget_response(self) -> None:
         """Before the model is asked for the next response: ids may repeat in it."""
@@ -247,8 +249,8 @@ def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
     """
     place = _place.get()
     assert place is not None, 'only entered inside of `Run.inside_tool`'
-    with _at(_Place(place.run, place, is_asking=True)):
-        yield lambda: _at(place)
+    with setting(_place, _Place(place.run, place, is_asking=True)):
+        yield lambda: setting(_place, place)
 
 
 class _Place:
@@ -300,12 +302,3 @@ class _Place:
 
 
 _place: ContextVar[_Place | None] = ContextVar('pydantic_ai_deferred_place', default=None)
-
-
-@contextmanager
-def _at(place: _Place) -> Generator[None]:
-    token = _place.set(place)
-    try:
-        yield
-    finally:
-        _place.reset(token)
