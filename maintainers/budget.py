@@ -23,7 +23,7 @@ PARTS = (
     Part('loop', 2_608, ('pydantic_ai_slim/pydantic_ai_deferred',)),
     Part(
         'core and display',
-        7_100,
+        7_080,
         tuple(f'{_APPROVAL}/{folder}' for folder in ('core', 'display', 'audit', 'storage')),
     ),
     Part('adapters', 3_140, (f'{_APPROVAL}/integrations', f'{_APPROVAL}/compat')),
