@@ -225,3 +225,21 @@ def test_of_a_batch_it_says_so_once(tool_approval, work):
     finished = tool_approval('explain', '--batch', 'calls.jsonl')
 
     assert finished.err.count('has no settings file') == 1
+
+
+def test_the_labels_of_a_shell_command_are_shown(tool_approval):
+    finished = tool_approval('explain', '--labels', 'shell', 'git status -s; $x y; >z')
+
+    assert [line.split() for line in finished.out.splitlines()] == [
+        ['program', 'git'],
+        ['sub_command', 'status'],
+        ['flag', '-s'],
+    ]
+    assert finished.status == 10
+
+
+def test_only_a_shell_command_has_labels(tool_approval):
+    finished = tool_approval('explain', '--labels', 'read_file', 'notes/a.txt')
+
+    assert finished.status == 2
+    assert '`--labels` is for shell commands' in finished.err

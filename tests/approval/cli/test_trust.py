@@ -145,6 +145,10 @@ SAID = {
         'shell: {rules: [{pattern: ls, approval: false, sandbox_paths: [a]}]}',
         'within a',
     ),
+    'shell.rules.arguments': (
+        'shell: {rules: [{pattern: x, approval: false, arguments: any}]}',
+        '`x` run unasked, with any arguments',
+    ),
     'shell.network': ('shell: {network: true}', 'the network'),
     'shell.timeout_s': ('shell: {timeout_s: 9000}', 'a command may take 9000 seconds'),
 }

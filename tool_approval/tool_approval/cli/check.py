@@ -15,9 +15,11 @@ from tool_approval.settings.files import LoadedSettings, load_settings
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
 from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.file_sandbox.names import starts_with
-from tool_approval.tools.shell.program_data import RUNS_FILES, RUNS_FILES_BY_SUB
-from tool_approval.tools.shell.programs import guarded_name, trusted_name
+from tool_approval.tools.shell.entries import entries
+from tool_approval.tools.shell.labels import label
+from tool_approval.tools.shell.names import trusted_name
 from tool_approval.tools.shell.rules import CompiledRule, RuleBook
+from tool_approval.tools.shell.scripts import is_shell
 from tool_approval.tools.shell.words import fixed
 
 from .judging import FILE_TOOLS, SHELL_TOOLS, CallJudge, existing_directory
@@ -199,6 +201,9 @@ def _pre_approved(settings: Settings) -> Iterator[ConfigFinding]:
         if writable and runs_files(rule.words):
             what = f'`{rule.pattern}` runs files that an agent may have written in {writable}'
             yield _warning(('shell', 'rules', at), f'{what}; ask, or count on the OS sandbox alone')
+        if rule.arguments != 'any' and entries().program(rule.words[0]) is None:
+            message = f'nothing is known of `{rule.words[0]}`, so the rule covers its exact words; see `arguments: any`'
+            yield ConfigFinding(level='note', path=('shell', 'rules', at), message=message)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
         yield _warning(('shell', 'default'), 'every command that no rule is about runs unasked; set `approval: true`')
@@ -223,6 +228,8 @@ def runs_files(pattern: Sequence[str]) -> bool:
     """
     if trusted_name(pattern[0]) is None:
         return True
-    name = guarded_name(pattern[0])
-    known = RUNS_FILES_BY_SUB.get(name)
-    return name in RUNS_FILES or (known is not None and (len(pattern) == 1 or pattern[1] in known))
+    entry = label([fixed(word) for word in pattern]).entry
+    covered = () if entry is None else (entry, *entries().below(entry))
+    # What of git only looks at the repository runs no hooks.
+    runs = (each for each in covered if not each.name.startswith('git') or 'writes' in each.flags)
+    return is_shell(pattern[0]) or any('runs_files' in each.flags for each in runs)

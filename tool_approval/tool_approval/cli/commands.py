@@ -107,6 +107,7 @@ exit status: 0 played to its end, 2 called wrongly or failed, 130 stopped""",
             _option('--config', metavar='FILE', help='the configuration; the approvals.yaml of the directory if not'),
             _option('--cwd', metavar='DIR', help='the working directory of the call'),
             _option('--batch', metavar='FILE', help='judge lines of JSON; - for standard input'),
+            _flag('--labels', 'show what each word of a shell command is taken for'),
         ),
         ending="""\
 examples:
@@ -116,6 +117,7 @@ examples:
   tool-approval explain send_mail '{"to": "ada"}' --config approvals.yaml
   tool-approval explain --json shell 'echo $(curl example.com)'
   tool-approval explain --batch calls.jsonl
+  tool-approval explain --labels shell 'git log -n5'
 
 Each line of a batch is {"id": ..., "tool": ..., "args": {...}}, with "config" and "cwd" if need be.
 What begins with a dash comes after `--`: tool-approval explain shell -- '-x'

@@ -10,6 +10,9 @@ from typing import Any, BinaryIO, Final, cast
 
 from tool_approval.core.canonical import decode_arguments
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
+from tool_approval.tools.shell.grammar import parse
+from tool_approval.tools.shell.labels import label
+from tool_approval.tools.shell.reading import CommandReader
 
 from .judging import Configurations, Judgement, call_of_words, read_call
 from .output import Output, UsageError
@@ -28,7 +31,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     judge = configurations.judge_for(options.cwd)
     judgement = judge.judge(tool, args)
     decision = judgement.deciding.decision
-    if options.json:
+    if options.labels:
+        _print_labels(args.get('command'), output)
+    elif options.json:
         output.json(judgement.as_json())
     else:
         _print(judgement, output)
@@ -52,6 +57,15 @@ def _print(judgement: Judgement, output: Output) -> None:
         output.line(f'  {part.decision:5}  {part.text}')
         if part is not judgement.deciding:
             output.line(f'         {part.reason}')
+
+
+def _print_labels(command: object, output: Output) -> None:
+    if not isinstance(command, str):
+        raise UsageError('`--labels` is for shell commands')
+    for each in CommandReader(parse(command)).commands:
+        if each.words and each.words[0].is_fixed:
+            for word, of in zip(each.words, label(each.words).labels, strict=True):
+                output.line(f'{of!s:20} {word.raw}')
 
 
 LONGEST_LINE: Final = 1_000_000

@@ -100,7 +100,8 @@ def _commands(settings: Settings) -> Iterator[str]:
     for rule in settings.shell.rules:
         if rule.allowed and not rule.approval:
             limit = f', within {", ".join(rule.sandbox_paths)}' if rule.sandbox_paths else ''
-            yield f'commands that begin with `{rule.pattern}` run unasked{limit}'
+            any_arguments = ', with any arguments' if rule.arguments == 'any' else ''
+            yield f'commands that begin with `{rule.pattern}` run unasked{any_arguments}{limit}'
         if rule.description is not None:
             yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:

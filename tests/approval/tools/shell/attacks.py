@@ -750,7 +750,7 @@ LIFTED = {
     'zip': ['zip a b -T -TT x', 'zip -T --unzip-command=x a b'],
     'pytest': ['pytest -p x', 'pytest -c x', 'pytest --rootdir=x', 'pytest -o a=b', 'pytest --basetemp=x',
                'pytest --junitxml=x', 'pytest --pastebin=all', 'pytest $a', 'pytest @x',
-               'pytest -- @x', 'pytest -- $x', 'pytest -p no:a -p b', 'pytest --cov-report=xml:x', 'pytest -qp no:a'],
+               'pytest -- @x', 'pytest -- $x', 'pytest -p no:a -p b', 'pytest --cov-report=xml:x'],
     'mypy': ['mypy --config-file=x a', 'mypy --install-types a', 'mypy --html-report x a', 'mypy -c x'],
     'tree': ['tree -o x', 'tree -Lo 2 x', 'tree -R -L 1 -H .', 'tree -Po a x'],
     'ptx': ['ptx -G a b', 'ptx a b'],

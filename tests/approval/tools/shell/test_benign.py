@@ -71,7 +71,7 @@ def test_readers_in_any_arrangement_are_allowed(command):
         ('printf', "printf '%s\\n' a"),
         ('set', 'set -euo pipefail'),
         ('bash scripts/test.sh', 'bash scripts/test.sh --fast'),
-        ('./run.sh', './run.sh a'),
+        ('./run.sh a', './run.sh a'),
         ('jq', "jq '.a | .b' f"),
         ('rg', 'rg -n a src'),
         ('ruff check', 'ruff check src'),

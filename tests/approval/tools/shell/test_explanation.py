@@ -33,7 +33,7 @@ def test_every_part_says_which_rule_decided_and_why():
 def test_an_option_from_the_table_is_named():
     [part] = judge(*unasked('sort')).explain('sort --out=x f').parts
 
-    assert part.reason == '`--out` may run or write something (`--out=x`)'
+    assert part.reason == 'the option is not listed as safe (`--out=x`)'
 
 
 def test_what_is_not_understood_is_said():
@@ -59,11 +59,11 @@ def test_an_empty_command_has_a_part_too():
 @pytest.mark.parametrize(
     ('command', 'reason'),
     [
-        ('pytest "$t"', 'it is not known before it runs, and may be `@file` or an option (`"$t"`)'),
+        ('pytest "$t"', 'it is not known before it runs, and may be an option (`"$t"`)'),
         ('pytest @f', 'options may be read from the file (`@f`)'),
-        ('pytest --pdb', '`--pdb` may run or write something (`--pdb`)'),
+        ('pytest --pdb', 'the option is not listed as safe (`--pdb`)'),
         ('echo a | xargs pytest',
-            'it is not known before it runs, and may be `@file` or an option (what `xargs` or the like adds)'),
+            'it is not known before it runs, and may be an option (what `xargs` or the like adds)'),
     ],
 )  # fmt: skip
 def test_what_was_given_is_said_and_not_what_the_table_has(command, reason):

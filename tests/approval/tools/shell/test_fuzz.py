@@ -109,15 +109,13 @@ def _forget_growth(monkeypatch):
 
 SABOTAGES = {
     'an unquoted expansion is one word': _forget_growth,
-    'no option is dangerous': lambda patch: patch.setattr(
-        judge_module, 'find_unsafe_within', lambda words, named=1: None
-    ),
+    'no option is dangerous': lambda patch: patch.setattr(judge_module, 'find_unlisted', lambda words, **known: None),
     'every syntax is understood': lambda patch: patch.setattr(CommandReader, '_problem', lambda reader, problem: None),
     'a redirection writes nothing': lambda patch: patch.setattr(
         ShellJudge, '_redirect', lambda judge, target, is_write, state: None
     ),
     'a wrapper runs nothing': lambda patch: patch.setattr(
-        ShellJudge, '_inside', lambda judge, command, inside, state: None
+        ShellJudge, '_inside', lambda judge, command, inside, decided, state: None
     ),
     'a variable changes nothing': lambda patch: patch.setattr(
         ShellJudge, '_assignment', lambda judge, name, is_exported, state: None

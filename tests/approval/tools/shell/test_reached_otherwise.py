@@ -26,7 +26,7 @@ def test_a_rule_for_a_script_holds_where_the_rule_was_made(command):
     'command',
     [
         "npm x -- perl -e 'unlink \"v\"'",         "bwrap --bind / / sh -c \"r''m v\"", "uv run python -c 'x'",
-        "poetry run bash -c 'x'",
+        "poetry run bash -xc 'x'",
         "bundle exec ruby -e 'x'", "direnv exec . sh -c 'x'", "kubectl exec p -- sh -c 'x'",
         "nobody-knows-it sh -xc 'x'",
         "nobody-knows-it python3 -c 'x'", "conda run python -c 'x'", "npm exec -- node -e 'x'", 'conda python -c x',
@@ -44,7 +44,7 @@ def test_code_behind_a_program_nobody_knows_is_asked_about_where_something_is_bl
         'which bash', 'apt-cache show python3', 'npm install node', 'cp a/bash b', 'chmod +x tools/python',
         'docker pull ruby',
         'git log -- bash', 'npm x -- eslint src', 'uv run python a.py', 'cp src/* out', 'cp /usr/share/r? out',
-        'npm x -- bash a.sh', 'conda install python -c conda-forge', 'brew install bash -c', 'ps -C node -o pid',
+        'conda install python -c conda-forge', 'ps -C node -o pid',
         'apt list python3 -a', 'docker pull python -q', 'brew info node --json', 'gh search code node --language js',
     ],
 )  # fmt: skip

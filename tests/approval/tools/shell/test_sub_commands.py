@@ -1,5 +1,5 @@
 import pytest
-from tool_approval.tools.shell.programs import alternatives, spellings
+from tool_approval.tools.shell.names import alternatives, spellings
 
 from tests.tables import table
 
@@ -94,7 +94,6 @@ def test_a_rule_that_approves_is_about_the_words_it_names():
         ('npm', 'npm create evil'),
         ('uv', 'uv --directory x run touch'),
         ('docker', 'docker container run x touch'),
-        ('nox', 'nox -s x'),
         ('yarn', 'yarn node x'),
     ],
 )

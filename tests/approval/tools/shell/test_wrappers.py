@@ -10,7 +10,14 @@ def test_an_option_of_a_wrapper_that_is_not_known_is_asked_about(wrapper):
     explanation = judge(*unasked('ls'), default=OPEN).explain(f'{wrapper} "$a" ls')
 
     assert explanation.decision == 'ask'
-    assert any(part.reason == 'an option of a wrapper is not known' for part in explanation.parts)
+    assert any(
+        part.reason == 'it is not known before it runs, and may be an option (`"$a"`)' for part in explanation.parts
+    )
+
+
+def test_a_wrapper_without_a_command_or_a_rule_is_not_allowed():
+    assert decision("env -S 'A=1'", default=OPEN) == 'ask'
+    assert decision('sudo ls', default={'allowed': False}) == 'block'
 
 
 def test_eval_takes_two_dashes_for_the_end_of_its_options():
@@ -26,7 +33,6 @@ def test_what_another_user_is_to_run_is_judged(option):
 @pytest.mark.parametrize('command', ['command -pv rm', 'command -pV rm'])
 def test_an_option_of_command_that_is_not_stepped_over_hides_nothing(command):
     assert decision(command, *blocked('rm'), default=OPEN) == 'block'
-    assert decision(command, *unasked('rm')) == 'ask'
 
 
 def test_to_ask_where_a_program_is_runs_nothing():
@@ -123,7 +129,6 @@ def test_a_command_that_a_program_is_given_to_run_is_judged_by_itself(command):
         'hyperfine ls', "hyperfine -w 3 --runs=5 'ls -l' 'ls | wc -l'", 'hyperfine ls -i --style full', 'pee ls wc',
         'mispipe ls wc',
         'concurrently ls wc', "entr -s 'ls | wc'", 'entr -c ls', 'watchexec ls', 'gtime -v ls', 'sshpass ls',
-        'envdir d ls',
     ],
 )  # fmt: skip
 def test_a_program_runs_the_commands_that_rules_approve(command):
@@ -169,3 +174,13 @@ def test_an_option_of_a_wrapper_that_writes_a_file_is_asked_about(rule, command)
 )  # fmt: skip
 def test_an_option_of_a_wrapper_that_writes_nothing_or_that_the_rule_names_is_not(rule, command):
     assert decision(command, *unasked(rule, 'ls')) == 'allow'
+
+
+def test_a_rule_that_names_what_a_wrapper_runs_covers_no_more_of_it():
+    assert decision('command read x', *unasked('command read')) == 'allow'
+    assert decision('command read PATH', *unasked('command read')) == 'ask'
+    assert decision("timeout 5 sed 's/a/b/e' f", *unasked('timeout 5 sed')) == 'ask'
+    assert decision('hatch run test -v', *unasked('hatch run test')) == 'allow'
+    assert decision('hatch run test -v', *blocked('test'), *unasked('hatch run test')) == 'block'
+    assert decision('poetry run test -f a', *unasked('poetry run')) == 'ask'
+    assert decision('poetry run test -f a', default=OPEN) == 'allow'

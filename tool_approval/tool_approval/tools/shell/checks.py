@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import posixpath
 import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from .environment import is_harmless
-from .git_checks import unsafe_git
-from .scripts import unsafe_awk, unsafe_sed
+from .scripts import is_plain_awk, is_plain_sed
 from .words import UnsafeArgument, Word
 
 
@@ -105,47 +103,6 @@ def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
     return None if has_name else UnsafeArgument(words[0].raw, 'it sets a variable that is not named')
 
 
-def operands(words: Sequence[Word]) -> list[Word]:
-    """The arguments that are no options; behind `--`, all of them."""
-    found: list[Word] = []
-    is_over = False
-    for word in words[1:]:
-        if is_over or not word.value.startswith('-') or word.value == '-':
-            found.append(word)
-        is_over = is_over or word.value == '--'
-    return found
-
-
-def _operands(
-    most: int, why: str, *, numbered: str = '', first_ends: bool = False
-) -> Callable[[Sequence[Word]], UnsafeArgument | None]:
-    """A check for programs that write to one operand more.
-
-    Args:
-        most: How many they read.
-        why: What the next one means.
-        numbered: Letters of options that take the next word, if they stand alone.
-        first_ends: Whether there are no options behind the first operand.
-    """
-
-    def is_number_of(before: str, text: str) -> bool:
-        is_option = len(before) == 2 and before[0] == '-' and before[1] in numbered
-        return is_option and re.fullmatch(r'[+-]?(?:0x[0-9a-f]+|[0-9]+)', text) is not None
-
-    def check(words: Sequence[Word]) -> UnsafeArgument | None:
-        end = next((at for at, word in enumerate(words) if word.value == '--'), len(words))
-        numbers = [word for before, word in itertools.pairwise(words[:end]) if is_number_of(before.value, word.value)]
-        # By identity: two words may be written alike.
-        files = [word for word in operands(words) if not any(word is number for number in numbers)]
-        if first_ends and files:
-            files = list(words[next(at for at, word in enumerate(words) if word is files[0]) :])
-        if any(not word.is_fixed for word in files):
-            return UnsafeArgument(files[-1].raw, 'it may become several arguments')
-        return UnsafeArgument(files[most].raw, why) if len(files) > most else None
-
-    return check
-
-
 def _make(words: Sequence[Word]) -> UnsafeArgument | None:
     """`X!=command` and `X:=$(shell command)` run it; so may an assignment to `SHELL`."""
     is_over = False
@@ -158,23 +115,11 @@ def _make(words: Sequence[Word]) -> UnsafeArgument | None:
     return None
 
 
-def _assigning(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Of programs for which `NAME=value` sets something."""
-    found = next((word for word in words[1:] if not word.is_fixed or re.match(r'[A-Za-z_]\w*=', word.value)), None)
-    return UnsafeArgument(found.raw, 'it sets a variable of the program') if found is not None else None
-
-
-def _dots(words: Sequence[Word]) -> UnsafeArgument | None:
-    for word in words[1:]:
-        if (
-            not word.is_fixed
-            or (re.match(r'\s*[.\\](?!\.?/)', word.value) and not _SHOWING.fullmatch(word.value))
-            or re.search(
-                r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|zipfile|\bedit\b', word.value, re.IGNORECASE
-            )
-        ):
-            return UnsafeArgument(word.raw, 'it may be a command to the shell, or write a file')
-    return None
+def _is_plain_sql(text: str) -> bool:
+    is_command = re.match(r'\s*[.\\](?!\.?/)', text) and not _SHOWING.fullmatch(text)
+    return not is_command and not re.search(
+        r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|zipfile|\bedit\b', text, re.IGNORECASE
+    )
 
 
 _SHOWING: Final = re.compile(
@@ -183,48 +128,15 @@ _SHOWING: Final = re.compile(
 """Commands to sqlite's shell that only show something, or say how."""
 
 
-def _only(*texts: str) -> Callable[[Sequence[Word]], UnsafeArgument | None]:
-    def check(words: Sequence[Word]) -> UnsafeArgument | None:
-        is_one = ' '.join(word.value for word in words[1:] if word.is_fixed) in texts and len(words) > 1
-        return (
-            None
-            if is_one and all(word.is_fixed for word in words)
-            else UnsafeArgument(words[0].raw, 'it runs what it is fed')
-        )
+def is_device(word: Word) -> bool:
+    """Whether a program that reads code from a file would read what it is fed.
 
-    return check
+    Attack: `python3 //dev/./stdin`, `python3 /proc/self/fd/0`.
+    """
+    return word.value == '-' or _DEVICE.match(posixpath.normpath(word.value)) is not None
 
 
-def _always(why: str) -> Callable[[Sequence[Word]], UnsafeArgument | None]:
-    def check(words: Sequence[Word]) -> UnsafeArgument | None:
-        return UnsafeArgument(words[0].raw, why)
-
-    return check
-
-
-def unseen_code(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Of interpreters: code from standard input, or from nowhere."""
-    operands = [word for word in words[1:] if not word.value.startswith('-')]
-    if any(map(_is_device, words[1:])) or len(words) == 1:
-        return UnsafeArgument(words[-1].raw, 'it runs what it is fed')
-    is_question = len(words) == 2 and words[1].value in ('--version', '-V', '--help', '-v', '-h')
-    return UnsafeArgument(words[-1].raw, 'it runs what it is fed') if not operands and not is_question else None
-
-
-def _is_device(word: Word) -> bool:
-    """Attack: `python3 //dev/./stdin`, `python3 /proc/self/fd/0`, `python3 /de?/stdin`."""
-    if word.value == '-' or (not word.is_fixed and word.value.startswith(('/', '..'))):
-        return True
-    return re.match(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)', posixpath.normpath(word.value)) is not None
-
-
-INTERPRETERS: Final = frozenset(
-    {
-        'python', 'pypy', 'perl', 'ruby', 'node', 'nodejs', 'php', 'lua', 'luajit', 'deno', 'bun', 'tclsh', 'julia',
-        'rscript', 'guile', 'expect', 'osascript', 'r', 'tsx', 'ts-node', 'ipython', 'groovy', 'scala', 'elixir',
-        'raku', 'racket', 'octave', 'gnuplot',
-    }
-)  # fmt: skip
+_DEVICE: Final = re.compile(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)')
 
 
 def _date(words: Sequence[Word]) -> UnsafeArgument | None:
@@ -284,57 +196,23 @@ _IP_THINGS: Final = """
 """
 
 
-def _man(words: Sequence[Word]) -> UnsafeArgument | None:
-    found = next((word for word in operands(words) if '/' in word.value or not word.is_fixed), None)
-    return UnsafeArgument(found.raw, 'it may be a file that is taken for a page') if found is not None else None
-
-
-def _cargo(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Behind `--`, some hand what follows to the compiler, which has options of its own."""
-    texts = [word.value for word in words]
-    if '--' not in texts or not {'rustc', 'rustdoc', 'clippy'} & set(texts):
-        return None
-    for word in words[texts.index('--') + 1 :]:
-        if not word.is_fixed or not re.fullmatch(r'-[AWDF][a-z_:-]*|[a-z][a-z_:-]*', word.value):
-            return UnsafeArgument(word.raw, 'the compiler may write or run something with it')
-    return None
-
-
 def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
     """Its options may begin with a slash."""
     found = next((word for word in words[1:] if re.match(r'/[a-zA-Z]+:', word.value)), None)
     return UnsafeArgument(found.raw, 'it may set a property, or load a program') if found is not None else None
 
 
-def _deno(words: Sequence[Word]) -> UnsafeArgument | None:
-    found = next((word for word in operands(words) if word.value in ('eval', 'repl')), None)
-    return UnsafeArgument(found.raw, 'it runs the code that it is given') if found is not None else None
-
-
+CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}
+"""By the name of a checker: whether code certainly writes and runs nothing."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
-    'sed': unsafe_sed, 'gsed': unsafe_sed,
-    **dict.fromkeys(('awk', 'gawk', 'mawk', 'nawk', 'original-awk'), unsafe_awk),
-    'uniq': _operands(1, 'the second file is written', numbered='fsw'),
-    'xxd': _operands(1, 'the second file is written', numbered='cgls', first_ends=True),
-    'ptx': _operands(1, 'the second file is written'), 'cpp': _operands(1, 'the second file is written'),
-    'json.tool': _operands(1, 'the second file is written'), 'ldd': _always('it may run the file'),
-    'sqlite': _dots, 'psql': _dots, 'mysql': _dots, 'mariadb': _dots, 'duckdb': _dots,
-    'git': unsafe_git,
-    **dict.fromkeys(['make', 'gmake', 'bmake', 'remake', 'scons', 'rake', 'task', 'just', 'waf', 'sysctl', 'invoke',
-        'inv'], _make),
-    'deno': _deno, 'dotnet': _msbuild, 'msbuild': _msbuild, 'mount': _operands(0, 'it mounts it'), 'ip': _ip,
-    'man': _man, 'cargo': _cargo, 'dd': _assigning, 'test': unsafe_test, '[': unsafe_test, '[[': unsafe_test,
-    'read': unsafe_read, 'set': unsafe_set, 'printf': unsafe_printf, 'date': _date, 'tar': _tar, 'bsdtar': _tar,
-    'logsave': _operands(0, 'the file is written'), 'hostname': _operands(0, 'it sets the name'),
-    'ifconfig': _operands(1, 'it may change the network'),
-    'route': _operands(0, 'it may change the network'),
-    **{name: _always('it runs what it is fed') for name in ['at', 'batch', 'ed', 'red', 'ftp', 'm4', 'dc', 'socat',
-        'newgrp']},
-    'crontab': _only('-l'), 'tmux': _only('ls', 'list-sessions', 'list-windows', 'list-panes'),
-    'screen': _only('-ls', '-list'),
-    **{name: _always('it runs, or changes what the shell runs') for name in (
-        '.', 'source', 'alias', 'unalias', 'shopt', 'enable', 'hash', 'bind', 'complete', 'compgen', 'compopt',
-        'mapfile', 'readarray', 'let', 'declare', 'typeset', 'local', 'export', 'readonly', 'unset', 'getopts', 'fc',
-        'history', 'wait', 'umask', 'ulimit', 'disown', 'suspend', 'caller', 'coproc',
-    )},
-}  # fmt: skip
+    'make': _make,
+    'msbuild': _msbuild,
+    'ip': _ip,
+    'test': unsafe_test,
+    'read': unsafe_read,
+    'set': unsafe_set,
+    'printf': unsafe_printf,
+    'date': _date,
+    'tar': _tar,
+}
+"""By name: what decides of a whole command."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -61,6 +61,9 @@ class ShellRule(ShellDefault):
     """Words that a command begins with: `git status` is about `git status --short`, not about `git statusx`."""
     description: str | None = None
     """One line for the person who is asked."""
+    arguments: Literal['listed', 'any'] = 'listed'
+    """What a rule that approves covers behind its words: arguments that are listed as safe, or also any arguments of
+    a program, or a sub-command, that is not listed."""
     sandbox_paths: _Texts = ()
     """Names of roots. The rule is skipped unless every path of the command lies in one of them."""
     match: _Texts = ()

@@ -7,17 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from .options import is_inert
-from .programs import program_name, sub_command_at, trusted_name
+from .labels import label
+from .names import program_name, trusted_name
+from .paths import reads_input
 from .words import SimpleCommand, Word
 from .wrappers import unwrap
-
-_READ_HERE: Final = frozenset({'ls', 'tree', 'find', 'rg', 'pwd'})
-"""What looks at the working directory."""
-_READ_INPUT: Final = frozenset({'cat', 'head', 'tail', 'wc', 'sort', 'uniq', 'cut', 'grep'})
-"""What reads standard input: the output of another command, which is judged by itself, or nothing."""
-_GIT: Final = frozenset({'status', 'log', 'diff', 'show', 'branch'})
-"""Sub-commands of git that look at the repository."""
 
 
 def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
@@ -29,32 +23,32 @@ def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
         command: The command, with a program.
         cwd: The working directory, absolute.
     """
-    name = trusted_name(command.words[0].value)
-    if name != 'git':
-        return name in _READ_HERE or name in _READ_INPUT
-    rest = [word.value for word in command.words[sub_command_at(command.words) :]]
-    # For help, git runs the reader or the browser that its configuration names.
-    if not rest or rest[0] not in _GIT or '--help' in rest:
+    found = label(command.words)
+    entry = found.entry
+    if entry is None or trusted_name(command.words[0].value) is None:
         return False
+    if not entry.name.startswith('git'):
+        is_looking = 'reads_cwd' in entry.flags and not entry.flags & {'runs_files', 'writes'}
+        return is_looking or reads_input(found, command.words)
+    if entry.name not in _GIT or any(word.value == '--help' for word in command.words):
+        return False  # for help, git runs the reader or the browser that its configuration names
     git = os.path.join(cwd, '.git')
     # A file of that name, or a link, leads to a repository elsewhere.
     return os.path.isdir(git) and not os.path.islink(git)
 
 
+_GIT: Final = frozenset({'git status', 'git log', 'git diff', 'git show', 'git branch'})
+"""Sub-commands of git that look at the repository."""
 _CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
 _CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
 _DEEPEST: Final = 8
 """Chosen: how many wrappers in one another are looked into."""
-_UNCONFIGURED: Final = frozenset(
-    {'find', 'fd', 'fdfind', 'rg', 'sed', 'awk', 'gawk', 'mawk', 'sort', 'uniq', 'tree', 'date', 'printf', 'test', '[',
-        '[[', 'read'}
-)  # fmt: skip
-"""Programs that look for no code and no settings, beside lists of names to leave out, in the directory they run in."""
 
 
-def runs_anywhere(program: str) -> bool:
+def runs_anywhere(words: Sequence[Word]) -> bool:
     """Whether a program, by its name and not by a path, does the same in every directory."""
-    return is_inert(program) or trusted_name(program) in _UNCONFIGURED | _CWD_CHANGES
+    entry = label(words).entry
+    return trusted_name(words[0].value) is not None and entry is not None and 'runs_files' not in entry.flags
 
 
 def changes_cwd(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:

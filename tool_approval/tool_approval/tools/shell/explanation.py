@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from .options import find_unsafe
-from .other_names import runner_words
-from .programs import HAS_SUB_COMMANDS, TWO_LEVELS
+from .labels import find_unlisted, label
+from .names import MANY_TARGETS
 from .words import SimpleCommand
 from .wrappers import unwrap
 
@@ -84,8 +83,8 @@ _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 def remembered_words(commands: Sequence[SimpleCommand], parts: Sequence[Part]) -> tuple[str, ...] | None:
     """The program and sub-command of a line that is one simple command and nothing else.
 
-    No redirection, assignment or substitution, no option from the table, nothing that runs other commands: what is
-    remembered for `git fetch` must never let `git fetch --upload-pack=...` run.
+    No redirection, assignment or substitution, no argument that is not listed as safe, nothing that runs other
+    commands: what is remembered for `git fetch` must never let `git fetch --upload-pack=...` run.
     """
     if len(commands) != 1 or len(parts) != 1 or parts[0].kind != 'command' or parts[0].decision != 'ask':
         return None
@@ -93,13 +92,16 @@ def remembered_words(commands: Sequence[SimpleCommand], parts: Sequence[Part]) -
     words = command.words
     if command.redirects or command.assignments or command.is_fed or not all(word.is_fixed for word in words):
         return None
-    if len(words) < 2 or words[0].value not in HAS_SUB_COMMANDS or unwrap(words) is not None or runner_words(words):
+    if not words or unwrap(words) is not None:
         return None
-    names = (words[0].value, words[1].value)
-    if not _SUB_COMMAND.fullmatch(names[1]) or find_unsafe(words) is not None:
+    found = label(words)
+    end = found.sub_at
+    # To run another target, or another script, is to run something else.
+    entry = found.entry
+    if entry is None or (entry.operands or ())[-1:] == ('command',) or entry.name == 'go run' or '/' in words[0].value:
         return None
-    if names in TWO_LEVELS:
-        if len(words) < 3 or not _SUB_COMMAND.fullmatch(words[2].value):
-            return None
-        return (*names, words[2].value)
-    return names
+    if entry.name in MANY_TARGETS or entry.name.endswith(' run'):
+        end += 1
+    names = tuple(word.value for word in words[:end])
+    is_plain = 1 < end == len(names) and all(map(_SUB_COMMAND.fullmatch, names[1:]))
+    return names if is_plain and find_unlisted(words, named=found.sub_at) is None else None

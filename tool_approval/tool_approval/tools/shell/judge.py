@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from .checks import operands
 from .cwd import changes_cwd, reads_implicit_cwd, runs_anywhere
+from .entries import entries, plain_name
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
-from .options import find_unsafe, takes_data
-from .other_names import code_within, find_unsafe_within, other_names, runner_words, runs_what_it_is_fed
+from .labels import find_unlisted, is_known, takes_data
+from .names import guarded_name, named_words, other_names, trusted_name
 from .paths import ShellRoot, ShellRoots
-from .programs import guarded_name, program_name, trusted_name
 from .reading import CommandReader
 from .rules import CompiledRule, Found, RuleBook
-from .scripts import SHELLS, WrappedCommand
+from .scripts import SHELLS, WrappedCommand, code_within, is_shell, runs_what_it_is_fed
 from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 
@@ -118,7 +117,14 @@ class ShellJudge:
         if words and (rule := self._book.find(words, lambda rule: True).decided) and not rule.rule.allowed:
             state.parts.append(_by_rule(text, rule))
 
-    def _command(self, command: SimpleCommand, state: _LineState) -> None:
+    def _command(self, command: SimpleCommand, state: _LineState, granted: CompiledRule | None = None) -> None:
+        """Judge one command.
+
+        Args:
+            command: The command.
+            state: What is gathered about the line.
+            granted: The rest of a rule that approves the command that runs this one, and names the beginning of it.
+        """
         for redirect in command.redirects:
             self._redirect(redirect.target, is_write=redirect.is_write, state=state)
         words = command.words
@@ -134,14 +140,9 @@ class ShellJudge:
             self._guard_within(command, state)
             return
         inside = unwrap(words)
-        if inside is None or inside.is_program:
-            self._program(command, state)
-            if inside is not None and inside.problem is not None:
-                state.parts.append(_asks(command.raw, 'command', inside.problem))
-        else:
-            self._wrapper(command, inside, state)
+        decided = self._program(command, inside, state, granted)
         if inside is not None:
-            self._inside(command, inside, state)
+            self._inside(command, inside, decided, state)
 
     def _redirect(self, target: Word, *, is_write: bool, state: _LineState) -> None:
         text = target.raw
@@ -154,8 +155,6 @@ class ShellJudge:
                 state.parts.append(_asks(text, 'redirection', 'the file is written'))
 
     def _may_write(self, target: Word, state: _LineState) -> bool:
-        if target.value in _SINKS and target.is_fixed:
-            return True
         path = target.value if target.value.startswith('/') else f'{self._cwd}/{target.value}'
         return target.is_fixed and not state.cwd_changed and self._is_writable(path)
 
@@ -164,28 +163,6 @@ class ShellJudge:
             state.parts.append(_allows(name, 'assignment', None, 'the variable changes nothing that runs'))
         else:
             state.parts.append(_asks(name, 'assignment', 'the variable may change what runs'))
-
-    def _wrapper(self, command: SimpleCommand, inside: WrappedCommand, state: _LineState) -> None:
-        decided = self._by_rules(command, state).decided
-        if inside.problem is not None and not self._names_file(command, decided):
-            state.parts.append(_asks(command.raw, 'command', inside.problem))
-            self._guard_within(command, state)
-        elif decided is not None:
-            part = _by_rule(command.raw, decided)
-            own = command.words[: inside.own]
-            # Attack: `strace -o ~/.bashrc ls` (test_wrappers.py).
-            hit = find_unsafe(own, named=min(len(decided.words), len(own)))
-            # Attack: `cd evil && bash scripts/test.sh`.
-            is_elsewhere = state.cwd_changed and not runs_anywhere(own[0].value)
-            lifted = _ELSEWHERE if is_elsewhere else f'{hit.why} (`{hit.word}`)' if hit is not None else None
-            is_lifted = part.decision == 'allow' and lifted is not None
-            state.parts.append(_asks(command.raw, 'command', lifted or '') if is_lifted else part)
-        elif inside.is_transparent and trusted_name(command.words[0].value) is not None:
-            state.parts.append(_allows(command.raw, 'command', None, 'what it runs is judged by itself'))
-        else:
-            reason = 'it runs another program in its own way, and no rule is about that'
-            state.parts.append(_asks(command.raw, 'command', reason))
-            self._guard_within(command, state)
 
     def _names_file(self, command: SimpleCommand, decided: CompiledRule | None) -> bool:
         """Whether a rule lets a shell run just this file: `bash scripts/test.sh`."""
@@ -197,13 +174,18 @@ class ShellJudge:
             and all(word.is_fixed for word in command.words)
         )
 
-    def _inside(self, command: SimpleCommand, inside: WrappedCommand, state: _LineState) -> None:
+    def _inside(
+        self, command: SimpleCommand, inside: WrappedCommand, decided: CompiledRule | None, state: _LineState
+    ) -> None:
         for name in inside.assignments:
             self._assignment(name, is_exported=True, state=state)
         state.cwd_changed = state.cwd_changed or inside.changes_cwd
+        granted = _rest(decided, command.words, inside.own)
         for words in inside.words:
-            if words:
-                self._command(command.of(words), state)
+            if inside.is_runner and words[0].value in _NEUTRAL:
+                self._script(command.of(words), granted, state)
+            elif words:
+                self._command(command.of(words), state, granted)
         for script in inside.scripts:
             if state.depth >= _MAX_SCRIPTS:
                 state.parts.append(_asks(script, 'syntax', 'not understood: scripts within scripts'))
@@ -211,6 +193,16 @@ class ShellJudge:
             state.depth += 1
             self._line(script, state, command)
             state.depth -= 1
+
+    def _script(self, command: SimpleCommand, granted: CompiledRule | None, state: _LineState) -> None:
+        """Judge a script of a project, to its runner, that has the name of a builtin of the shell: `hatch run test`."""
+        decided = self._book.find(command.words, lambda rule: True).decided
+        if decided is None or not decided.is_guard:
+            decided = granted
+        if decided is not None:
+            state.parts.append(_by_rule(command.raw, decided))
+        elif self._config.default.approval or not self._config.default.allowed:
+            state.parts.append(_asks(command.raw, 'command', 'no rule names the script that is run'))
 
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> Found:
         """The rule that decides, after what might be meant was written down."""
@@ -231,24 +223,41 @@ class ShellJudge:
             state.description = found.decided.rule.description
         return found
 
-    def _program(self, command: SimpleCommand, state: _LineState) -> None:
+    def _program(
+        self,
+        command: SimpleCommand,
+        inside: WrappedCommand | None,
+        state: _LineState,
+        granted: CompiledRule | None,
+    ) -> CompiledRule | None:
+        """Judge a command without what it runs, and return the rule that decides it."""
+        words = command.words
         found = self._by_rules(command, state)
-        decided = found.decided
-        for inner in other_names(command.words):
+        decided = found.decided if granted is None or (found.decided and found.decided.is_guard) else granted
+        for inner in other_names(words):
             other = self._book.find(inner, lambda rule: True).decided
             if other is not None and other.is_guard:
                 state.parts.append(_by_rule(command.raw, other))
-        part = _by_rule(command.raw, decided) if decided is not None else self._default(command, found.skipped)
-        if part.decision == 'allow':
-            lifted = self._lifted(command, decided, state)
-            part = _asks(command.raw, 'command', lifted) if lifted is not None else part
+        part = _by_rule(command.raw, decided) if decided else self._default(command, inside, found.skipped)
+        problem = inside.problem if inside is not None and not self._names_file(command, decided) else None
+        if part.decision == 'allow' and (lifted := problem or self._lifted(command, inside, decided, state)):
+            part = _asks(command.raw, 'command', lifted)
+        elif part.decision == 'ask' and problem is not None and decided is None:
+            part = _asks(command.raw, 'command', problem)
         state.parts.append(part)
         if part.decision != 'block':
-            self._guard_within(command, state, is_known=True)
+            self._guard_within(command, state)
+        return decided
 
-    def _default(self, command: SimpleCommand, skipped: CompiledRule | None) -> Part:
-        default = self._config.default
-        if command.words[0].value in _NEUTRAL and default.allowed:
+    def _default(self, command: SimpleCommand, inside: WrappedCommand | None, skipped: CompiledRule | None) -> Part:
+        default, name = self._config.default, command.words[0].value
+        if inside is not None and not (inside.is_program or inside.is_runner) and skipped is None:
+            if inside.is_transparent and trusted_name(name) is not None:
+                return _allows(command.raw, 'command', None, 'what it runs is judged by itself')
+            if default.allowed:
+                reason = 'it runs another program in its own way, and no rule is about that'
+                return _asks(command.raw, 'command', reason)
+        if name in _NEUTRAL and entries().program(name) is not None and default.allowed:
             return _allows(command.raw, 'command', None, 'it changes nothing outside of the shell')
         if not default.allowed:
             outcome: Outcome = 'block'
@@ -261,37 +270,46 @@ class ShellJudge:
             outcome, reason = 'allow', 'no rule is about it, and by default nobody is asked'
         return Part(text=command.raw, kind='command', decision=outcome, rule='default', reason=reason)
 
-    def _lifted(self, command: SimpleCommand, decided: CompiledRule | None, state: _LineState) -> str | None:
+    def _lifted(
+        self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState
+    ) -> str | None:
         """Why somebody is asked although a rule, or the default, would not."""
         words = command.words
-        named = len(decided.words) if decided is not None else 1
-        hit = find_unsafe_within(words, named=named) or (None if takes_data(words) else code_within(words, named=named))
-        if hit is not None:
-            return f'{hit.why} (`{hit.word}`)' if hit.word else f'{hit.why} (what `xargs` or the like adds)'
-        runner = runner_words(words)
-        if command.is_fed and any(map(runs_what_it_is_fed, [words[0], *(words[runner:] if runner > 0 else ())])):
+        is_inline = inside is not None and inside.is_transparent
+        if command.is_fed and not is_inline and runs_what_it_is_fed(plain_name(words[0].value)):
             return 'it runs what it is fed'
-        if _program(command) == 'tee' and not (decided is not None and decided.rule.sandbox_paths):
-            for word in operands([words[0], *words[named:]]):
-                if not self._may_write(word, state):
-                    return f'the file is written (`{word.raw}`)'
-        if state.cwd_changed and not runs_anywhere(words[0].value):
+        if state.cwd_changed and not is_inline and not runs_anywhere(words):
             return _ELSEWHERE
-        if decided is not None and runner > 0 and not any(not each.startswith('-') for each in decided.words[runner:]):
-            return 'it runs what it is given, and the rule names only the one that runs it'
-        return None
+        if is_shell(words[0].value):
+            return None
+        is_listed = entries().program(words[0].value) is not None
+        takes_any = decided.rule.arguments == 'any' if decided is not None else not is_listed
+        hit = find_unlisted(
+            words,
+            named=None if decided is None else named_words(words, decided.words),
+            any_arguments=takes_any,
+            may_write=lambda word: self._may_write(word, state),
+        )
+        if hit is None and not is_known(words):
+            hit = code_within(words)
+        if hit is None:
+            return None
+        return f'{hit.why} (`{hit.word}`)' if hit.word else f'{hit.why} (what `xargs` or the like adds)'
 
-    def _guard_within(self, command: SimpleCommand, state: _LineState, *, is_known: bool = False) -> None:
-        """Ask where a blocked program is named, unless a program that is known takes it for data."""
+    def _guard_within(self, command: SimpleCommand, state: _LineState) -> None:
+        """Ask where a blocked program is named, unless it is data to the program."""
         rule = self._book.blocked_within(command.words)
-        if rule is not None and not (is_known and takes_data(command.words)):
+        if rule is not None and not takes_data(command.words):
             reason = f'`{rule.rule.pattern}` is blocked, and may be what this runs'
             part = Part(text=command.raw, kind='command', decision='ask', rule=rule.rule.pattern, reason=reason)
             state.parts.append(part)
 
 
-def _program(command: SimpleCommand) -> str:
-    return program_name(command.words[0].value) if command.words else ''
+def _rest(decided: CompiledRule | None, words: Sequence[Word], own: int) -> CompiledRule | None:
+    """What a rule that approves names of the command inside: `pytest` of `uv run pytest`."""
+    if decided is None or decided.is_guard or named_words(words, decided.words) <= own:
+        return None
+    return CompiledRule(decided.index, decided.rule, decided.words[own - named_words(words, decided.words) :])
 
 
 def _asks(text: str, kind: PartKind, reason: str) -> Part:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from tool_approval.core.errors import ApprovalConfigError
 
 from .grammar import parse
-from .paths import ShellRoot, ShellRoots
-from .programs import (
+from .names import (
     GLOBAL_OPTIONS,
     MANY_TARGETS,
     SubCommands,
@@ -22,6 +21,7 @@ from .programs import (
     sub_command_at,
     trusted_name,
 )
+from .paths import ShellRoot, ShellRoots
 from .reading import CommandReader
 from .words import SimpleCommand, Word, fixed
 

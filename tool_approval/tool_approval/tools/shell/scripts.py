@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from .program_data import OPTION_SPECS
-from .programs import guarded_name
+from .names import guarded_name
 from .words import UnsafeArgument, Word
 
 
@@ -26,6 +25,8 @@ class WrappedCommand:
     """Whether it runs in other directories."""
     is_program: bool = False
     """Whether the wrapper does more than run others, and is judged as any program is."""
+    is_runner: bool = False
+    """Whether it runs programs and scripts of a project, a container and the like, and no builtins of the shell."""
     assignments: tuple[str, ...] = ()
     """Variables that are set for it."""
     own: int = 1
@@ -46,34 +47,8 @@ _SED_ITEM: Final = re.compile(
 )
 
 
-def unsafe_sed(words: Sequence[Word]) -> UnsafeArgument | None:
-    """The word of a sed command that may write or run something, and why."""
-    scripts: list[Word] = []
-    operands: list[Word] = []
-    at, is_over = 1, False
-    while at < len(words):
-        word, kind = words[at], OPTION_SPECS['sed'].kind(words[at].value)
-        if not is_over and not word.is_fixed and word.can_be_option:
-            return UnsafeArgument(word.raw, 'it is not known before it runs, and may be an option')
-        if is_over or kind == 'operand':
-            operands.append(word)
-        elif word.value.startswith('--expression='):
-            scripts.append(Word(word.raw, word.value[13:], word.is_fixed))
-        elif kind == 'takes':
-            at += 1
-            scripts.extend(words[at : at + 1])
-        elif word.value == '--':
-            is_over = True
-        elif kind != 'flag':
-            return UnsafeArgument(word.raw, 'it may write files, or run a script')
-        at += 1
-    for script in scripts or operands[:1]:
-        if not script.is_fixed or not _is_plain_sed(script.value):
-            return UnsafeArgument(script.raw, 'the script may write files or run commands')
-    return None
-
-
-def _is_plain_sed(script: str) -> bool:
+def is_plain_sed(script: str) -> bool:
+    """Whether a script of sed certainly writes and runs nothing."""
     # Item by item: one expression for the whole took minutes over a script of blanks (test_scripts.py).
     if len(script) > MAX_SCRIPT:
         return False
@@ -93,24 +68,16 @@ def _is_plain_sed(script: str) -> bool:
     return True
 
 
-def unsafe_awk(words: Sequence[Word]) -> UnsafeArgument | None:
-    """The word of an awk command that may write or run something, and why.
+def is_plain_awk(program: str) -> bool:
+    """Whether a program of awk certainly writes and runs nothing.
 
     `>` and `|` write or run only behind a `print`; before the first one they compare, or stand in a pattern.
     """
-    code = _awk_code(words)
-    unknown = next((word for word in code if not word.is_fixed), None)
-    if unknown is not None:
-        # Attack: `x='};BEGIN{system("touch y")}'; awk "{print $x"` (test_scripts.py).
-        return UnsafeArgument(unknown.raw, 'the program is not known before it runs')
-    text = '\n'.join(word.value for word in code)
-    bare = '\n'.join(_without_strings(_LEADING.sub('', word.value)) for word in code).replace('||', '')
+    bare = _without_strings(_LEADING.sub('', program)).replace('||', '')
     # Where no text or regular expression is left that may hold a `;`, a statement ends where one stands.
     is_clear = not re.search(r'[/#\\"]', bare.replace('""', ''))
     statements = re.split('[;}]', bare) if is_clear else [bare]
-    if re.search(r'@|system|getline|\\\n', text) or any(map(_PRINTING.search, statements)):
-        return UnsafeArgument(code[-1].raw, 'the program may write files or run commands')
-    return None
+    return not (re.search(r'@|system|getline|\\\n', program) or any(map(_PRINTING.search, statements)))
 
 
 _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
@@ -128,29 +95,6 @@ def _without_strings(program: str) -> str:
     found = _UP_TO_REGEX.match(program)
     end = found.end() if found is not None else 0
     return _STRING.sub('""', program[:end]) + program[end:]
-
-
-def script_end(words: Sequence[Word]) -> int:
-    """Where the program of an awk command ends; behind all of it where that is not certain."""
-    code = _awk_code(words)
-    return next((at + 1 for at, word in enumerate(words) if len(code) == 1 and word is code[0]), len(words))
-
-
-def _awk_code(words: Sequence[Word]) -> Sequence[Word]:
-    """The words that may be the program: one, or all where that is not certain."""
-    at, spec = 1, OPTION_SPECS['awk']
-    while at < len(words):
-        text, kind = words[at].value, spec.kind(words[at].value)
-        if text == '--':
-            return words[at + 1 : at + 2]
-        if kind == 'operand':
-            return words[at : at + 1]
-        is_known = kind in ('flag', 'takes') or spec.attached_value(text)
-        grows = kind == 'takes' and any(word.growth != 'none' for word in words[at + 1 : at + 2])
-        if not is_known or not words[at].is_fixed or grows:
-            break
-        at += 2 if kind == 'takes' else 1
-    return words[1:]
 
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
@@ -221,3 +165,62 @@ _BASH_ONLY: Final = re.compile(
     r"""\$['"]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
 )
 """What bash reads in one way and other shells in another; also where it is quoted, as only bash's quotes are known."""
+
+
+def is_shell(program: str) -> bool:
+    """Whether a program is a shell."""
+    return guarded_name(program) in SHELLS
+
+
+_FED: Final = frozenset(
+    {
+        'sqlite', 'psql', 'mysql', 'mariadb', 'duckdb', 'gdb', 'lldb', 'sftp', 'gnuplot', 'octave', 'maxima', 'irb',
+        'ghci', 'mongosh', 'vim', 'vi', 'ex', 'view', 'nvim', 'rvim', 'vimdiff', 'ssh', 'mosh', 'rsh',
+    }
+)  # fmt: skip
+"""Programs that read commands, some of which run others, from standard input."""
+
+
+def runs_what_it_is_fed(name: str) -> bool:
+    """Whether a program reads commands from its standard input."""
+    return guarded_name(name) in _FED or is_shell(name)
+
+
+def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
+    """Code for an interpreter or a shell behind a program that is not listed, and may run it.
+
+    Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, where what is not listed runs unasked.
+    """
+    if guarded_name(words[0].value) in _MANAGERS and words[1:] and words[1].value in _OF_PACKAGES:
+        return None  # names of packages: `conda install python -c conda-forge`
+    for at, word in enumerate(words[1:-1], start=1):
+        name, following = guarded_name(word.value), words[at + 1]
+        if name in SHELLS and any(_INLINE.fullmatch(each.value) for each in words[at + 1 :]):
+            return UnsafeArgument(word.raw, 'it may run code in a shell')
+        if name in INTERPRETERS and following.value.startswith('-'):
+            return UnsafeArgument(word.raw, 'it may run code')
+    return None
+
+
+_MANAGERS: Final = frozenset(
+    {
+        'conda', 'mamba', 'micromamba', 'apt', 'apt-get', 'apt-cache', 'dnf', 'yum', 'apk', 'pacman', 'zypper', 'brew',
+        'port',
+        'choco', 'scoop', 'winget', 'snap', 'flatpak', 'nix-env', 'pip', 'npm', 'pnpm', 'yarn', 'cargo', 'gem',
+        'docker', 'podman',
+    }
+)  # fmt: skip
+_OF_PACKAGES: Final = frozenset(
+    {
+        'install', 'add', 'remove', 'uninstall', 'update', 'upgrade', 'search', 'info', 'show', 'list', 'view', 'pull',
+    }
+)  # fmt: skip
+_INLINE: Final = re.compile(r'-[A-Za-z]*c[A-Za-z]*')
+
+INTERPRETERS: Final = frozenset(
+    {
+        'python', 'pypy', 'perl', 'ruby', 'node', 'nodejs', 'php', 'lua', 'luajit', 'deno', 'bun', 'tclsh', 'julia',
+        'rscript', 'guile', 'expect', 'osascript', 'r', 'tsx', 'ts-node', 'ipython', 'groovy', 'scala', 'elixir',
+        'raku', 'racket', 'octave', 'gnuplot',
+    }
+)  # fmt: skip

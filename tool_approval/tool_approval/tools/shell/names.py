@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from .words import Word
+from .words import Word, fixed
 
 TRUSTED_PLACES: Final = ('/usr/bin/', '/bin/', '/usr/sbin/', '/sbin/', '/usr/local/bin/')
 """Where a program belongs to the system: nobody without its rights can put another one there."""
@@ -76,21 +75,12 @@ def sub_command_at(words: Sequence[Word]) -> int:
     )
 
 
-HAS_SUB_COMMANDS: Final = frozenset(
-    {
-        'git', 'npm', 'pnpm', 'yarn', 'cargo', 'go', 'pip', 'uv', 'poetry', 'docker', 'podman', 'kubectl', 'helm', 'gh',
-        'systemctl', 'apt', 'apt-get', 'brew', 'terraform', 'dotnet', 'gradle', 'mvn', 'rustup', 'hatch', 'pdm', 'make',
-    }
-)  # fmt: skip
-"""Programs of which "this program with this sub-command" means something."""
-TWO_LEVELS: Final = frozenset(
-    {
-        ('npm', 'run'), ('pnpm', 'run'), ('yarn', 'run'), ('docker', 'compose'), ('git', 'stash'), ('git', 'remote'),
-        ('git', 'worktree'), ('git', 'submodule'), ('docker', 'image'), ('docker', 'container'), ('gh', 'pr'),
-        ('gh', 'issue'), ('gh', 'repo'), ('kubectl', 'config'), ('uv', 'pip'), ('hatch', 'env'),
-    }
-)  # fmt: skip
-"""Sub-commands with sub-commands of their own."""
+def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
+    """How many words of a command an approving rule names, with the flags of git that it may ignore."""
+    is_shifted = trusted_name(words[0].value) == 'git' and [word.value for word in words[: len(pattern)]] != [
+        words[0].value, *pattern[1:]
+    ]  # fmt: skip
+    return len(pattern) + (sub_command_at(words) - 1 if is_shifted else 0)
 
 
 _NPM: Final = {
@@ -261,3 +251,53 @@ def spellings(program: str, word: str) -> tuple[str, ...]:
     taken = {name for each, others in same.items() for name in (each, *others.split())} - names
     short = {name[:end] for name in names for end in range(1, len(name) + 1)} - taken
     return tuple(sorted(short | names, key=lambda name: (name != word, name)))
+
+
+def other_names(words: Sequence[Word]) -> list[Sequence[Word]]:
+    """The commands that a command is by another name."""
+    found = (_module(words), _git_command(words), _pip(words), _same_program(words))
+    return [each for each in found if each is not None]
+
+
+def _pip(words: Sequence[Word]) -> Sequence[Word] | None:
+    """`pip uninstall x` of `pipx runpip a uninstall x`."""
+    texts = [word.value for word in words]
+    if guarded_name(texts[0]) != 'pipx' or 'runpip' not in texts:
+        return None
+    return [fixed('pip'), *words[texts.index('runpip') + 2 :]]
+
+
+def _same_program(words: Sequence[Word]) -> Sequence[Word] | None:
+    """`apt remove x` of `apt-get remove x`."""
+    same = _SAME_PROGRAM.get(guarded_name(words[0].value))
+    return None if same is None else [fixed(same), *words[1:]]
+
+
+_SAME_PROGRAM: Final = {
+    'apt-get': 'apt',
+    'aptitude': 'apt',
+    'yum': 'dnf',
+    'tofu': 'terraform',
+    'gmake': 'make',
+    'nodejs': 'node',
+}
+"""Programs that take the sub-commands of another."""
+
+
+def _git_command(words: Sequence[Word]) -> Sequence[Word] | None:
+    """`git push x` of `/usr/lib/git-core/git-push x`."""
+    found = re.fullmatch(r'git-([a-z-]+)', guarded_name(words[0].value))
+    return None if found is None else [fixed('git'), fixed(found[1]), *words[1:]]
+
+
+def _module(words: Sequence[Word]) -> Sequence[Word] | None:
+    """`pip uninstall x` of `python -m pip uninstall x`, and of `coverage run -m pip uninstall x`."""
+    name = guarded_name(words[0].value)
+    if name not in ('python', 'pypy', 'py') and not (name == 'coverage' and any(word.value == 'run' for word in words)):
+        return None
+    for at, word in enumerate(words[1:], start=1):
+        if re.fullmatch('-[A-Za-z]*m', word.value) and at + 1 < len(words):
+            return words[at + 1 :]
+        if (found := re.fullmatch(r'-[A-Za-z]*m(\w[\w.]*)', word.value)) is not None:
+            return [fixed(found[1]), *words[at + 1 :]]
+    return None

@@ -1,0 +1,409 @@
+"""Read what is known of each program: the entries in `programs/*.toml`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, cast
+
+from .checks import CHECKS, CODE
+from .names import guarded_name, program_name
+
+SOURCES: Final = Path(__file__).with_name('programs')
+"""The folder of the entries."""
+BUILT: Final = 'programs.json'
+"""The entries in one file, beside their sources, in an installation that is not edited."""
+
+Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'rest']
+"""What a value or an operand is: neither path nor command, a path that is read, a path that is written, a path that the
+program is there to write, a program or a command line, a command line for a shell, code in a language that is not read
+here, the first word of a command."""
+
+_ROLES: Final[Mapping[str, Kind | None]] = {
+    'flags': None,
+    'text': 'text',
+    'read': 'read',
+    'write': 'write',
+    'target': 'target',
+    'command': 'command',
+    'script': 'script',
+    'code': 'code',
+    'rest': 'rest',
+}
+_OPERANDS: Final = frozenset({'text', 'read', 'write', 'command', 'script', 'code'})
+_BOOLEANS: Final = frozenset(
+    {
+        'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
+        'options_first', 'end', 'transparent', 'appends', 'harmless', 'named', 'plus', 'needs_operand', 'never',
+    }
+)  # fmt: skip
+_CHECKERS: Final = frozenset(
+    {
+        *CHECKS, *CODE, 'parallel', 'ssh', 'env', 'sudo', 'time', 'watch', 'find', 'flock', 'entr', 'command', 'eval',
+        'trap', 'xargs',
+    }
+)  # fmt: skip
+_WORDS: Final = {
+    'style': frozenset({'gnu', 'one_dash', 'attached'}),
+    'unlisted_options': frozenset({'text'}),
+    'checker': _CHECKERS,
+}
+_INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes'})
+"""What holds for the sub-commands of a program, too."""
+_LISTS: Final = frozenset({'like', 'allowed', 'asked'})
+_TABLES: Final = frozenset({'values', 'pairs'})
+_TEXTS: Final = frozenset(
+    {
+        'aliases', 'operands', 'operands_without_first', 'operands_only_with', 'operand_values', 'beyond', 'handed_on',
+        'reads_cwd_with', *_ROLES,
+    }
+)  # fmt: skip
+_FIELDS: Final = _TEXTS | _BOOLEANS | _LISTS | _TABLES | frozenset(_WORDS)
+_OPTION: Final = re.compile(r'[-+].+|[!(),]', re.DOTALL)
+
+Fields = Mapping[str, Any]
+"""An entry as it is written."""
+
+
+class OptionRole(NamedTuple):
+    """What an option takes."""
+
+    kind: Kind | None
+    """The kind of its value; `None` of a flag."""
+    more: tuple[Kind, ...] = ()
+    """The kinds of the values behind the first."""
+    place: Literal['next', 'attached', 'either'] = 'next'
+    """Where a value is that is not attached: in the next word, nowhere, or there unless that word is an option."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What is known of a program, or of a sub-command."""
+
+    name: str
+    """The program, and the words of the sub-command."""
+    options: Mapping[str, OptionRole]
+    """By name, as it is written in a command, without a `=`."""
+    prefixes: Mapping[str, OptionRole] = field(default_factory=dict[str, OptionRole])
+    """How options begin whose value follows at once: `-D` of `-Dname=value`."""
+    values: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
+    """What the value of an option may be."""
+    operands: tuple[Kind, ...] | None = None
+    """The kinds of the operands; `None` if the entry does not list them."""
+    has_more: bool = False
+    """Whether any number of operands may be of the last kind."""
+    without_first: frozenset[str] = frozenset()
+    """Options that take the place of the first operand."""
+    flags: frozenset[str] = frozenset()
+    """The fields that are true."""
+    operand_values: re.Pattern[str] | None = None
+    """What an operand may be."""
+    only_with: frozenset[str] = frozenset()
+    """Options without any of which there are no operands."""
+    reads_cwd_with: frozenset[str] = frozenset()
+    """Options with which it reads the working directory if it is given no path."""
+    beyond: frozenset[str] = frozenset()
+    """Options with which more is read than the paths that are named."""
+    handed_on: str | None = None
+    """The entry of what takes the words behind `--`."""
+    style: str = 'gnu'
+    """How options are written."""
+    takes_any_option: bool = False
+    """Whether the program reads and prints, whatever option it is given."""
+    checker: str | None = None
+    """The name of the check that decides what data cannot say."""
+
+
+class Entries:
+    """All entries, each read when it is first needed."""
+
+    def __init__(self, fields: Mapping[str, Fields]) -> None:
+        """Index them; `check_sources` has checked them."""
+        self._fields = fields
+        self._aliases = _aliases(fields)
+        self._built: dict[str, Entry] = {}
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """The other names of a program or a sub-command."""
+        return tuple(alias for alias, each in self._aliases.items() if each == name)
+
+    def program(self, text: str) -> Entry | None:
+        """The entry of a program, by its name or path: `python3` has that of `/usr/bin/python3.11`."""
+        name = 'ld.so' if _LOADER.fullmatch(program_name(text)) else program_name(text)
+        return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
+
+    def sub_command(self, parent: Entry, word: str) -> Entry | None:
+        """The entry of a sub-command."""
+        return self._find(f'{parent.name} {word}')
+
+    def below(self, entry: Entry) -> Iterator[Entry]:
+        """The entries of all sub-commands."""
+        for name in self._fields:
+            if name.startswith(f'{entry.name} ') and (found := self._find(name)) is not None:
+                yield found
+
+    def fragment(self, name: str) -> Entry | None:
+        """An entry by its very name, also one that is no program."""
+        return self._find(name)
+
+    def _find(self, name: str) -> Entry | None:
+        name = self._aliases.get(name, name)
+        if name not in self._fields:
+            return None
+        if name not in self._built:
+            self._built[name] = _entry(name, self._fields)
+        return self._built[name]
+
+
+_LOADER: Final = re.compile(r'ld-(?:linux|musl)[\w.-]*|ld-\d[\d.]*\.so')
+"""The names of the program that loads others."""
+_VARIANT: Final = re.compile(r'\.(?:basic|tiny|gtk3?|nox|athena|motif)$')
+"""How Debian names the kinds of vim."""
+_COMPILER: Final = re.compile(
+    r'(?:[\w.]+-){0,4}?(gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|ld|as|nm|ar|objdump)(?:-?[\d.]+)?'
+)
+"""Compilers and their like have the machine in front of their names, and the version behind."""
+
+
+def plain_program(name: str) -> str:
+    """A program's name without version and machine: `gcc` of `x86_64-linux-gnu-gcc-12`."""
+    plain = guarded_name(_VARIANT.sub('', name))
+    compiler = _COMPILER.fullmatch(plain)
+    return plain if compiler is None else compiler[1]
+
+
+def plain_name(program: str) -> str:
+    """The name of a program's entry, or its own if it has none."""
+    entry = entries().program(program)
+    return program if entry is None else entry.name
+
+
+@cache
+def entries() -> Entries:
+    """The entries of the project: those that the build has put into one file, or those of the source tree."""
+    built = SOURCES / BUILT
+    return Entries(json.loads(built.read_bytes()) if built.exists() else _from_tree())
+
+
+def _from_tree() -> Mapping[str, Fields]:
+    """The entries of an installation that is edited: read from the sources after each change, and then kept."""
+    states = [(path.name, path.stat().st_mtime_ns) for path in sorted(SOURCES.glob('*.toml'))]
+    kept = SOURCES / '__pycache__' / f'{zlib.crc32(repr(states).encode()):08x}-{BUILT}'
+    with suppress(OSError, ValueError):
+        return json.loads(kept.read_bytes())
+    found = check_sources(SOURCES)
+    with suppress(OSError):
+        kept.parent.mkdir(exist_ok=True)
+        # Another process never reads half of it.
+        part = kept.with_suffix(f'.{os.getpid()}')
+        part.write_text(json.dumps(found))
+        part.replace(kept)
+    return found
+
+
+def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
+    """The file of each entry, and the entry as it is written there.
+
+    Raises:
+        ValueError: A file is no TOML, or two have an entry of the same name.
+    """
+    found: dict[str, tuple[str, Fields]] = {}
+    for path in sorted(folder.glob('*.toml')):
+        try:
+            tables = tomllib.loads(path.read_text(encoding='utf-8'))
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f'{path.name}: {error}') from error
+        for name, fields in tables.items():
+            if name in found:
+                raise ValueError(f'{path.name}: [{name}] is in {found[name][0]}, too')
+            found[name] = (path.name, fields)
+    return found
+
+
+def check_sources(folder: Path) -> dict[str, Fields]:
+    """The entries of all files in a folder, checked.
+
+    Raises:
+        ValueError: Entries say something that they cannot; each line names one and what is wrong.
+    """
+    sources = read_sources(folder)
+    problems = [f'[{name}] {problem}' for name, (_, fields) in sources.items() for problem in _wrong_fields(fields)]
+    if problems:
+        raise ValueError('\n'.join(problems))
+    found = {name: fields for name, (_, fields) in sources.items()}
+    aliases = _aliases(found)
+    for name in found:
+        try:
+            problems += [f'[{name}] {problem}' for problem in _problems(name, found, aliases)]
+        except (ValueError, re.error) as error:
+            problems.append(f'[{name}] {error}')
+    if problems:
+        raise ValueError('\n'.join(problems))
+    return found
+
+
+def _wrong_fields(fields: object) -> Iterator[str]:
+    if not isinstance(fields, dict):
+        yield 'it is not a table'
+        return
+    for key, given in cast('Fields', fields).items():
+        if key in _BOOLEANS:
+            is_right = isinstance(given, bool)
+        elif key in _LISTS:
+            is_right = isinstance(given, list) and all(isinstance(each, str) for each in cast('list[Any]', given))
+        elif key in _TABLES:
+            values = cast('dict[str, Any]', given).values() if isinstance(given, dict) else [None]
+            is_right = all(isinstance(each, str) for each in values)
+        elif key in _FIELDS:
+            is_right = isinstance(given, str)
+        else:
+            yield f'it has an unknown field `{key}`'
+            continue
+        if not is_right:
+            yield f'its `{key}` has the wrong type'
+        elif key in _WORDS and given not in _WORDS[key]:
+            yield f'it has an unknown `{key}`: {given}'
+
+
+def _problems(name: str, all_fields: Mapping[str, Fields], aliases: Mapping[str, str]) -> Iterator[str]:
+    entry = _entry(name, all_fields)
+    yield from _unlisted_names(entry, all_fields)
+    for key in ('transparent', 'appends'):
+        if key in entry.flags and (entry.operands or ())[-1:] not in (('command',), ('script',)):
+            yield f'`{key}` is for programs whose last operand is a command'
+    if 'writes' not in entry.flags and any(role.kind == 'target' for role in entry.options.values()):
+        yield '`target` is for programs with `writes = true`'
+    if name in aliases:
+        yield f'the name is an alias of `{aliases[name]}`, too'
+    if not name or name != ' '.join(name.split()):
+        yield 'the name is words with one blank between them'
+    parent = name.rpartition(' ')[0]
+    if parent and not name.startswith('_') and not all_fields.get(parent, {}).get('sub_commands'):
+        yield f'`{parent}` has no entry with `sub_commands = true`'
+
+
+def _unlisted_names(entry: Entry, all_fields: Mapping[str, Fields]) -> Iterator[str]:
+    for key, options in (
+        ('operands_without_first', entry.without_first),
+        ('operands_only_with', entry.only_with),
+        ('reads_cwd_with', entry.reads_cwd_with),
+        ('beyond', entry.beyond),
+    ):
+        for option in sorted(options - set(entry.options)):
+            yield f'`{key}` names `{option}`, which is not listed'
+    for option in entry.values:
+        role = entry.options.get(option) or entry.prefixes.get(option)
+        if role is None or role.kind is None:
+            yield f'`values` names `{option}`, which takes no value'
+    if entry.handed_on is not None and entry.handed_on not in all_fields:
+        yield f'it hands words on to `{entry.handed_on}`, which is missing'
+
+
+def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, fields in all_fields.items():
+        parent = name.rpartition(' ')[0]
+        for alias in fields.get('aliases', '').split():
+            other = f'{parent} {alias}'.strip()
+            if other in found:
+                raise ValueError(f'[{name}] has the alias `{alias}`, which `{found[other]}` has, too')
+            found[other] = name
+    return found
+
+
+def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
+    fields = all_fields[name]
+    kinds = fields['operands'].split() if 'operands' in fields else None
+    given: Fields = {'end': True, **_inherited(name, all_fields), **fields}
+    true = frozenset(key for key in _BOOLEANS if given.get(key))
+    options = _options(name, all_fields, ())
+    return Entry(
+        name=name,
+        options={option: role for option, role in options.items() if not option.endswith('*')},
+        prefixes={option[:-1]: role for option, role in options.items() if option.endswith('*')},
+        values={option: re.compile(pattern, re.DOTALL) for option, pattern in _values(name, all_fields).items()},
+        operands=None if kinds is None else _operands(kinds),
+        has_more=bool(kinds) and kinds[-1].endswith('*'),
+        without_first=frozenset(fields.get('operands_without_first', '').split()),
+        flags=true,
+        operand_values=re.compile(fields['operand_values'], re.DOTALL) if 'operand_values' in fields else None,
+        only_with=frozenset(fields.get('operands_only_with', '').split()),
+        reads_cwd_with=frozenset(fields.get('reads_cwd_with', '').split()),
+        beyond=frozenset(fields.get('beyond', '').split()),
+        handed_on=fields.get('handed_on'),
+        style=given.get('style', 'gnu'),
+        takes_any_option='unlisted_options' in fields,
+        checker=fields.get('checker'),
+    )
+
+
+def _inherited(name: str, all_fields: Mapping[str, Fields]) -> Fields:
+    parent = name.rpartition(' ')[0]
+    if not parent or parent not in all_fields:
+        return {}
+    above = {**_inherited(parent, all_fields), **all_fields[parent]}
+    return {key: above[key] for key in (*_INHERITED, 'style') if key in above}
+
+
+def _operands(kinds: list[str]) -> tuple[Kind, ...]:
+    for at, kind in enumerate(kinds):
+        is_last = at == len(kinds) - 1
+        if kind.removesuffix('*') not in _OPERANDS or (not is_last and (kind.endswith('*') or kind == 'command')):
+            raise ValueError(f'`operands` cannot have `{kind}` in this place')
+    return tuple(cast('Kind', kind.removesuffix('*')) for kind in kinds)
+
+
+def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...]) -> dict[str, OptionRole]:
+    """The options of an entry, and of those it is like; its own replace theirs."""
+    if name not in all_fields:
+        raise ValueError(f'it is like `{name}`, which is missing')
+    if name in path:
+        raise ValueError(f'it is like itself: {" like ".join((*path, name))}')
+    fields = all_fields[name]
+    own: dict[str, OptionRole] = {}
+    for field_name, kind in _ROLES.items():
+        for given in fields.get(field_name, '').split():
+            option = _name(given)
+            if not _OPTION.fullmatch(option):
+                raise ValueError(f'`{given}` is not an option')
+            if kind is None and given != option:
+                raise ValueError(f'the flag `{given}` has a value')
+            if option in own and not (own[option].kind is None and given.endswith('=')):
+                raise ValueError(f'`{option}` is listed twice')
+            own[option] = OptionRole(kind, place='next' if given == option else _PLACES[given[-1]])
+    for options, kinds in fields.get('pairs', {}).items():
+        first, *more = _operands(kinds.split())
+        own.update(dict.fromkeys(options.split(), OptionRole(first, tuple(more))))
+    found: dict[str, OptionRole] = {}
+    for other in fields.get('like', ()):
+        for option, role in _options(other, all_fields, (*path, name)).items():
+            if option not in own and found.setdefault(option, role) != role:
+                raise ValueError(f'`{option}` has two roles in the entries it is like')
+    return {**found, **own}
+
+
+_PLACES: Final[Mapping[str, Literal['attached', 'either']]] = {'=': 'attached', '?': 'either'}
+
+
+def _name(given: str) -> str:
+    return given[:-1] if len(given) > 2 and given[-1] in _PLACES else given
+
+
+def _values(name: str, all_fields: Mapping[str, Fields]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    fields = all_fields[name]
+    for other in fields.get('like', ()):
+        found.update(_values(other, all_fields))
+    listed = {_name(given) for role in _ROLES for given in fields.get(role, '').split()}
+    for names, pattern in fields.get('values', {}).items():
+        found.update(dict.fromkeys(names.split(), pattern))
+    own = {each for names in fields.get('values', {}) for each in names.split()}
+    return {option.removesuffix('*'): each for option, each in found.items() if option in own or option not in listed}

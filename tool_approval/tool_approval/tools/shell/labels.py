@@ -1,0 +1,474 @@
+"""Label every word of a command by what the entry of its program says, and find the word that asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from .checks import CHECKS, CODE, is_device
+from .entries import Entry, Kind, OptionRole, entries
+from .names import trusted_name
+from .words import UnsafeArgument, Word, fixed
+
+LabelKind = Literal[
+    'program', 'sub_command', 'flag', 'option', 'value', 'operand', 'assignment', 'end', 'command', 'unknown_program',
+    'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
+    'response_file',
+]  # fmt: skip
+"""What a word is. An `option` has a value, attached or in the next word; a `command` is part of the command that the
+program runs; an `unknown_word` is not known before the command runs, and may be an option."""
+
+
+class Label(NamedTuple):
+    """What one word of a command is."""
+
+    kind: LabelKind
+    """What it is."""
+    holds: Kind | None = None
+    """The kind of the value in it, or of the operand that it is."""
+    options: tuple[str, ...] = ()
+    """The options in it, or the one whose value it is."""
+    value: str | None = None
+    """The value in it."""
+    follows: bool = False
+    """Whether it is a value of an option in a word before."""
+
+    def __str__(self) -> str:
+        """For a person: `option(read)`."""
+        return self.kind if self.holds is None else f'{self.kind}({self.holds})'
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledCommand:
+    """A command whose words have labels."""
+
+    entry: Entry | None
+    """The entry of the sub-command, or of the program where there is none; `None` if the program is not listed."""
+    labels: tuple[Label, ...]
+    """One for each word."""
+    sub_at: int
+    """How many words the program and its sub-commands are, with the options between them."""
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """The fields of the entry that are true."""
+        return self.entry.flags if self.entry is not None else frozenset()
+
+    @property
+    def command_at(self) -> int | None:
+        """Where the command that the program runs begins."""
+        return next((at for at, label in enumerate(self.labels) if label.kind == 'command'), None)
+
+
+_ASKS: Final[dict[LabelKind, str]] = {
+    'unknown_program': 'the program is not listed, so a rule covers its exact words only',
+    'unknown_sub_command': 'the sub-command is not listed, so a rule covers its exact words only',
+    'unknown_option': 'the option is not listed as safe',
+    'unlisted_operand': 'the argument is not listed as safe',
+    'refused_value': 'the value is not listed as safe',
+    'unknown_word': 'it is not known before it runs, and may be an option',
+    'response_file': 'options may be read from the file',
+    'missing_operand': 'it runs what it is fed, or starts a shell',
+}
+"""Why a word with such a label asks."""
+_WHOLE: Final = frozenset({'unknown_program', 'unknown_sub_command'})
+_UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
+_UNSAFE_KINDS: Final[dict[Kind, str]] = {
+    'write': 'the file is written',
+    'code': 'it is code that the program runs',
+    'command': 'it is a command that the program runs',
+    'script': 'it is a command that the program runs',
+    'rest': 'it is a command that the program runs',
+}
+_MAKES: Final = frozenset({'make', 'ninja'})
+_NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
+_SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
+_NUMBER: Final = re.compile(r'-(?:\d\w*)?')
+"""A value that begins with a dash, and is certainly no option: `-` and `-7`."""
+_ASSIGNING: Final = frozenset({'env', 'sudo', 'time'})
+"""The checkers of programs that take variables in front of the command."""
+
+_Found = tuple[tuple[str, ...], OptionRole, str | None]
+"""The options in a word, the role of the last one, and the value that is attached to it."""
+
+
+def label(words: Sequence[Word]) -> LabelledCommand:
+    """Label the words of a command with a fixed program."""
+    entry = entries().program(words[0].value)
+    if entry is None:
+        return LabelledCommand(None, (Label('program'), *[Label('unknown_program')] * (len(words) - 1)), 1)
+    return _Labeller(words, entry).run()
+
+
+def command_end(words: Sequence[Word], at: int) -> int:
+    """Where the command behind `find -exec` ends: at `;`, or at `{} +`."""
+    while at < len(words) and words[at].value != ';' and (words[at].value, words[at - 1].value) != ('+', '{}'):
+        at += 1
+    return at
+
+
+class _Labeller:
+    """Goes through the words of one command."""
+
+    def __init__(self, words: Sequence[Word], entry: Entry) -> None:
+        self._words = words
+        self._entry = entry
+        self._above: tuple[Entry, ...] = ()
+        self._labels: list[Label] = [Label('program')]
+        self._operands: list[int] = []
+        self._sub_at = 1
+        self._is_over = False
+
+    def run(self) -> LabelledCommand:
+        while len(self._labels) < len(self._words):
+            self._word(len(self._labels))
+        if 'sub_commands' in self._entry.flags and self._entry.operands is None:
+            # `yarn` alone installs, and other programs have a meaning of their own without a sub-command.
+            self._labels[-1] = Label('unknown_sub_command')
+        self._name_operands()
+        return LabelledCommand(self._entry, tuple(self._labels), self._sub_at)
+
+    @property
+    def _is_harmless(self) -> bool:
+        return self._entry.takes_any_option or 'harmless' in self._entry.flags
+
+    def _word(self, at: int) -> None:
+        word, entry = self._words[at], self._entry
+        kinds = entry.operands or ()
+        if kinds[-1:] == ('command',) and len(self._operands) >= len(kinds):
+            self._labels.append(Label('command'))
+        elif entry.checker == 'find' and word.value in ('-exec', '-execdir'):
+            self._labels.append(Label('flag', options=(word.value,)))
+            end = min(command_end(self._words, at + 1) + 1, len(self._words))
+            # Attack: `x=' ; -exec touch y ;'; find . -exec cat f$x {} ;`
+            self._labels += [
+                Label('unknown_word' if not each.is_fixed and each.can_be_option else 'command')
+                for each in self._words[at + 1 : end]
+            ]
+        elif entry.checker in _ASSIGNING and not self._operands and re.match('[^-=][^=]*=', word.value):
+            # Attack: `x='C touch y'; env LC_ALL=$x ls`
+            self._labels.append(Label('assignment' if word.growth == 'none' else 'unknown_word'))
+        elif entry.checker == 'env' and word.value == '-' and word.is_fixed:
+            self._labels.append(Label('flag', options=('-',)))
+        elif self._is_over:
+            self._operand(at)
+        elif word.is_fixed and word.value == '--':
+            self._is_over = 'end' in entry.flags
+            self._labels.append(Label('end'))
+            self._hand_on(at + 1)
+        elif self._is_option(word):
+            self._option(at)
+        elif word.can_be_option and not word.is_fixed:
+            self._unknown_word(at)
+        else:
+            self._operand(at)
+
+    def _is_option(self, word: Word) -> bool:
+        text = word.value
+        if text.startswith('-'):
+            return text != '-'
+        is_plus = text.startswith('+') and 'plus' in self._entry.flags
+        return is_plus or (word.is_fixed and self._role(text) is not None)
+
+    def _entries(self) -> Iterator[Entry]:
+        yield self._entry
+        yield from self._above
+
+    def _role(self, option: str) -> OptionRole | None:
+        for entry in self._entries():
+            name = self._plain(option, entry)
+            if name in entry.options:
+                return entry.options[name]
+        return None
+
+    def _plain(self, option: str, entry: Entry) -> str:
+        """How an entry writes an option: where `--x` is `-x`, with one dash."""
+        is_same = 'both_dashes' in entry.flags and option.startswith('--') and option not in entry.options
+        return option[1:] if is_same else option
+
+    def _hand_on(self, at: int) -> None:
+        """Label the words behind `--` as the program does that is given them."""
+        entry = entries().fragment(self._entry.handed_on) if self._entry.handed_on is not None else None
+        if entry is not None:
+            self._labels += _Labeller((self._words[0], *self._words[at:]), entry).run().labels[1:]
+
+    def _unknown_word(self, at: int) -> None:
+        """A word such as `$x`. Only what does no harm whatever its options are may be given one."""
+        # Behind the program of awk there are files and variables.
+        is_file = (
+            self._entry.checker == 'awk' and self._operands and not self._words[len(self._labels)].value.startswith('-')
+        )
+        is_harmless = self._is_harmless or bool(is_file)
+        if not is_harmless or 'sub_commands' in self._entry.flags:
+            self._labels.append(Label('unknown_word'))
+        else:
+            self._operand(at)
+
+    def _operand(self, at: int) -> None:
+        word, entry = self._words[at], self._entry
+        if 'sub_commands' in entry.flags and not self._operands and not self._is_over:
+            found = entries().sub_command(entry, word.value) if word.is_fixed else None
+            if found is not None:
+                self._above = (entry, *self._above) if 'global_anywhere' in entry.flags else ()
+                self._entry, self._sub_at = found, at + 1
+                self._labels.append(Label('sub_command'))
+                return
+            if not entry.operands:
+                self._labels += [Label('unknown_sub_command')] * (len(self._words) - at)
+                return
+        if word.value.startswith('@') and 'response_files' in entry.flags:
+            self._labels.append(Label('response_file'))
+            return
+        self._operands.append(at)
+        kinds = entry.operands or ()
+        is_command = len(self._operands) == len(kinds) and kinds[-1:] == ('command',)
+        self._labels.append(Label('command' if is_command else 'operand'))
+        # Attack: `ssh host -t rm x`, where there are options behind the host, too.
+        ends = 'options_first' in entry.flags or ('command' in kinds and entry.checker != 'ssh')
+        self._is_over = self._is_over or ends or is_command
+
+    def _option(self, at: int) -> None:
+        """A word of one option, or of several letters. Its value may be the next word."""
+        word = self._words[at]
+        found = self._whole(word.value) if word.is_fixed else None
+        found = found or self._with_value(word.value) or self._cluster(word.value)
+        if not word.is_fixed and (found is None or found[2] is None):
+            # Attack: `x=; sort -k"$x" -o f`. An empty value is the next word.
+            self._unknown_word(at)
+            return
+        if found is None:
+            is_text = self._entry.takes_any_option
+            self._labels.append(Label('operand', 'text') if is_text else Label('unknown_option', None, (word.value,)))
+            return
+        options, role, value = found
+        following = self._words[at + 1] if at + 1 < len(self._words) else None
+        if role.kind is None:
+            self._labels.append(Label('flag', options=options))
+        elif value is not None:
+            self._labels.append(self._valued('option', role.kind, options, value, word))
+        elif role.place == 'attached' or (role.place == 'either' and (following is None or following.can_be_option)):
+            self._labels.append(Label('flag', options=options))
+        elif role.kind == 'rest':
+            self._labels.append(Label('option', options=options))
+            self._labels += [Label('command')] * (len(self._words) - at - 1)
+        else:
+            # Where the value is missing, the option itself asks.
+            self._labels.append(Label('option', role.kind if following is None else None, options))
+            for kind, each in zip((role.kind, *role.more), self._words[at + 1 :], strict=False):
+                self._labels.append(self._valued('value', kind, options[-1:], each.value, each))
+
+    def _valued(self, kind: LabelKind, holds: Kind, options: tuple[str, ...], value: str, word: Word) -> Label:
+        """A word with the value of an option."""
+        follows = kind == 'value'
+        allowed = self._pattern(options[-1])
+        if word.growth != 'none' and not self._is_harmless:
+            kind = 'unknown_word'
+        elif 'response_files' in self._entry.flags and follows and value.startswith('@'):
+            kind = 'response_file'
+        elif follows and self._looks_like_option(value, allowed):
+            # Attack: `pytest -k -p evil`, `git log --format --output=x`. What looks like an option may be one.
+            kind = 'refused_value'
+        elif allowed is not None:
+            if allowed.pattern == '.*' or (word.is_fixed and allowed.fullmatch(value)):
+                holds = 'text' if holds not in ('read', 'text') else holds
+            else:
+                kind = 'refused_value'
+        return Label(kind, holds, options, value, follows)
+
+    def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
+        """Whether a value may be an option to the program. A pattern that matches any option proves nothing."""
+        is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
+        return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
+
+    def _pattern(self, option: str) -> re.Pattern[str] | None:
+        for entry in self._entries():
+            if (name := self._plain(option, entry)) in entry.values:
+                return entry.values[name]
+        return None
+
+    def _whole(self, text: str) -> _Found | None:
+        role = self._role(text)
+        if role is None and re.fullmatch(r'-\d+', text):
+            text = '-#'
+            role = self._role(text)
+        return None if role is None else ((text,), role, None)
+
+    def _with_value(self, text: str) -> _Found | None:
+        name, has_value, value = text.partition('=')
+        # To most programs, the value of `-m=5` is `=5`.
+        is_letter = len(name) == 2 and self._entry.style == 'gnu'
+        role = self._role(name) if has_value and not is_letter else None
+        if role is not None and role.kind is not None:
+            return (name,), role, value
+        for entry in self._entries():
+            for prefix, each in entry.prefixes.items():
+                if text.startswith(prefix):
+                    return (prefix,), each, text[len(prefix) :]
+        role = self._role(text[:2]) if self._entry.style == 'attached' and len(text) > 2 else None
+        return ((text[:2],), role, text[2:]) if role is not None and role.kind is not None else None
+
+    def _cluster(self, text: str) -> _Found | None:
+        """Several letters in a word, of which the last may have a value: `-rn`, `-xf a.tar`, `-m5`."""
+        if self._entry.style != 'gnu' or not re.match(r'-[^-]', text):
+            return None
+        options: list[str] = []
+        for at, letter in enumerate(text[1:], start=1):
+            name = '-#' if letter.isdigit() and self._role(f'-{letter}') is None else f'-{letter}'
+            role = self._role(name)
+            if role is None:
+                return None
+            options.append(name)
+            if role.kind is not None:
+                return tuple(options), role, text[at + 1 :] or None
+        return tuple(options), OptionRole(None), None
+
+    def _name_operands(self) -> None:
+        """Give each operand its kind, now that all options are known."""
+        entry, kinds = self._entry, list(self._entry.operands or ())
+        given = {option for each in self._labels if each.kind in ('flag', 'option') for option in each.options}
+        is_replaced = not given.isdisjoint(entry.without_first)
+        if is_replaced and kinds and (len(kinds) > 1 or not entry.has_more):
+            del kinds[0]
+        for place, at in enumerate(self._operands):
+            if self._labels[at].kind == 'operand':
+                is_listed = place < len(kinds) or (entry.has_more and bool(kinds))
+                is_listed = is_listed and (not entry.only_with or not given.isdisjoint(entry.only_with))
+                kind = kinds[min(place, len(kinds) - 1)] if is_listed else None
+                self._labels[at] = self._named_operand(at, kind, may_be_several=place >= len(kinds) - 1)
+        has_command = any(each.kind == 'command' for each in self._labels)
+        is_wrapper = kinds[-1:] == ['command'] and not entry.has_more and 'transparent' not in entry.flags
+        is_needed = is_wrapper or ('needs_operand' in entry.flags and not self._operands)
+        if is_needed and not has_command and not is_replaced:
+            self._labels[0] = Label('missing_operand')
+
+    def _named_operand(self, at: int, kind: Kind | None, *, may_be_several: bool) -> Label:
+        word, pattern = self._words[at], self._entry.operand_values
+        if kind is None:
+            return Label('unlisted_operand')
+        is_one = not (may_be_several and self._entry.has_more) and not self._is_harmless
+        if word.growth != 'none' and is_one:
+            return Label('unknown_word', kind)
+        if pattern is not None and not (word.is_fixed and pattern.fullmatch(word.value)):
+            return Label('refused_value', kind)
+        return Label('operand', kind, value=word.value)
+
+
+def find_unlisted(
+    words: Sequence[Word],
+    *,
+    named: int | None,
+    any_arguments: bool = False,
+    may_write: Callable[[Word], bool] = lambda word: False,
+) -> UnsafeArgument | None:
+    """The first word that asks although a rule lets the program run, and why.
+
+    Args:
+        words: A command with a fixed program.
+        named: How many words the rule names: somebody wrote these down. `None` where the default lets everything run.
+        any_arguments: Whether the rule covers any arguments of a program, or a sub-command, that is not listed.
+        may_write: Whether a file may be written unasked.
+    """
+    found = label(words)
+    if (hit := _check(found, words, named)) is not None:
+        return hit
+    covered: frozenset[str] = frozenset()
+    # Attack: `git t`, where the configuration says `alias.t = !touch x`.
+    if any_arguments or (named is None and found.entry is not None and found.entry.name != 'git'):
+        covered |= _WHOLE
+    named = named or 1
+    if len(words) == named:
+        covered |= _UNLISTED
+    if any(each.kind == 'unknown_option' for each in found.labels[:named]):
+        covered |= {'unlisted_operand'}  # a rule for `git branch -D` covers what it deletes
+    owner = 0
+    for at, (word, each) in enumerate(zip(words, found.labels, strict=True)):
+        owner = owner if each.follows else at
+        # A rule covers a sub-command that is not listed, and nothing behind it.
+        is_named = owner < named and each.kind not in ('unknown_sub_command', 'missing_operand')
+        if each.kind in covered or is_named:
+            continue
+        if each.kind in _ASKS:
+            return UnsafeArgument(word.raw, _ASKS[each.kind])
+        if each.holds in _UNSAFE_KINDS and not _may(found, each, word, may_write):
+            return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
+    return None
+
+
+def is_known(words: Sequence[Word]) -> bool:
+    """Whether the program is listed, and its sub-command."""
+    return all(each.kind not in ('unknown_program', 'unknown_sub_command') for each in label(words).labels)
+
+
+def takes_data(words: Sequence[Word]) -> bool:
+    """Whether no argument can be a command to the program, even if one names a blocked program: `git log --grep=rm`.
+
+    What it runs as a command is judged by itself. Attack: `ln -s /bin/rm y`, where a program gets another name.
+
+    Args:
+        words: A command with a fixed program.
+    """
+    found = label(words)
+    entry = found.entry
+    if entry is None or trusted_name(words[0].value) is None or find_unlisted(words, named=found.sub_at) is not None:
+        return False
+    holds = {each.holds for each in found.labels if each.kind != 'command'}
+    if found.sub_at > 1 or ('runs_files' in entry.flags and holds != {None}):
+        return entry.name in _TAKES_DATA
+    return 'writes' not in entry.flags or holds <= {None, 'text'}
+
+
+_TAKES_DATA: Final = frozenset(
+    {
+        'pytest', 'mypy', 'git log', 'git diff', 'git show', 'git status', 'git blame', 'git grep', 'git ls-files',
+        'git ls-tree', 'git branch', 'git tag', 'git commit', 'git add', 'git stash', 'git stash push', 'git describe',
+        'git shortlog', 'git rev-parse', 'git rev-list', 'git cat-file',
+    }
+)  # fmt: skip
+"""Of what runs files, or has sub-commands: what gives no argument the meaning of a program."""
+
+
+def _check(found: LabelledCommand, words: Sequence[Word], named: int | None) -> UnsafeArgument | None:
+    """What is decided of the command as a whole."""
+    entry = found.entry
+    if entry is None:
+        return None
+    if 'never' in entry.flags:
+        return UnsafeArgument(words[0].raw, 'it runs or changes something, whatever its arguments are')
+    # Where the default asks nobody, git still asks: its configuration and history are not brought back.
+    is_needed = entry.name.startswith('git ') if named is None else named < found.sub_at
+    if 'named' in entry.flags and is_needed:
+        return UnsafeArgument(words[found.sub_at - 1].raw, 'a rule has to name the sub-command')
+    if 'needs_operand' in entry.flags:
+        fed = (word for word, each in zip(words, found.labels, strict=True) if each.kind == 'operand')
+        if (device := next(filter(is_device, fed), None)) is not None:
+            return UnsafeArgument(device.raw, 'it runs what it is fed')
+    if entry.name in _MAKES and named is not None and named > 1:
+        # Attack: a rule approves `make test`, and `make test deploy` deploys.
+        more = (word for word, each in zip(words[named:], found.labels[named:], strict=True) if each.kind == 'operand')
+        if (target := next(more, None)) is not None:
+            return UnsafeArgument(target.raw, 'it may be one more target, which the rule does not name')
+    behind = words[named] if named is not None and 1 < named < len(words) else None
+    if behind is not None and behind.value.casefold() in _NO and words[(named or 1) - 1].value.startswith('-'):
+        # Attack: `tsc --noEmit false`.
+        return UnsafeArgument(behind.raw, 'it may take back what the rule names')
+    check = CHECKS.get(entry.checker or '')
+    hit = check(words) if check is not None else None
+    if check is not None and hit is not None and hit.word in [word.raw for word in words[1 : named or 1]]:
+        # The rule names the first one, and nothing behind it. Behind the letters of tar, there are no letters.
+        return check([words[0], *([fixed('-')] if entry.checker == 'tar' else []), *words[named or 1 :]])
+    return hit
+
+
+def _may(found: LabelledCommand, each: Label, word: Word, may_write: Callable[[Word], bool]) -> bool:
+    """Whether a file may be written, code is harmless, or a command is judged by itself."""
+    entry = found.entry
+    if entry is None or each.holds in ('command', 'script', 'rest'):
+        return each.kind == 'operand' and each.holds == 'script'
+    if each.holds == 'code':
+        is_plain = CODE.get(entry.checker or '')
+        return word.is_fixed and is_plain is not None and is_plain(each.value or '')
+    if 'writes' in entry.flags and (each.kind == 'operand' or each.holds == 'target'):
+        return True
+    return word.is_fixed and (each.value in _SINKS or (each.kind in ('operand', 'value') and may_write(word)))
