@@ -184,3 +184,13 @@ def test_a_rule_that_names_what_a_wrapper_runs_covers_no_more_of_it():
     assert decision('hatch run test -v', *blocked('test'), *unasked('hatch run test')) == 'block'
     assert decision('poetry run test -f a', *unasked('poetry run')) == 'ask'
     assert decision('poetry run test -f a', default=OPEN) == 'allow'
+
+
+def test_a_variable_in_front_of_nothing_or_without_a_name_is_one():
+    assert decision('time PATH=.; ls', *unasked('ls', 'time')) == 'ask'
+    assert decision('env =x ls', *unasked('ls', 'env')) == 'ask'
+
+
+def test_a_word_that_is_not_known_asks_where_the_default_asks_nobody():
+    assert decision('nobody-knows-it a', default=OPEN) == 'allow'
+    assert decision('nobody-knows-it $a', default=OPEN) == 'ask'

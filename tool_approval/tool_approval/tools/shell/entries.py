@@ -138,7 +138,8 @@ class Entries:
     def program(self, text: str) -> Entry | None:
         """The entry of a program, by its name or path: `python3` has that of `/usr/bin/python3.11`."""
         name = 'ld.so' if _LOADER.fullmatch(program_name(text)) else program_name(text)
-        return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
+        plain = plain_program(name) if name == name.casefold() else name
+        return None if name.startswith('_') else self._find(name) or self._find(plain)
 
     def sub_command(self, parent: Entry, word: str) -> Entry | None:
         """The entry of a sub-command."""

@@ -147,7 +147,7 @@ class _Labeller:
                 Label('unknown_word' if not each.is_fixed and each.can_be_option else 'command')
                 for each in self._words[at + 1 : end]
             ]
-        elif entry.checker in _ASSIGNING and not self._operands and re.match('[^-=][^=]*=', word.value):
+        elif entry.checker in _ASSIGNING and not self._operands and re.match('(?!-)[^=]*=', word.value):
             # Attack: `x='C touch y'; env LC_ALL=$x ls`
             self._labels.append(Label('assignment' if word.growth == 'none' else 'unknown_word'))
         elif entry.checker == 'env' and word.value == '-' and word.is_fixed:
@@ -377,6 +377,7 @@ def find_unlisted(
     # Attack: `git t`, where the configuration says `alias.t = !touch x`.
     if any_arguments or (named is None and found.entry is not None and found.entry.name != 'git'):
         covered |= _WHOLE
+    is_open = named is None
     named = named or 1
     if len(words) == named:
         covered |= _UNLISTED
@@ -387,6 +388,8 @@ def find_unlisted(
         owner = owner if each.follows else at
         # A rule covers a sub-command that is not listed, and nothing behind it.
         is_named = owner < named and each.kind not in ('unknown_sub_command', 'missing_operand')
+        if is_open and each.kind in covered and word.can_be_option and not word.is_fixed:
+            return UnsafeArgument(word.raw, _ASKS['unknown_word'])
         if each.kind in covered or is_named:
             continue
         if each.kind in _ASKS:

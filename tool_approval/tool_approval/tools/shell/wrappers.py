@@ -37,8 +37,10 @@ def _labelled(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand |
     scripts = [(word, each.value or '') for word, each in zip(words, found.labels, strict=True)
                if each.holds in ('script', 'command')]  # fmt: skip
     at = found.command_at
+    assignments = _assignments(found, words)
     if at is None and not scripts:
-        return None
+        # Attack: `time PATH=.; ls`, where the shell's own `time` sets the variable.
+        return WrappedCommand(is_program=True, assignments=assignments) if assignments else None
     problem = None if all(word.is_fixed for word, _ in scripts) else _UNKNOWN_CODE
     problem = problem or next(filter(None, (reads_otherwise(script) for _, script in scripts)), None)
     inner = tuple(words[at:]) if at is not None else ()
@@ -49,7 +51,7 @@ def _labelled(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand |
         scripts=tuple(script for _, script in scripts),
         is_transparent='transparent' in found.flags,
         is_runner=found.sub_at > 1 or 'runs_files' in found.flags,
-        assignments=_assignments(found, words),
+        assignments=assignments,
         own=at if at is not None else len(words),
         problem=problem,
     )
@@ -97,8 +99,7 @@ def _env(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None
         # `-S` splits its value by rules of its own.
         if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
             return WrappedCommand(words=(_split(words),), problem='`env -S` splits a text into a command')
-    inside = _labelled(found, words)
-    return inside or WrappedCommand(is_program=True, assignments=_assignments(found, words))
+    return _labelled(found, words)
 
 
 def _split(words: Sequence[Word]) -> tuple[Word, ...]:
