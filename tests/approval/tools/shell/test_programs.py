@@ -128,5 +128,6 @@ def test_the_entries_of_a_tree_are_kept_until_a_source_changes(tmp_path, monkeyp
     source.write_text('[a]\n[bc]')
     changed = entries.__wrapped__()
 
+    assert len(list((tmp_path / '__pycache__').iterdir())) == 1
     assert [each.program('a').name for each in (first, kept, changed)] == ['a', 'a', 'a']
     assert [each.program('bc') is None for each in (first, kept, changed)] == [True, True, False]

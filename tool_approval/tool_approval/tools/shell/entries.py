@@ -203,6 +203,8 @@ def _from_tree() -> Mapping[str, Fields]:
     found = check_sources(SOURCES)
     with suppress(OSError):
         kept.parent.mkdir(exist_ok=True)
+        for old in kept.parent.glob(f'*-{BUILT}'):
+            old.unlink(missing_ok=True)
         # Another process never reads half of it.
         part = kept.with_suffix(f'.{os.getpid()}')
         part.write_text(json.dumps(found))
