@@ -194,3 +194,12 @@ def test_a_variable_in_front_of_nothing_or_without_a_name_is_one():
 def test_a_word_that_is_not_known_asks_where_the_default_asks_nobody():
     assert decision('nobody-knows-it a', default=OPEN) == 'allow'
     assert decision('nobody-knows-it $a', default=OPEN) == 'ask'
+
+
+def test_a_rule_for_a_program_does_not_approve_what_it_runs():
+    assert decision(r'find . -name x -exec rm {} \;', *unasked('find . -name')) == 'ask'
+    assert decision(r'find rm -exec rm {} \;', *unasked('find rm')) == 'ask'
+    assert decision('npx ls', *unasked('npx', 'ls')) == 'ask'
+    assert decision('npx ls', *unasked('npx ls')) == 'allow'
+    assert decision('uv run env test', *unasked('uv run')) == 'ask'
+    assert decision('nice ' * 100 + 'ls', *unasked('ls')) == 'ask'

@@ -62,8 +62,8 @@ class ShellRule(ShellDefault):
     description: str | None = None
     """One line for the person who is asked."""
     arguments: Literal['listed', 'any'] = 'listed'
-    """What a rule that approves covers behind its words: arguments that are listed as safe, or also any arguments of
-    a program, or a sub-command, that is not listed."""
+    """What a rule that approves covers behind its words: arguments that are listed as safe, or also those that are
+    not listed."""
     sandbox_paths: _Texts = ()
     """Names of roots. The rule is skipped unless every path of the command lies in one of them."""
     match: _Texts = ()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import tomllib
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -196,8 +196,8 @@ def entries() -> Entries:
 
 def _from_tree() -> Mapping[str, Fields]:
     """The entries of an installation that is edited: read from the sources after each change, and then kept."""
-    states = [(path.name, path.stat().st_mtime_ns) for path in sorted(SOURCES.glob('*.toml'))]
-    kept = SOURCES / '__pycache__' / f'{zlib.crc32(repr(states).encode()):08x}-{BUILT}'
+    digest = hashlib.sha256(b'\0'.join(path.read_bytes() for path in sorted(SOURCES.glob('*.toml')))).hexdigest()
+    kept = SOURCES / '__pycache__' / f'{digest}-{BUILT}'
     with suppress(OSError, ValueError):
         return json.loads(kept.read_bytes())
     found = check_sources(SOURCES)

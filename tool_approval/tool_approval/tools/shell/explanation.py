@@ -100,7 +100,12 @@ def remembered_words(commands: Sequence[SimpleCommand], parts: Sequence[Part]) -
     entry = found.entry
     if entry is None or (entry.operands or ())[-1:] == ('command',) or entry.name == 'go run' or '/' in words[0].value:
         return None
-    if entry.name in MANY_TARGETS or entry.name.endswith(' run'):
+    names_script = 'runs_files' in entry.flags and (entry.operands or ())[:1] == ('text',)
+    if (
+        entry.name in MANY_TARGETS
+        or entry.name.endswith(' run')
+        or (names_script and not entry.name.startswith('git '))
+    ):
         end += 1
     names = tuple(word.value for word in words[:end])
     is_plain = 1 < end == len(names) and all(map(_SUB_COMMAND.fullmatch, names[1:]))

@@ -16,7 +16,7 @@ from .entries import entries, plain_name
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
-from .labels import find_unlisted, is_known, takes_data
+from .labels import find_unlisted, is_known, label, takes_data
 from .names import guarded_name, named_words, other_names, trusted_name
 from .paths import ShellRoot, ShellRoots
 from .reading import CommandReader
@@ -42,6 +42,10 @@ _NEUTRAL: Final = frozenset(
 """What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
 
 
+_FETCHING: Final = frozenset(
+    {'npx', 'npm exec', 'pnpx', 'pnpm dlx', 'yarn dlx', 'bunx', 'bun x', 'uvx', 'uv tool run', 'pipx run'}
+)
+"""Runners that may fetch what they run from a registry."""
 _ELSEWHERE: Final = 'it runs in another directory, whose files may change what it does'
 
 
@@ -52,6 +56,8 @@ class _LineState:
     parts: list[Part]
     cwd_changed: bool = False
     depth: int = 0
+    wrappers: int = 0
+    is_in_runner: bool = False
     description: str | None = None
 
 
@@ -180,12 +186,24 @@ class ShellJudge:
         for name in inside.assignments:
             self._assignment(name, is_exported=True, state=state)
         state.cwd_changed = state.cwd_changed or inside.changes_cwd
-        granted = _rest(decided, command.words, inside.own)
+        rest = _rest(decided, command.words, inside.own)
+        outer, state.is_in_runner = state.is_in_runner, state.is_in_runner or inside.is_runner
+        state.wrappers += 1
         for words in inside.words:
-            if inside.is_runner and words[0].value in _NEUTRAL:
+            # Attack: a rule for `find rm` approves no `find rm -exec rm x`.
+            is_named = rest is not None and [word.value for word in words[: len(rest.words)]] == list(rest.words)
+            granted = rest if is_named else None
+            if state.wrappers > _MAX_SCRIPTS:
+                state.parts.append(_asks(command.raw, 'syntax', 'not understood: wrappers within wrappers'))
+            elif decided is not None and granted is None and _entry_name(command.words) in _FETCHING:
+                # Attack: `npx ls`, where whoever registered the package `ls` decides what runs.
+                state.parts.append(_asks(command.raw, 'command', 'it fetches a program that the rule does not name'))
+            elif inside.is_runner and words and words[0].value in _NEUTRAL:
                 self._script(command.of(words), granted, state)
             elif words:
                 self._command(command.of(words), state, granted)
+        state.is_in_runner = outer
+        state.wrappers -= 1
         for script in inside.scripts:
             if state.depth >= _MAX_SCRIPTS:
                 state.parts.append(_asks(script, 'syntax', 'not understood: scripts within scripts'))
@@ -238,7 +256,7 @@ class ShellJudge:
             other = self._book.find(inner, lambda rule: True).decided
             if other is not None and other.is_guard:
                 state.parts.append(_by_rule(command.raw, other))
-        part = _by_rule(command.raw, decided) if decided else self._default(command, inside, found.skipped)
+        part = _by_rule(command.raw, decided) if decided else self._default(command, inside, found.skipped, state)
         problem = inside.problem if inside is not None and not self._names_file(command, decided) else None
         if part.decision == 'allow' and (lifted := problem or self._lifted(command, inside, decided, state)):
             part = _asks(command.raw, 'command', lifted)
@@ -249,7 +267,13 @@ class ShellJudge:
             self._guard_within(command, state)
         return decided
 
-    def _default(self, command: SimpleCommand, inside: WrappedCommand | None, skipped: CompiledRule | None) -> Part:
+    def _default(
+        self,
+        command: SimpleCommand,
+        inside: WrappedCommand | None,
+        skipped: CompiledRule | None,
+        state: _LineState,
+    ) -> Part:
         default, name = self._config.default, command.words[0].value
         if inside is not None and not (inside.is_program or inside.is_runner) and skipped is None:
             if inside.is_transparent and trusted_name(name) is not None:
@@ -257,7 +281,8 @@ class ShellJudge:
             if default.allowed:
                 reason = 'it runs another program in its own way, and no rule is about that'
                 return _asks(command.raw, 'command', reason)
-        if name in _NEUTRAL and entries().program(name) is not None and default.allowed:
+        is_neutral = name in _NEUTRAL and entries().program(name) is not None and not state.is_in_runner
+        if is_neutral and default.allowed:
             return _allows(command.raw, 'command', None, 'it changes nothing outside of the shell')
         if not default.allowed:
             outcome: Outcome = 'block'
@@ -305,9 +330,14 @@ class ShellJudge:
             state.parts.append(part)
 
 
-def _rest(decided: CompiledRule | None, words: Sequence[Word], own: int) -> CompiledRule | None:
+def _entry_name(words: Sequence[Word]) -> str:
+    entry = label(words).entry
+    return '' if entry is None else entry.name
+
+
+def _rest(decided: CompiledRule | None, words: Sequence[Word], own: int | None) -> CompiledRule | None:
     """What a rule that approves names of the command inside: `pytest` of `uv run pytest`."""
-    if decided is None or decided.is_guard or named_words(words, decided.words) <= own:
+    if decided is None or own is None or decided.is_guard or named_words(words, decided.words) <= own:
         return None
     return CompiledRule(decided.index, decided.rule, decided.words[own - named_words(words, decided.words) :])
 

@@ -82,7 +82,7 @@ _UNSAFE_KINDS: Final[dict[Kind, str]] = {
     'script': 'it is a command that the program runs',
     'rest': 'it is a command that the program runs',
 }
-_MAKES: Final = frozenset({'make', 'ninja'})
+_MAKES: Final = frozenset({'make', 'bmake', 'ninja'})
 _NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
 _SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
@@ -379,7 +379,7 @@ def find_unlisted(
         covered |= _WHOLE
     is_open = named is None
     named = named or 1
-    if len(words) == named:
+    if any_arguments or len(words) == named:
         covered |= _UNLISTED
     if any(each.kind == 'unknown_option' for each in found.labels[:named]):
         covered |= {'unlisted_operand'}  # a rule for `git branch -D` covers what it deletes
@@ -388,7 +388,7 @@ def find_unlisted(
         owner = owner if each.follows else at
         # A rule covers a sub-command that is not listed, and nothing behind it.
         is_named = owner < named and each.kind not in ('unknown_sub_command', 'missing_operand')
-        if is_open and each.kind in covered and word.can_be_option and not word.is_fixed:
+        if is_open and each.kind in covered and not word.is_fixed and (word.can_be_option or '/' not in word.value):
             return UnsafeArgument(word.raw, _ASKS['unknown_word'])
         if each.kind in covered or is_named:
             continue

@@ -118,6 +118,8 @@ def _paths(word: Word, each: Label) -> Iterator[str | None]:
         yield None
         return
     yield value
+    # To many programs, `-f=/x` is `-f /x`.
+    yield value.removeprefix('=')
     # A test's name behind a file's, as pytest writes it.
     yield value.partition('::')[0]
     if each.kind != 'operand':

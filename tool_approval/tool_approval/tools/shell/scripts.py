@@ -29,8 +29,8 @@ class WrappedCommand:
     """Whether it runs programs and scripts of a project, a container and the like, and no builtins of the shell."""
     assignments: tuple[str, ...] = ()
     """Variables that are set for it."""
-    own: int = 1
-    """How many words are the wrapper's: its name, its options and their values."""
+    own: int | None = None
+    """How many words are the wrapper's, if the others are the command: its name, its options and their values."""
     problem: str | None = None
     """Why what is inside is not fully known."""
 

@@ -52,7 +52,7 @@ def _labelled(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand |
         is_transparent='transparent' in found.flags,
         is_runner=found.sub_at > 1 or 'runs_files' in found.flags,
         assignments=assignments,
-        own=at if at is not None else len(words),
+        own=at,
         problem=problem,
     )
 
