@@ -1,6 +1,6 @@
 """Every entry of the data keeps its promise: what it lists as allowed is, and what it lists as asked about asks.
 
-`-k file_name` or `-k 'git log'` runs a part of them.
+`-k file_name` or `-k 'git and log'` runs a part of them.
 """
 
 import json
