@@ -18,7 +18,8 @@ ASKING = {
         {'pattern': name, 'approval': False} for name in fuzzing_tools.READERS if name not in fuzzing_tools.WRITERS
     ]
 }
-OPEN = {'default': {'approval': False}, 'rules': [{'pattern': TRIP, 'allowed': False}]}
+OPEN = {'default': {'approval': False}, 'rules': [{'pattern': TRIP, 'allowed': False}, {'pattern': 'touch'}]}
+"""`touch` asks, since `touch tripped` makes the file by which the trap is known."""
 
 _PIECES = [
     ';', '&', '|', '\n', '&&', '||', '(', ')', '{', '}', '$(', '`', '"', "'", '\\', '$', '#', ' ', '\t', '<', '>', '<<',
