@@ -203,3 +203,41 @@ def test_a_rule_for_a_program_does_not_approve_what_it_runs():
     assert decision('npx ls', *unasked('npx ls')) == 'allow'
     assert decision('uv run env test', *unasked('uv run')) == 'ask'
     assert decision('nice ' * 100 + 'ls', *unasked('ls')) == 'ask'
+
+
+@table(
+    'command', ['env LC_ALL=C -0', 'env LC_ALL=C - ls', 'env LC_ALL=C -- ls', 'time LC_ALL=C -p', 'env LC_ALL=C -i ls']
+)
+def test_a_wrapper_has_no_options_behind_a_variable(command):
+    assert decision(command, *unasked('env', 'time', 'ls')) == 'ask'
+
+
+@table('command', ['env rm -S', 'env rm -C"$a" -vS', 'env -u A rm --split-string x'])
+def test_an_option_of_what_env_runs_is_none_of_env(command):
+    assert decision(command, *blocked('rm'), default=OPEN) == 'block'
+
+
+@table('command', ['timeout0 5 ls', 'env9 ls', 'Nice ls'])
+def test_a_name_like_that_of_a_wrapper_is_another_program(command):
+    assert decision(command, *unasked('ls')) == 'ask'
+
+
+@table('command', ['./echo $x', 'xargs ./echo', 'sub/../ps "$x"', 'echo0 rm', 'ps2 $x', 'Echo rm'])
+def test_a_name_like_that_of_a_harmless_program_vouches_for_nothing(command):
+    assert decision(command, *blocked('rm'), default=OPEN) == 'ask'
+
+
+@table(
+    'command',
+    [
+        'GIT x',
+        'PYTHON -c x',
+        'Find . -delete',
+        'SED -i x f',
+        'R -e x',
+        'echo x | R',
+        'git submodule foreach \'r""m v\'',
+    ],
+)
+def test_what_runs_code_asks_where_the_default_asks_nobody(command):
+    assert decision(command, *blocked('rm'), default=OPEN) == 'ask'

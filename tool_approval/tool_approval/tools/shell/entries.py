@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, cast
 
 from .checks import CHECKS, CODE
-from .names import guarded_name, program_name
+from .names import guarded_name, program_name, trusted_name
 
 SOURCES: Final = Path(__file__).with_name('programs')
 """The folder of the entries."""
@@ -138,8 +138,15 @@ class Entries:
     def program(self, text: str) -> Entry | None:
         """The entry of a program, by its name or path: `python3` has that of `/usr/bin/python3.11`."""
         name = 'ld.so' if _LOADER.fullmatch(program_name(text)) else program_name(text)
-        plain = plain_program(name) if name == name.casefold() else name
-        return None if name.startswith('_') else self._find(name) or self._find(plain)
+        return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
+
+    def is_listed(self, text: str) -> bool:
+        """Whether an entry has just this name, or it is a file of the system that has.
+
+        Attack: `timeout0 5 ls` and `ln -s /usr/bin/env echo; x=rm; ./echo $x`, where another program has the name.
+        """
+        name = trusted_name(text)
+        return name is not None and (name in self._fields or name in self._aliases)
 
     def sub_command(self, parent: Entry, word: str) -> Entry | None:
         """The entry of a sub-command."""

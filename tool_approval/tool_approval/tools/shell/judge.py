@@ -276,7 +276,8 @@ class ShellJudge:
     ) -> Part:
         default, name = self._config.default, command.words[0].value
         if inside is not None and not (inside.is_program or inside.is_runner) and skipped is None:
-            if inside.is_transparent and trusted_name(name) is not None:
+            is_itself = entries().is_listed(name) or (is_shell(name) and trusted_name(name) is not None)
+            if inside.is_transparent and is_itself:
                 return _allows(command.raw, 'command', None, 'what it runs is judged by itself')
             if default.allowed:
                 reason = 'it runs another program in its own way, and no rule is about that'

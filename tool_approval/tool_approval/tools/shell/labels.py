@@ -9,7 +9,6 @@ from typing import Final, Literal, NamedTuple
 
 from .checks import CHECKS, CODE, is_device
 from .entries import Entry, Kind, OptionRole, entries
-from .names import trusted_name
 from .words import UnsafeArgument, Word, fixed
 
 LabelKind = Literal[
@@ -132,7 +131,8 @@ class _Labeller:
 
     @property
     def _is_harmless(self) -> bool:
-        return self._entry.takes_any_option or 'harmless' in self._entry.flags
+        is_audited = self._entry.takes_any_option or 'harmless' in self._entry.flags
+        return is_audited and entries().is_listed(self._words[0].value)
 
     def _word(self, at: int) -> None:
         word, entry = self._words[at], self._entry
@@ -150,7 +150,9 @@ class _Labeller:
         elif entry.checker in _ASSIGNING and not self._operands and re.match('(?!-)[^=]*=', word.value):
             # Attack: `x='C touch y'; env LC_ALL=$x ls`
             self._labels.append(Label('assignment' if word.growth == 'none' else 'unknown_word'))
-        elif entry.checker == 'env' and word.value == '-' and word.is_fixed:
+            # Attack: `env LC_ALL=C -0`, where the program is `-0`. Only sudo has options behind a variable.
+            self._is_over = self._is_over or entry.checker != 'sudo'
+        elif entry.checker == 'env' and word.value == '-' and word.is_fixed and not self._is_over:
             self._labels.append(Label('flag', options=('-',)))
         elif self._is_over:
             self._operand(at)
@@ -414,7 +416,7 @@ def takes_data(words: Sequence[Word]) -> bool:
     """
     found = label(words)
     entry = found.entry
-    if entry is None or trusted_name(words[0].value) is None or find_unlisted(words, named=found.sub_at) is not None:
+    if entry is None or not entries().is_listed(words[0].value) or find_unlisted(words, named=found.sub_at) is not None:
         return False
     holds = {each.holds for each in found.labels if each.kind != 'command'}
     if found.sub_at > 1 or ('runs_files' in entry.flags and holds != {None}):

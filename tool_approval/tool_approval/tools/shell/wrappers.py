@@ -95,7 +95,8 @@ def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...
 
 
 def _env(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None:
-    for word in words[1:]:
+    # Attack: `env rm -S x`. Behind the command, `-S` is an option of the command.
+    for word in words[1 : found.command_at]:
         # `-S` splits its value by rules of its own.
         if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
             return WrappedCommand(words=(_split(words),), problem='`env -S` splits a text into a command')
