@@ -241,3 +241,8 @@ def test_a_name_like_that_of_a_harmless_program_vouches_for_nothing(command):
 )
 def test_what_runs_code_asks_where_the_default_asks_nobody(command):
     assert decision(command, *blocked('rm'), default=OPEN) == 'ask'
+
+
+@table('command', ['python3 -m timeit x', 'python -m timeit -s x', 'python3.11 -m pdb -c x a.py', 'python -m asyncio'])
+def test_a_module_that_runs_code_asks_where_the_default_asks_nobody(command):
+    assert decision(command, *blocked('rm'), default=OPEN) == 'ask'
