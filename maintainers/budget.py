@@ -29,7 +29,7 @@ PARTS = (
     Part('adapters', 3_140, (f'{_APPROVAL}/integrations', f'{_APPROVAL}/compat')),
     Part(
         'tools, OS sandbox and settings',
-        9_100,
+        9_110,
         tuple(f'{_APPROVAL}/{folder}' for folder in ('tools', 'os_sandbox', 'settings')),
     ),
     Part('user interfaces and inbox', 7_870, (f'{_APPROVAL}/ui', f'{_APPROVAL}/inbox')),
