@@ -2,13 +2,14 @@
 
 import os
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 import pytest
 from tool_approval.os_sandbox import (
     Access,
     BubblewrapBackend,
+    ExtraAccess,
     OSProfile,
     Root,
     SeatbeltBackend,
@@ -235,6 +236,39 @@ def test_an_intersection_grants_no_more_than_either(tree):
         assert both.network == (one.network and other.network)
         assert both.environment == one.environment & other.environment
         assert both == other.intersect(one)
+
+
+@pytest.mark.untraced
+def test_extra_access_grants_no_more_than_the_profile_and_what_it_lists(tree):
+    _, folders, asked = tree
+    opened = 0
+    for seed in range(COUNT):
+        chance = random.Random(seed)
+        profile = any_profile(chance, folders)
+        extra = any_access(chance, [*folders, *map(Path, profile.readable * 50)])
+        below = [path for path in asked if any(covers(each, path) for each in extra.writes)]
+
+        wider = profile.with_access(extra)
+
+        for path in [*chance.sample(asked, 30), *chance.sample(below, min(30, len(below)))]:
+            is_listed = any(covers(each, path) for each in extra.writes)
+            is_closed = profile.access(path) is Access.NONE or any(covers(each, path) for each in profile.protected)
+            limit = Access.WRITE if is_listed and not is_closed else profile.access(path)
+            assert profile.access(path) <= wider.access(path) <= limit, (seed, path)
+            opened += wider.access(path) > profile.access(path)
+        assert wider.network == (profile.network or extra.network)
+        assert replace(wider, roots=(), network=False) == replace(profile, roots=(), network=False)
+        assert wider.with_access(extra) == wider
+        assert not extra.beyond(wider).network
+        assert extra.beyond(wider).writes == ()
+    assert opened > COUNT
+
+
+def any_access(chance: random.Random, folders: list[Path]) -> ExtraAccess:
+    def some() -> tuple[str, ...]:
+        return tuple(str(chance.choice(folders)) for _ in range(chance.randint(0, 3)))
+
+    return ExtraAccess(network=chance.random() < 0.5, git=some(), names=some(), writes=some())
 
 
 def any_profile(chance: random.Random, folders: list[Path]) -> OSProfile:

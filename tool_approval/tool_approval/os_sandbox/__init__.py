@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tool_approval.core import lazy_exports
 
 if TYPE_CHECKING:
+    from .access import ACCESS_NAMES, AccessName, ExtraAccess
     from .backend import Availability, OSSandboxBackend, OSSandboxFallback, RefusingBackend, UnconfinedBackend
     from .bubblewrap import BubblewrapBackend
     from .choose import choose_backend, platform_backends
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
     from .seatbelt import SeatbeltBackend, seatbelt_rules
 
 __all__ = (
+    'ACCESS_NAMES',
     'DEFAULT_ENVIRONMENT',
     'GIT_CONTROL_NAMES',
     'Access',
+    'AccessName',
     'Availability',
     'BubblewrapBackend',
     'ConfiguredPath',
     'ConfiguredSandbox',
     'ConfiguredShell',
+    'ExtraAccess',
     'OSProfile',
     'OSSandboxBackend',
     'OSSandboxError',
@@ -49,6 +53,7 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            'access': ('ACCESS_NAMES', 'AccessName', 'ExtraAccess'),
             'backend': (
                 'Availability',
                 'OSSandboxBackend',

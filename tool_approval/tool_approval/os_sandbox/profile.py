@@ -10,9 +10,12 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tool_approval.core.errors import ApprovalError
+
+if TYPE_CHECKING:
+    from .access import ExtraAccess
 
 
 class OSSandboxError(ApprovalError):
@@ -150,6 +153,25 @@ class OSProfile:
             network=self.network and other.network,
             environment=self.environment & other.environment,
         )
+
+    def can_open(self, path: str) -> bool:
+        """Whether `with_access` makes a folder writable: one that can be read, and is no control path."""
+        return self.access(path) is Access.READ and not covers(self.protected, path)
+
+    def with_access(self, extra: ExtraAccess) -> OSProfile:
+        """This profile, with what an approver allowed one command beyond it.
+
+        It opens the network, and the folders in `writes` as far as `can_open` lets them be: what is hidden, blocked or
+        protected below one stays so, as does a root of its own. `git` and `names` open nothing here: their folders are
+        written through a layer.
+        """
+        opened = [path for path in extra.writes if self.can_open(path)]
+        roots = {root.path: root for root in self.roots}
+        for path in opened:
+            root = self.root_of(path)
+            assert root is not None, 'a path without a root cannot be read'
+            roots[path] = replace(root, path=path, access=Access.WRITE)
+        return replace(self, roots=tuple(roots.values()), network=self.network or extra.network)
 
 
 def check_path(path: str) -> None:

@@ -1,0 +1,90 @@
+"""Name what one command may touch beyond its profile, once an approver has seen it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, get_args
+
+from .profile import Access, OSProfile, check_path, covers
+
+AccessName = Literal['network', 'git', 'environment', 'names']
+"""What a command may need: the network, writes to `.git`, writes to the project's environment, and names made or
+removed at the top of a folder that is frozen."""
+ACCESS_NAMES: Final[tuple[AccessName, ...]] = get_args(AccessName)
+"""All of them, in the order in which they are shown."""
+
+_NETWORK: Final = "network (every host, this machine's own services included, with all that the command may read)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtraAccess:
+    """What one command may touch beyond its profile. It is true if there is anything."""
+
+    network: bool = False
+    """Whether the machine's network is reachable."""
+    git: tuple[str, ...] = ()
+    """Work trees whose `.git` is written, through a layer that is thrown away."""
+    names: tuple[str, ...] = ()
+    """Writable folders at whose top names may be made or removed, through such a layer."""
+    writes: tuple[str, ...] = ()
+    """Folders that are written directly, such as an environment in the workspace."""
+
+    def __post_init__(self) -> None:
+        """Sort and merge, so that the same access compares equal.
+
+        Raises:
+            OSSandboxError: A path is not absolute and normalised.
+        """
+        for name in ('git', 'names', 'writes'):
+            paths: tuple[str, ...] = getattr(self, name)
+            for path in paths:
+                check_path(path)
+            object.__setattr__(self, name, tuple(sorted(set(paths))))
+
+    def __bool__(self) -> bool:
+        """Whether there is anything."""
+        return any(getattr(self, field.name) for field in fields(self))
+
+    def beyond(self, profile: OSProfile) -> ExtraAccess:
+        """The part that `profile` lacks and that a decision can add.
+
+        Nothing adds what is hidden, blocked or a control file. `.git` and names are added only where the folder around
+        them is writable.
+        """
+        return ExtraAccess(
+            network=self.network and not profile.network,
+            git=tuple(path for path in self.git if _is_git_lacking(profile, path)),
+            names=tuple(path for path in self.names if profile.access(path) is Access.WRITE),
+            writes=tuple(path for path in self.writes if profile.can_open(path)),
+        )
+
+    def describe(self, cwd: str | None = None) -> tuple[str, ...]:
+        """One line for each, for a person and for a model.
+
+        Args:
+            cwd: Paths below this folder are shown relative to it.
+        """
+        git = (os.path.join(path, '.git') for path in self.git)
+        return (
+            *((_NETWORK,) if self.network else ()),
+            *(f'writes to {_shown(path, cwd)}' for path in git),
+            *(f'writes to {_shown(path, cwd)}' for path in self.writes),
+            *(f'names made or removed in {_shown(path, cwd)}' for path in self.names),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """What an approval is bound to: each field that is not empty."""
+        paths = {'git': list(self.git), 'names': list(self.names), 'writes': list(self.writes)}
+        return {**({'network': True} if self.network else {}), **{name: each for name, each in paths.items() if each}}
+
+
+def _is_git_lacking(profile: OSProfile, tree: str) -> bool:
+    control = os.path.join(tree, '.git')
+    return profile.access(tree) is Access.WRITE and profile.access(control) is Access.READ
+
+
+def _shown(path: str, cwd: str | None) -> str:
+    if cwd is None or not covers((cwd,), path):
+        return path
+    return os.path.relpath(path, cwd)
