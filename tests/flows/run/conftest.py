@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from .scenario import Scenario
 from .talk import Talk
 
 
@@ -11,3 +12,8 @@ def talk(tmp_path: Path) -> Generator[Talk]:
     held = Talk(tmp_path)
     yield held
     held.close()
+
+
+@pytest.fixture
+def scenario(talk: Talk) -> Scenario:
+    return Scenario(talk)

@@ -32,14 +32,22 @@ class Talk:
         return {'HOME': str(self.home), 'XDG_STATE_HOME': str(self.state), **self.server.environment}
 
     def start(
-        self, *arguments: str, steps: list[Step], columns: int = 80, lines: int = 40, wrap: tuple[str, ...] = ()
+        self,
+        *arguments: str,
+        steps: list[Step],
+        columns: int = 80,
+        lines: int = 40,
+        wrap: tuple[str, ...] = (),
+        is_confined: bool = False,
+        **environment: str,
     ) -> Screen:
-        """Start it. It is not confined, unless told so by its settings: not every machine can confine."""
+        """Start it. It is not confined, unless told so here or by its settings: not every machine can confine."""
         self.server = ModelServer(steps)
         # As a person's shell has it, in which nothing hides the framework's banner.
         unset = ['/usr/bin/env', '-u', 'PYDANTIC_AI_NO_BANNER']
-        command = [*wrap, *unset, *COMMAND, '--model', MODEL, '--no-os-sandbox', *arguments]
-        self.screen = Screen(command, self.cwd, columns=columns, lines=lines, **self.environment)
+        confinement = [] if is_confined else ['--no-os-sandbox']
+        command = [*wrap, *unset, *COMMAND, '--model', MODEL, *confinement, *arguments]
+        self.screen = Screen(command, self.cwd, columns=columns, lines=lines, **{**self.environment, **environment})
         self._open += [self.screen, self.server]
         return self.screen
 

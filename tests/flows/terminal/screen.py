@@ -25,6 +25,7 @@ class Screen:
         self._screen = pyte.HistoryScreen(columns, lines, history=2000)
         self._stream = pyte.Stream(self._screen)
         self.is_closed = False
+        self.has_ended = False
         self.sent = ''
         """All that the program wrote."""
         env = {
@@ -66,8 +67,15 @@ class Screen:
         """Whether a key that is pressed now is an answer."""
         return not self._screen.cursor.hidden
 
+    @property
+    def row(self) -> str:
+        """The row of the cursor."""
+        return self._screen.display[self._screen.cursor.y]
+
     def wait(self, condition: Callable[[], bool], what: str) -> str:
         while not condition():
+            if self.has_ended:
+                pytest.fail(f'the program ended, and the screen never showed {what!r}, but:\n{self.text}')
             self._read(what)
         return self.text
 
@@ -79,7 +87,7 @@ class Screen:
         """Read until the line of the cursor begins with `text`, and is ready for an answer."""
 
         def is_asked() -> bool:
-            return self.is_ready and self._screen.display[self._screen.cursor.y].startswith(text)
+            return self.is_ready and self.row.startswith(text)
 
         return self.wait(is_asked, text)
 
@@ -119,8 +127,10 @@ class Screen:
     def _read(self, what: str) -> None:
         try:
             self._feed(self.program.read_nonblocking(4096, timeout=PATIENCE_S))
-        except (pexpect.EOF, pexpect.TIMEOUT) as error:
-            pytest.fail(f'the screen never showed {what!r} ({type(error).__name__}), but:\n{self.text}')
+        except pexpect.EOF:
+            self.has_ended = True
+        except pexpect.TIMEOUT:
+            pytest.fail(f'the screen never showed {what!r}, but:\n{self.text}')
 
     def _feed(self, data: str) -> None:
         self.sent += data
