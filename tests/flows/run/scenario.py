@@ -1,4 +1,4 @@
-"""What a developer does with `tool-approval run`: a real repository, a scripted model, the OS sandbox, and questions."""
+"""A developer's work with `tool-approval run`: a real repository, a scripted model, the OS sandbox, and questions."""
 
 import subprocess
 import sys
