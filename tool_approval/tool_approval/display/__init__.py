@@ -5,7 +5,7 @@ A terminal, a web page and a chat message show the same lines.
 
 from .digest import request_digest
 from .escape import escape_line, escape_text
-from .facts import facts, name_of
+from .fact_texts import facts, name_of
 from .lines import OURS, DisplayLine, LineKind, Span
 from .questions import KEYS, offered_keys, remember_choices
 from .show import Display, changes, display, display_lines, is_shown_whole

@@ -11,7 +11,7 @@ from tool_approval.core.canonical import EXACT
 from tool_approval.core.request import ApprovalRequest
 
 from .escape import escape_line
-from .facts import name_of
+from .fact_texts import name_of
 from .show import is_shown_whole
 
 KEYS: Final[Mapping[str, str]] = {

@@ -14,7 +14,7 @@ from tool_approval.core.request import ApprovalRequest
 
 from .digest import left_out_keys, visible_args
 from .escape import escape_line
-from .facts import LONGEST_NAME, are_facts_whole, fact_text
+from .fact_texts import LONGEST_NAME, are_facts_whole, fact_text
 from .lines import DisplayLine, LineKind
 from .quote import MOST_LINES, more, quote, quote_diff, read_diff
 from .tree import Tree, structure_of

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from tool_approval.core.request import ApprovalRequest
 
 from .digest import visible_args
-from .facts import fact_text, is_automatic
+from .fact_texts import fact_text, is_automatic
 from .lookalikes import LONE_STROKES, Care
 from .quote import shares
 
