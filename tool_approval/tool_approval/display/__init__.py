@@ -3,14 +3,20 @@
 A terminal, a web page and a chat message show the same lines.
 """
 
-from .digest import request_digest
+from typing import TYPE_CHECKING
+
+from tool_approval.core import lazy_exports
+
 from .escape import escape_line, escape_text
-from .fact_texts import facts, name_of
-from .lines import OURS, DisplayLine, LineKind, Span
-from .questions import KEYS, offered_keys, remember_choices
-from .show import Display, changes, display, display_lines, is_shown_whole
-from .warnings import warnings_of
 from .width import cell_width, wrap
+
+if TYPE_CHECKING:
+    from .digest import request_digest
+    from .fact_texts import facts, name_of
+    from .lines import OURS, DisplayLine, LineKind, Span
+    from .questions import KEYS, offered_keys, remember_choices
+    from .show import Display, changes, display, display_lines, is_shown_whole
+    from .warnings import warnings_of
 
 __all__ = [
     'KEYS',
@@ -34,3 +40,17 @@ __all__ = [
     'warnings_of',
     'wrap',
 ]
+
+# What shows requests needs pydantic; a line to type into must be there before that is imported.
+if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            'digest': ('request_digest',),
+            'fact_texts': ('facts', 'name_of'),
+            'lines': ('OURS', 'DisplayLine', 'LineKind', 'Span'),
+            'questions': ('KEYS', 'offered_keys', 'remember_choices'),
+            'show': ('Display', 'changes', 'display', 'display_lines', 'is_shown_whole'),
+            'warnings': ('warnings_of',),
+        },
+    )
