@@ -36,6 +36,19 @@ def test_an_expansion_that_is_not_quoted_may_be_an_option_wherever_it_stands(com
     assert decision(command, *RULES) == 'ask'
 
 
+@pytest.mark.parametrize('braces', ['{"$x",a}', '{a,"$x"}', '{"$x",a}b', '\'\'{"$x",a}', '{a,"${x}",b}'])
+def test_braces_may_list_an_expansion_in_quotes(braces):
+    """Attack: each part of the list is a word of its own, and may be an option."""
+    assert decision(f'x=-oy; sort {braces}', *RULES) == 'ask'
+
+
+@pytest.mark.parametrize('command', ['sort a{b,"$x"}', 'sort "$x"a', 'sort ./{"$x",a}', 'cat {"$x",a}'])
+def test_braces_behind_a_text_begin_alike(command):
+    expected = 'ask' if command == 'sort "$x"a' else 'allow'
+
+    assert decision(command, *RULES) == expected
+
+
 @pytest.mark.parametrize('all_arguments', ['"$@"', '"${@}"', 'a"$@"', '"a$@"', '"a${@}b"', '$@', '$*', '$"a$@"'])
 def test_all_arguments_are_several_words_even_in_quotes(all_arguments):
     assert decision(f"bash -c 'sort f{all_arguments}' _ b -o x", *RULES) == 'ask'

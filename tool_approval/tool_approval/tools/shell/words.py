@@ -143,8 +143,16 @@ def unescape_ansi(text: str) -> str | None:
 
 def is_pattern(bare: str) -> bool:
     """Whether an unquoted stretch may become other words: a glob, or braces that list."""
-    plain = re.sub(r'\\.', '', bare)
-    return any(char in plain for char in '*?[') or ('{' in plain and (',' in plain or '..' in plain))
+    return re.search(r'[*?[]', _ESCAPED.sub('', bare)) is not None or lists_words(bare)
+
+
+def lists_words(bare: str) -> bool:
+    """Whether an unquoted stretch may have braces that list words."""
+    plain = _ESCAPED.sub('', bare)
+    return '{' in plain and (',' in plain or '..' in plain)
+
+
+_ESCAPED: Final = re.compile(r'\\.')
 
 
 _ARITHMETIC: Final = re.compile(r'\$\(\([0-9\s+*/%()<>=&|!~^-]*\)\)')
@@ -279,9 +287,10 @@ class WordReader:
             at = child.end
         # Braces that list come in pieces: none of them is a pattern by itself.
         bare = ''.join(self._parsed.text(child) for child in node.children if child.kind in ('word', 'number'))
-        if is_fixed and is_pattern(bare):
-            first = re.match(r'[^*?\[{]*', value)
-            return _Piece(first[0] if first else '', False, False, 'alike')
+        # Attack: `x=-oy; sort {"$x",a}` writes `y` (test_word_reading.py).
+        if lists_words(bare):
+            value, is_fixed = value.partition('{')[0], False
+            growths.add('alike')
         growth: Growth = 'any' if 'any' in growths else 'alike' if 'alike' in growths else 'none'
         return _Piece(value, is_fixed, is_bare, growth)
 
