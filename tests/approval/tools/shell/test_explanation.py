@@ -60,7 +60,7 @@ def test_an_empty_command_has_a_part_too():
     ('command', 'reason'),
     [
         ('pytest "$t"', 'it is not known before it runs, and may be an option (`"$t"`)'),
-        ('pytest @f', 'options may be read from the file (`@f`)'),
+        ('pytest @f', 'options or values are read from the file (`@f`)'),
         ('pytest --pdb', 'the option is not listed as safe (`--pdb`)'),
         ('echo a | xargs pytest',
             'it is not known before it runs, and may be an option (what `xargs` or the like adds)'),

@@ -57,6 +57,7 @@ KINDS = {
     ('_ASKS', 'response_file'): ('pytest', 'pytest @a'),
     ('_UNSAFE_KINDS', 'write'): ('tee', 'tee a'),
     ('_UNSAFE_KINDS', 'code'): ('git', 'git -c a=b log'),
+    ('_UNSAFE_KINDS', 'context'): ('git', 'git -C a log'),
     ('_UNSAFE_KINDS', 'script'): ('hyperfine', 'hyperfine --setup ls ls'),
     ('_UNSAFE_KINDS', 'command'): ('sort', 'sort --compress-program=ls a'),
     ('_UNSAFE_KINDS', 'rest'): ('python', 'python -mls a.py'),

@@ -27,7 +27,7 @@ def test_a_rule_for_a_script_holds_where_the_rule_was_made(command):
     [
         "npm x -- perl -e 'unlink \"v\"'",         "bwrap --bind / / sh -c \"r''m v\"", "uv run python -c 'x'",
         "poetry run bash -xc 'x'",
-        "bundle exec ruby -e 'x'", "direnv exec . sh -c 'x'", "kubectl exec p -- sh -c 'x'",
+        "bundle exec ruby -e 'x'", "direnv exec . sh -c 'x'", "kubectl debug p -- sh -c 'x'",
         "nobody-knows-it sh -xc 'x'",
         "nobody-knows-it python3 -c 'x'", "conda run python -c 'x'", "npm exec -- node -e 'x'", 'conda python -c x',
         'ln -s /bin/r? y; ./y v', 'cp /bin/r[m] y', 'cp /b*n/rm* y', 'ln -s /bin/{r,x}m y', 'cp {/bin/rm,y}',

@@ -4,7 +4,7 @@ from tool_approval.tools.shell import ShellConfig, ShellTool
 
 from tests.tables import table
 
-from .parts import judge
+from .parts import decision, judge
 
 RULE = {'pattern': 'pytest', 'approval': False, 'sandbox_paths': ['out']}
 
@@ -154,6 +154,13 @@ def test_neither_a_value_nor_a_pattern_is_the_path_that_is_read(command):
 )  # fmt: skip
 def test_options_that_are_known_leave_the_path_what_it_is(command):
     assert in_output(command) == 'allow'
+
+
+@table('command', ['7z l out/a.7z', 'codespell out/a'])
+def test_a_program_that_follows_links_may_read_outside(command):
+    rule = {'pattern': command.split()[0], 'approval': False, 'sandbox_paths': ['out']}
+
+    assert decision(command, rule, roots={'out': '/here/out'}) == 'ask'
 
 
 def test_a_symbolic_link_that_leads_outside_is_outside(tmp_path):

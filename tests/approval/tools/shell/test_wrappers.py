@@ -243,6 +243,33 @@ def test_what_runs_code_asks_where_the_default_asks_nobody(command):
     assert decision(command, *blocked('rm'), default=OPEN) == 'ask'
 
 
+@pytest.mark.parametrize(
+    ('command', 'expected'),
+    [
+        ("kubectl exec p -- sh -c 'r\"\"m v'", 'block'), ('kubectl exec p -it -- rm v', 'block'),
+        ('kubectl exec p rm v', 'block'), ('kubectl exec p -- ls', 'allow'),
+    ],
+)  # fmt: skip
+def test_the_command_behind_two_dashes_is_that_of_the_container(command, expected):
+    rule = {'pattern': 'kubectl exec', 'approval': False, 'arguments': 'any'}
+
+    assert decision(command, *blocked('rm'), rule, *unasked('ls')) == expected
+
+
+@table('command', ['mylang < evil', 'echo x | mylang', 'mylang <<< x', 'cat f | timeout 5 mylang'])
+def test_a_program_that_is_not_listed_may_run_what_it_is_fed(command):
+    trusting = {'pattern': 'mylang', 'approval': False, 'arguments': 'any'}
+
+    assert decision(command, *unasked('mylang', 'echo', 'cat', 'timeout')) == 'ask'
+    assert decision(command, trusting, *unasked('echo', 'cat', 'timeout')) == 'allow'
+    assert decision('mylang', *unasked('mylang')) == 'allow'
+
+
+@table('command', ['./cat -- $x', './cat -- "$x"', './cat a$x', '../ls -- $x', 'echo x | python3 -m code'])
+def test_what_may_be_another_program_asks_where_the_default_asks_nobody(command):
+    assert decision(command, *blocked('rm'), default=OPEN) == 'ask'
+
+
 @table('command', ['python3 -m timeit x', 'python -m timeit -s x', 'python3.11 -m pdb -c x a.py', 'python -m asyncio'])
 def test_a_module_that_runs_code_asks_where_the_default_asks_nobody(command):
     assert decision(command, *blocked('rm'), default=OPEN) == 'ask'

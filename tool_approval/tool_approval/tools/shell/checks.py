@@ -180,6 +180,8 @@ def _ip(words: Sequence[Word]) -> UnsafeArgument | None:
         if not takes_value and not re.fullmatch(_IP_FLAG, words[at].value):
             return UnsafeArgument(words[at].raw, 'it may take the next word as its value')
         at += 2 if takes_value else 1
+    if (unknown := next((word for word in words[: at + 2] if not word.is_fixed), None)) is not None:
+        return UnsafeArgument(unknown.raw, 'it is not known before it runs, and may change the network')
     thing, does = ([word.value for word in words[at : at + 2]] + ['', ''])[:2]
     is_thing = thing != '' and any(each.startswith(thing) for each in _IP_THINGS.split())
     if is_thing and does not in ('', 'show', 'sh', 'list', 'lst', 'ls', 'get', 'help'):
@@ -192,7 +194,7 @@ _IP_FLAG: Final = (
 )
 _IP_THINGS: Final = """
     link address addrlabel route rule neighbour neighbor ntable tunnel tuntap maddress mroute mrule monitor xfrm netns
-    l2tp fou macsec tcp_metrics tcpmetrics token netconf ila vrf sr nexthop mptcp ioam stats
+    l2tp fou macsec tcp_metrics tcpmetrics token netconf ila vrf sr nexthop mptcp ioam stats tap tunl ntbl
 """
 
 

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, cast
 
+from pydantic import ConfigDict, ValidationError, create_model
+
 from .checks import CHECKS, CODE
 from .names import guarded_name, program_name, trusted_name
 
@@ -22,10 +24,10 @@ SOURCES: Final = Path(__file__).with_name('programs')
 BUILT: Final = 'programs.json'
 """The entries in one file, beside their sources, in an installation that is not edited."""
 
-Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'rest']
+Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
 """What a value or an operand is: neither path nor command, a path that is read, a path that is written, a path that the
 program is there to write, a program or a command line, a command line for a shell, code in a language that is not read
-here, the first word of a command."""
+here, where or as whom the program works, the first word of a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {
     'flags': None,
@@ -36,6 +38,7 @@ _ROLES: Final[Mapping[str, Kind | None]] = {
     'command': 'command',
     'script': 'script',
     'code': 'code',
+    'context': 'context',
     'rest': 'rest',
 }
 _OPERANDS: Final = frozenset({'text', 'read', 'write', 'command', 'script', 'code'})
@@ -43,6 +46,7 @@ _BOOLEANS: Final = frozenset(
     {
         'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
         'options_first', 'end', 'transparent', 'appends', 'harmless', 'named', 'plus', 'needs_operand', 'never',
+        'runs_beside',
     }
 )  # fmt: skip
 _CHECKERS: Final = frozenset(
@@ -51,22 +55,20 @@ _CHECKERS: Final = frozenset(
         'trap', 'xargs',
     }
 )  # fmt: skip
-_WORDS: Final = {
-    'style': frozenset({'gnu', 'one_dash', 'attached'}),
-    'unlisted_options': frozenset({'text'}),
-    'checker': _CHECKERS,
-}
-_INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes'})
+_INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes', 'response_files'})
 """What holds for the sub-commands of a program, too."""
-_LISTS: Final = frozenset({'like', 'allowed', 'asked'})
-_TABLES: Final = frozenset({'values', 'pairs'})
-_TEXTS: Final = frozenset(
-    {
-        'aliases', 'operands', 'operands_without_first', 'operands_only_with', 'operand_values', 'beyond', 'handed_on',
-        'reads_cwd_with', *_ROLES,
-    }
-)  # fmt: skip
-_FIELDS: Final = _TEXTS | _BOOLEANS | _LISTS | _TABLES | frozenset(_WORDS)
+_TYPES: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(_BOOLEANS, bool),
+    **dict.fromkeys((*_ROLES, 'aliases', 'operands', 'operands_without_first', 'operands_only_with', 'beyond'), str),
+    **dict.fromkeys(('handed_on', 'reads_cwd_with'), str),
+    **dict.fromkeys(('like', 'allowed', 'asked'), list[str]),
+    **dict.fromkeys(('values', 'pairs'), dict[str, str]),
+    'operand_values': str | list[str],
+    'style': Literal['gnu', 'one_dash', 'attached'],
+    'unlisted_options': Literal['text'],
+    'checker': Literal[*sorted(_CHECKERS)],
+}
+"""The type of each field."""
 _OPTION: Final = re.compile(r'[-+].+|[!(),]', re.DOTALL)
 
 Fields = Mapping[str, Any]
@@ -104,14 +106,14 @@ class Entry:
     """Options that take the place of the first operand."""
     flags: frozenset[str] = frozenset()
     """The fields that are true."""
-    operand_values: re.Pattern[str] | None = None
-    """What an operand may be."""
+    operand_values: tuple[re.Pattern[str], ...] = ()
+    """What the operands may be, in order; the last one is for all that follow, too."""
     only_with: frozenset[str] = frozenset()
     """Options without any of which there are no operands."""
     reads_cwd_with: frozenset[str] = frozenset()
     """Options with which it reads the working directory if it is given no path."""
     beyond: frozenset[str] = frozenset()
-    """Options with which more is read than the paths that are named."""
+    """Options with which more is read than the paths that are named; `*` if that is so without any."""
     handed_on: str | None = None
     """The entry of what takes the words behind `--`."""
     style: str = 'gnu'
@@ -261,26 +263,11 @@ def check_sources(folder: Path) -> dict[str, Fields]:
 
 
 def _wrong_fields(fields: object) -> Iterator[str]:
-    if not isinstance(fields, dict):
-        yield 'it is not a table'
-        return
-    for key, given in cast('Fields', fields).items():
-        if key in _BOOLEANS:
-            is_right = isinstance(given, bool)
-        elif key in _LISTS:
-            is_right = isinstance(given, list) and all(isinstance(each, str) for each in cast('list[Any]', given))
-        elif key in _TABLES:
-            values = cast('dict[str, Any]', given).values() if isinstance(given, dict) else [None]
-            is_right = all(isinstance(each, str) for each in values)
-        elif key in _FIELDS:
-            is_right = isinstance(given, str)
-        else:
-            yield f'it has an unknown field `{key}`'
-            continue
-        if not is_right:
-            yield f'its `{key}` has the wrong type'
-        elif key in _WORDS and given not in _WORDS[key]:
-            yield f'it has an unknown `{key}`: {given}'
+    types: dict[str, Any] = {name: (each, None) for name, each in _TYPES.items()}
+    try:
+        create_model('Fields', __config__=ConfigDict(extra='forbid', strict=True), **types).model_validate(fields)
+    except ValidationError as error:
+        yield from (f'{".".join(map(str, each["loc"]))}: {each["msg"]}' for each in error.errors())
 
 
 def _problems(name: str, all_fields: Mapping[str, Fields], aliases: Mapping[str, str]) -> Iterator[str]:
@@ -307,7 +294,7 @@ def _unlisted_names(entry: Entry, all_fields: Mapping[str, Fields]) -> Iterator[
         ('reads_cwd_with', entry.reads_cwd_with),
         ('beyond', entry.beyond),
     ):
-        for option in sorted(options - set(entry.options)):
+        for option in sorted(options - {*entry.options, '*'}):
             yield f'`{key}` names `{option}`, which is not listed'
     for option in entry.values:
         role = entry.options.get(option) or entry.prefixes.get(option)
@@ -344,7 +331,7 @@ def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
         has_more=bool(kinds) and kinds[-1].endswith('*'),
         without_first=frozenset(fields.get('operands_without_first', '').split()),
         flags=true,
-        operand_values=re.compile(fields['operand_values'], re.DOTALL) if 'operand_values' in fields else None,
+        operand_values=tuple(re.compile(each, re.DOTALL) for each in _texts(fields.get('operand_values', []))),
         only_with=frozenset(fields.get('operands_only_with', '').split()),
         reads_cwd_with=frozenset(fields.get('reads_cwd_with', '').split()),
         beyond=frozenset(fields.get('beyond', '').split()),
@@ -353,6 +340,10 @@ def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
         takes_any_option='unlisted_options' in fields,
         checker=fields.get('checker'),
     )
+
+
+def _texts(given: str | list[str]) -> list[str]:
+    return [given] if isinstance(given, str) else given
 
 
 def _inherited(name: str, all_fields: Mapping[str, Fields]) -> Fields:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
 from .labels import find_unlisted, is_known, label, takes_data
 from .names import guarded_name, named_words, other_names, trusted_name
-from .paths import ShellRoot, ShellRoots
+from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
 from .rules import CompiledRule, Found, RuleBook
 from .scripts import SHELLS, WrappedCommand, code_within, is_shell, runs_what_it_is_fed
@@ -47,6 +48,10 @@ _FETCHING: Final = frozenset(
 )
 """Runners that may fetch what they run from a registry."""
 _ELSEWHERE: Final = 'it runs in another directory, whose files may change what it does'
+
+
+_UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
+"""What may lead out of a directory, or anywhere, in a word with a glob."""
 
 
 @dataclass
@@ -163,6 +168,11 @@ class ShellJudge:
     def _may_write(self, target: Word, state: _LineState) -> bool:
         path = target.value if target.value.startswith('/') else f'{self._cwd}/{target.value}'
         return target.is_fixed and not state.cwd_changed and self._is_writable(path)
+
+    def _is_here(self, path: Word) -> bool:
+        """Whether a path, or all that a glob finds, is in the working directory."""
+        is_plain = path.is_fixed or (path.growth == 'alike' and path.value != '' and not _UPWARDS.search(path.raw))
+        return is_plain and is_inside(self._cwd, os.path.join(self._cwd, path.value))
 
     def _assignment(self, name: str, *, is_exported: bool, state: _LineState) -> None:
         if is_harmless(name, is_exported=is_exported):
@@ -304,17 +314,21 @@ class ShellJudge:
         is_inline = inside is not None and inside.is_transparent
         if command.is_fed and not is_inline and runs_what_it_is_fed(plain_name(words[0].value)):
             return 'it runs what it is fed'
+        is_listed = entries().program(words[0].value) is not None
+        is_exact = decided is not None and decided.rule.arguments == 'listed'
+        if command.is_fed and is_exact and not is_listed and not is_inline:
+            return 'the program is not listed, and may run what it is fed'
         if state.cwd_changed and not is_inline and not runs_anywhere(words):
             return _ELSEWHERE
         if is_shell(words[0].value):
             return None
-        is_listed = entries().program(words[0].value) is not None
         takes_any = decided.rule.arguments == 'any' if decided is not None else not is_listed
         hit = find_unlisted(
             words,
             named=None if decided is None else named_words(words, decided.words),
             any_arguments=takes_any,
             may_write=lambda word: self._may_write(word, state),
+            is_here=self._is_here,
         )
         if hit is None and not is_known(words):
             hit = code_within(words)

@@ -68,7 +68,7 @@ _ASKS: Final[dict[LabelKind, str]] = {
     'unlisted_operand': 'the argument is not listed as safe',
     'refused_value': 'the value is not listed as safe',
     'unknown_word': 'it is not known before it runs, and may be an option',
-    'response_file': 'options may be read from the file',
+    'response_file': 'options or values are read from the file',
     'missing_operand': 'it runs what it is fed, or starts a shell',
 }
 """Why a word with such a label asks."""
@@ -77,6 +77,7 @@ _UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
 _UNSAFE_KINDS: Final[dict[Kind, str]] = {
     'write': 'the file is written',
     'code': 'it is code that the program runs',
+    'context': 'it changes where, as whom, or with which rights or settings the program works',
     'command': 'it is a command that the program runs',
     'script': 'it is a command that the program runs',
     'rest': 'it is a command that the program runs',
@@ -86,6 +87,8 @@ _NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'
 _SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
 """A value that begins with a dash, and is certainly no option: `-` and `-7`."""
+_FILE: Final = re.compile('@|fileb?://')
+"""How a word or a value begins that stands for what a file holds."""
 _ASSIGNING: Final = frozenset({'env', 'sudo', 'time'})
 """The checkers of programs that take variables in front of the command."""
 
@@ -220,7 +223,7 @@ class _Labeller:
             if not entry.operands:
                 self._labels += [Label('unknown_sub_command')] * (len(self._words) - at)
                 return
-        if word.value.startswith('@') and 'response_files' in entry.flags:
+        if 'response_files' in entry.flags and _FILE.match(word.value):
             self._labels.append(Label('response_file'))
             return
         self._operands.append(at)
@@ -267,7 +270,7 @@ class _Labeller:
         allowed = self._pattern(options[-1])
         if word.growth != 'none' and not self._is_harmless:
             kind = 'unknown_word'
-        elif 'response_files' in self._entry.flags and follows and value.startswith('@'):
+        elif 'response_files' in self._entry.flags and _FILE.match(value):
             kind = 'response_file'
         elif follows and self._looks_like_option(value, allowed):
             # Attack: `pytest -k -p evil`, `git log --format --output=x`. What looks like an option may be one.
@@ -338,21 +341,21 @@ class _Labeller:
                 is_listed = place < len(kinds) or (entry.has_more and bool(kinds))
                 is_listed = is_listed and (not entry.only_with or not given.isdisjoint(entry.only_with))
                 kind = kinds[min(place, len(kinds) - 1)] if is_listed else None
-                self._labels[at] = self._named_operand(at, kind, may_be_several=place >= len(kinds) - 1)
+                self._labels[at] = self._named_operand(at, place, kind, may_be_several=place >= len(kinds) - 1)
         has_command = any(each.kind == 'command' for each in self._labels)
         is_wrapper = kinds[-1:] == ['command'] and not entry.has_more and 'transparent' not in entry.flags
         is_needed = is_wrapper or ('needs_operand' in entry.flags and not self._operands)
         if is_needed and not has_command and not is_replaced:
             self._labels[0] = Label('missing_operand')
 
-    def _named_operand(self, at: int, kind: Kind | None, *, may_be_several: bool) -> Label:
-        word, pattern = self._words[at], self._entry.operand_values
+    def _named_operand(self, at: int, place: int, kind: Kind | None, *, may_be_several: bool) -> Label:
+        word, values = self._words[at], self._entry.operand_values
         if kind is None:
             return Label('unlisted_operand')
         is_one = not (may_be_several and self._entry.has_more) and not self._is_harmless
         if word.growth != 'none' and is_one:
             return Label('unknown_word', kind)
-        if pattern is not None and not (word.is_fixed and pattern.fullmatch(word.value)):
+        if values and not (word.is_fixed and values[min(place, len(values) - 1)].fullmatch(word.value)):
             return Label('refused_value', kind)
         return Label('operand', kind, value=word.value)
 
@@ -363,6 +366,7 @@ def find_unlisted(
     named: int | None,
     any_arguments: bool = False,
     may_write: Callable[[Word], bool] = lambda word: False,
+    is_here: Callable[[Word], bool] = lambda word: True,
 ) -> UnsafeArgument | None:
     """The first word that asks although a rule lets the program run, and why.
 
@@ -371,6 +375,7 @@ def find_unlisted(
         named: How many words the rule names: somebody wrote these down. `None` where the default lets everything run.
         any_arguments: Whether the rule covers any arguments of a program, or a sub-command, that is not listed.
         may_write: Whether a file may be written unasked.
+        is_here: Whether a path is certainly in the working directory.
     """
     found = label(words)
     if (hit := _check(found, words, named)) is not None:
@@ -390,7 +395,9 @@ def find_unlisted(
         owner = owner if each.follows else at
         # A rule covers a sub-command that is not listed, and nothing behind it.
         is_named = owner < named and each.kind not in ('unknown_sub_command', 'missing_operand')
-        if is_open and each.kind in covered and not word.is_fixed and (word.can_be_option or '/' not in word.value):
+        # Attack: `x='C touch y'; ln -s /usr/bin/env cat; ./cat -- $x`, where another program has the name.
+        is_unknown = each.kind in covered or not entries().is_listed(words[0].value)
+        if is_open and is_unknown and not word.is_fixed and (word.can_be_option or '/' not in word.value):
             return UnsafeArgument(word.raw, _ASKS['unknown_word'])
         if each.kind in covered or is_named:
             continue
@@ -398,6 +405,8 @@ def find_unlisted(
             return UnsafeArgument(word.raw, _ASKS[each.kind])
         if each.holds in _UNSAFE_KINDS and not _may(found, each, word, may_write):
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
+        if each.holds == 'read' and each.value is not None and 'runs_beside' in found.flags and not is_here(word):
+            return UnsafeArgument(word.raw, 'configuration beside the file may be code that runs')
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +42,9 @@ class ShellRoots:
             cwd: The working directory, absolute.
         """
         self._cwd = cwd
-        self._is_inside = {name: root if callable(root) else _inside(str(root)) for name, root in roots.items()}
+        self._is_inside = {
+            name: root if callable(root) else partial(is_inside, str(root)) for name, root in roots.items()
+        }
 
     @property
     def names(self) -> frozenset[str]:
@@ -99,7 +102,7 @@ def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bo
     opening = _OPENING.get(entry.name)
     if opening is not None and any(opening.search(word.value) for word in words[after:]):
         return True
-    return any(not entry.beyond.isdisjoint(each.options) for each in found.labels)
+    return '*' in entry.beyond or any(not entry.beyond.isdisjoint(each.options) for each in found.labels)
 
 
 def _paths(word: Word, each: Label) -> Iterator[str | None]:
@@ -126,11 +129,7 @@ def _paths(word: Word, each: Label) -> Iterator[str | None]:
         yield from (part for part in re.split('[:,]', value)[1:] if part.startswith(_ELSEWHERE))
 
 
-def _inside(root: str) -> Callable[[str], bool]:
-    top = os.path.realpath(root)
-
-    def check(path: str) -> bool:
-        real = os.path.realpath(path)
-        return real == top or real.startswith(top.rstrip('/') + '/')
-
-    return check
+def is_inside(root: str, path: str) -> bool:
+    """Whether a path is a folder, or in it, wherever links lead."""
+    top, real = os.path.realpath(root), os.path.realpath(path)
+    return real == top or real.startswith(top.rstrip('/') + '/')

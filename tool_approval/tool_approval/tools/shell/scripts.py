@@ -175,7 +175,7 @@ def is_shell(program: str) -> bool:
 _FED: Final = frozenset(
     {
         'sqlite', 'psql', 'mysql', 'mariadb', 'duckdb', 'gdb', 'lldb', 'sftp', 'gnuplot', 'octave', 'maxima', 'irb',
-        'ghci', 'mongosh', 'vim', 'vi', 'ex', 'view', 'nvim', 'rvim', 'vimdiff', 'ssh', 'mosh', 'rsh',
+        'ghci', 'mongosh', 'vim', 'vi', 'ex', 'view', 'nvim', 'rvim', 'vimdiff', 'ssh', 'mosh', 'rsh', 'code',
     }
 )  # fmt: skip
 """Programs that read commands, some of which run others, from standard input."""
