@@ -234,6 +234,7 @@ def test_the_labels_of_a_shell_command_are_shown(tool_approval):
         ['program', 'git'],
         ['sub_command', 'status'],
         ['flag', '-s'],
+        ['needs', 'names'],
     ]
     assert finished.status == 10
 

@@ -10,6 +10,8 @@ from typing import Any, BinaryIO, Final, cast
 
 from tool_approval.core.canonical import decode_arguments
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
+from tool_approval.os_sandbox import ACCESS_NAMES
+from tool_approval.tools.shell import ShellTool
 from tool_approval.tools.shell.grammar import parse
 from tool_approval.tools.shell.labels import label
 from tool_approval.tools.shell.reading import CommandReader
@@ -32,7 +34,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     judgement = judge.judge(tool, args)
     decision = judgement.deciding.decision
     if options.labels:
-        _print_labels(args.get('command'), output)
+        _print_labels(args.get('command'), judge.shell, output)
     elif options.json:
         output.json(judgement.as_json())
     else:
@@ -59,13 +61,15 @@ def _print(judgement: Judgement, output: Output) -> None:
             output.line(f'         {part.reason}')
 
 
-def _print_labels(command: object, output: Output) -> None:
+def _print_labels(command: object, shell: ShellTool, output: Output) -> None:
     if not isinstance(command, str):
         raise UsageError('`--labels` is for shell commands')
     for each in CommandReader(parse(command)).commands:
         if each.words and each.words[0].is_fixed:
             for word, of in zip(each.words, label(each.words).labels, strict=True):
                 output.line(f'{of!s:20} {word.raw}')
+    if needs := shell.explain(command).needs:
+        output.line(f'{"needs":20} {", ".join(name for name in ACCESS_NAMES if name in needs)}')
 
 
 LONGEST_LINE: Final = 1_000_000

@@ -154,7 +154,7 @@ class CallJudge:
     def _open(self) -> None:
         self.files = FileSandbox(self._sandbox, self._folder, protected=self._protected)
         self._tools = FileTools(self.files)
-        self._shell = ShellTool(
+        self.shell = ShellTool(
             self.settings.shell,
             cwd=self._folder,
             roots=root_checks(self.files),
@@ -200,7 +200,7 @@ class CallJudge:
     def _own(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
         """What the tool itself decides, in parts; nothing if it is none of those that are known here."""
         if tool in SHELL_TOOLS:
-            return [PartDecision(**part.as_json()) for part in self._shell.explain(args['command']).parts]
+            return [PartDecision(**part.as_json()) for part in self.shell.explain(args['command']).parts]
         return self._of_files(tool, args) if tool in FILE_TOOLS else []
 
     def _of_files(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:

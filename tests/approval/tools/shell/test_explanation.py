@@ -1,5 +1,7 @@
 import pytest
 
+from tests.tables import table
+
 from .parts import OPEN, blocked, judge, unasked
 
 
@@ -76,3 +78,57 @@ def test_a_rule_that_does_not_hold_for_these_paths_is_named():
 
     reason = 'the rule `pytest` holds only below `out`, and it is not certain that it reads nothing else'
     assert decide('pytest no').deciding.reason == decide('pytest').deciding.reason == reason
+
+
+@table(
+    'command, needs',
+    [
+        ('ls -l', ''),
+        ('git status', ''),
+        ('git stash list', ''),
+        ('git commit -m a', 'git'),
+        ('git checkout main', 'git names'),
+        ('git fetch', 'network git'),
+        ('git pull', 'network git names'),
+        ('git clone https://example.org/a', 'network names'),
+        ('curl https://example.org', 'network'),
+        ('pip install a', 'network environment'),
+        ('.venv/bin/pip install -r a.txt', 'network environment'),
+        ('python -m pip install a', 'network environment'),
+        ('npm ci', 'network names'),
+        ('rm a', 'names'),
+        ('gh pr list', 'network'),
+        ('gh pr checkout 3', 'network git names'),
+        ('timeout 5 curl a', 'network'),
+        ('find . -name a -exec git add {} ;', 'git'),
+        ("sh -c 'sudo apt install a'", 'network'),
+        ('echo "$(curl a)"', 'network'),
+        ('ls | tee a', 'names'),
+        ('ls > a', 'names'),
+        ('ls 2> /dev/null', ''),
+        ('git add . && git commit -m a; git push', 'network git'),
+        ('./unlisted', ''),
+        ('$x a', ''),
+        ('git $x', ''),
+    ],
+)
+def test_the_extra_access_of_a_line_is_what_each_of_its_programs_needs(command, needs):
+    assert judge().explain(command).needs == set(needs.split())
+
+
+@table(
+    'command, paths',
+    [
+        ('rm -f a b/c /d', ('a', 'b/c', '/d')),
+        ('cp -t a b', ('a', 'b')),
+        ('mv "$x" b', ('b',)),
+        ('rm "a$x"', ('.',)),
+        ('npm ci', ('.',)),
+        ('rm', ('.',)),
+        ('ls > a; touch b', ('a', 'b')),
+        ('git commit -m a', ()),
+        ('cd a && touch b /c', ('/c',)),
+    ],
+)
+def test_where_names_are_made_or_removed_is_said_as_far_as_it_is_known(command, paths):
+    assert judge().explain(command).named_paths == paths

@@ -70,6 +70,7 @@ WRONG = {
     'a program without sub-commands': '[a]\n["a b"]',
     'a wrapper without a command': '[a]\ntransparent = true',
     'a name with blanks': '[" a"]',
+    'an unknown access': '[a]\nneeds = "network disk"',
     'a value': 'a = 1',
     'a file': '[a',
 }

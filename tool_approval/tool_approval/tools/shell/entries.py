@@ -16,6 +16,8 @@ from typing import Any, Final, Literal, NamedTuple, cast
 
 from pydantic import ConfigDict, ValidationError, create_model
 
+from tool_approval.os_sandbox.access import ACCESS_NAMES, AccessName
+
 from .checks import CHECKS, CODE
 from .names import guarded_name, program_name, trusted_name
 
@@ -55,12 +57,12 @@ _CHECKERS: Final = frozenset(
         'trap', 'xargs',
     }
 )  # fmt: skip
-_INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes', 'response_files'})
+_INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes', 'response_files', 'needs'})
 """What holds for the sub-commands of a program, too."""
 _TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(_BOOLEANS, bool),
     **dict.fromkeys((*_ROLES, 'aliases', 'operands', 'operands_without_first', 'operands_only_with', 'beyond'), str),
-    **dict.fromkeys(('handed_on', 'reads_cwd_with'), str),
+    **dict.fromkeys(('handed_on', 'reads_cwd_with', 'needs'), str),
     **dict.fromkeys(('like', 'allowed', 'asked'), list[str]),
     **dict.fromkeys(('values', 'pairs'), dict[str, str]),
     'operand_values': str | list[str],
@@ -122,6 +124,8 @@ class Entry:
     """Whether the program reads and prints, whatever option it is given."""
     checker: str | None = None
     """The name of the check that decides what data cannot say."""
+    needs: frozenset[AccessName] = frozenset()
+    """The extra access it needs where an OS sandbox gives it none."""
 
 
 class Entries:
@@ -339,6 +343,7 @@ def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
         style=given.get('style', 'gnu'),
         takes_any_option='unlisted_options' in fields,
         checker=fields.get('checker'),
+        needs=_needs(given.get('needs', '')),
     )
 
 
@@ -352,6 +357,12 @@ def _inherited(name: str, all_fields: Mapping[str, Fields]) -> Fields:
         return {}
     above = {**_inherited(parent, all_fields), **all_fields[parent]}
     return {key: above[key] for key in (*_INHERITED, 'style') if key in above}
+
+
+def _needs(text: str) -> frozenset[AccessName]:
+    if unknown := sorted(set(text.split()) - set(ACCESS_NAMES)):
+        raise ValueError(f'`needs` cannot have `{unknown[0]}`; it may have {", ".join(ACCESS_NAMES)}')
+    return frozenset(name for name in ACCESS_NAMES if name in text.split())
 
 
 def _operands(kinds: list[str]) -> tuple[Kind, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from tool_approval.os_sandbox.access import AccessName
+
 from .labels import find_unlisted, label
 from .names import MANY_TARGETS
 from .words import SimpleCommand
@@ -56,6 +58,10 @@ class Explanation:
     """What the rule that asks says of it, where it says something."""
     remember: tuple[str, ...] | None = None
     """The program and sub-command that a wider approval may name, if the command is plain enough for one."""
+    needs: frozenset[AccessName] = frozenset()
+    """The extra access that its programs need where an OS sandbox gives them none."""
+    named_paths: tuple[str, ...] = ()
+    """Paths at which names may be made or removed, where `needs` has `names`."""
 
     @property
     def decision(self) -> Outcome:

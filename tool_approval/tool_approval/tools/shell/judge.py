@@ -8,16 +8,18 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from tool_approval.os_sandbox.access import AccessName
 
 from .cwd import changes_cwd, reads_implicit_cwd, runs_anywhere
 from .entries import entries, plain_name
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
-from .labels import find_unlisted, is_known, label, takes_data
+from .labels import find_unlisted, is_known, label, needed_access, takes_data
 from .names import guarded_name, named_words, other_names, trusted_name
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
@@ -64,6 +66,13 @@ class _LineState:
     wrappers: int = 0
     is_in_runner: bool = False
     description: str | None = None
+    needs: set[AccessName] = field(default_factory=set[AccessName])
+    named_paths: list[str] = field(default_factory=list[str])
+
+    def need(self, needs: Iterable[AccessName], paths: Iterable[str]) -> None:
+        """Note what a command needs; behind a change of directory, where a relative path leads is not known."""
+        self.needs.update(needs)
+        self.named_paths += [path for path in paths if path.startswith('/') or not self.cwd_changed]
 
 
 class ShellJudge:
@@ -105,6 +114,8 @@ class ShellJudge:
             parts=tuple(state.parts),
             description=state.description,
             remember=remembered_words(commands, state.parts),
+            needs=frozenset(state.needs),
+            named_paths=tuple(state.named_paths),
         )
 
     def _line(self, text: str, state: _LineState, runner: SimpleCommand | None = None) -> list[SimpleCommand]:
@@ -157,6 +168,8 @@ class ShellJudge:
 
     def _redirect(self, target: Word, *, is_write: bool, state: _LineState) -> None:
         text = target.raw
+        if is_write and target.is_fixed and not target.value.startswith('/dev/'):
+            state.need(['names'], [target.value])
         if target.value.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
             state.parts.append(_asks(text, 'redirection', 'where it leads is not known, or is another machine'))
         elif is_write and target.value not in _SINKS:
@@ -260,6 +273,7 @@ class ShellJudge:
     ) -> CompiledRule | None:
         """Judge a command without what it runs, and return the rule that decides it."""
         words = command.words
+        state.need(*needed_access(words))
         found = self._by_rules(command, state)
         decided = found.decided if granted is None or (found.decided and found.decided.is_guard) else granted
         for inner in other_names(words):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from tool_approval.os_sandbox.access import AccessName
+
 from .checks import CHECKS, CODE, is_device
 from .entries import Entry, Kind, OptionRole, entries
 from .words import UnsafeArgument, Word, fixed
@@ -413,6 +415,27 @@ def find_unlisted(
 def is_known(words: Sequence[Word]) -> bool:
     """Whether the program is listed, and its sub-command."""
     return all(each.kind not in ('unknown_program', 'unknown_sub_command') for each in label(words).labels)
+
+
+def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[str, ...]]:
+    """What a command needs beyond what an OS sandbox gives by default, and the paths it makes or removes names at.
+
+    Args:
+        words: A command with a fixed program.
+
+    Returns:
+        Names of access; and where `names` is among them, paths as they are written, or `.` where none is known.
+    """
+    found = label(words)
+    needs = frozenset[AccessName]() if found.entry is None else found.entry.needs
+    if 'names' not in needs:
+        return needs, ()
+    paths = [
+        each.value
+        for word, each in zip(words, found.labels, strict=True)
+        if each.holds in ('write', 'target') and word.is_fixed and each.value is not None
+    ]
+    return needs, tuple(paths) or ('.',)
 
 
 def takes_data(words: Sequence[Word]) -> bool:
