@@ -26,11 +26,11 @@ pytest.importorskip('uvicorn')
 class Served:
     """The command while it runs."""
 
-    def __init__(self, place, *arguments):
+    def __init__(self, place, *arguments, stdin=None):
         command = [sys.executable, '-W', 'error', '-P', '-m', 'tool_approval.cli', 'serve', '--port', '0', *arguments]
         environment = {**os.environ, 'XDG_STATE_HOME': str(place)}
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=place
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=place
         )
 
     def link(self):
@@ -47,8 +47,8 @@ class Served:
 def serve(tmp_path):
     made = []
 
-    def start(*arguments):
-        made.append(Served(tmp_path, *arguments))
+    def start(*arguments, **streams):
+        made.append(Served(tmp_path, *arguments, **streams))
         return made[-1]
 
     yield start
@@ -171,6 +171,53 @@ def test_each_person_gets_a_link_of_their_own(serve):
 
     assert [(name, url.path) for name, url in links] == [('ada', '/approvals/'), ('bob', '/approvals/')]
     assert links[0][1].query != links[1][1].query
+
+
+def test_enter_at_the_terminal_prints_new_links_that_work(serve):
+    typed, terminal = os.openpty()
+    served = serve('--approver', 'ada', '--approver', 'bob', stdin=terminal)
+    first = [served.link() for _ in range(2)]
+
+    os.write(typed, b'\n')
+    second = [served.link() for _ in range(2)]
+
+    assert [name for name, _ in second] == ['ada', 'bob']
+    assert len({url.query for _, url in first + second}) == 4
+    for _, url in first + second:
+        assert ask(url, f'{url.path}?{url.query}')[0] == 303
+    os.close(typed)
+    os.close(terminal)
+    code, out, err = served.end()
+    assert (code, out) == (0, '')
+    assert 'Enter prints new links' in err
+
+
+def test_without_a_terminal_nothing_is_read(serve):
+    served = serve(stdin=subprocess.DEVNULL)
+    served.link()
+
+    _, out, err = served.end()
+
+    assert (out, 'Enter' in err) == ('', False)
+
+
+def test_in_the_background_it_waits_until_it_may_read(monkeypatch):
+    answers = [OSError(), b'\n', b'']
+    waited = []
+
+    def read(descriptor, size):
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(command_module.os, 'read', read)
+    monkeypatch.setattr(command_module.time, 'sleep', waited.append)
+    printed = []
+
+    command_module._at_enter(0, lambda: printed.append('links'))
+
+    assert (printed, waited) == (['links'], [1])
 
 
 def test_it_listens_on_loopback_alone(serve):

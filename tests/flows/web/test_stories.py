@@ -198,6 +198,57 @@ def test_all_times_are_the_readers(site, visit):
         assert 'UTC' not in tokyo.locator('main').inner_text()
 
 
+def test_the_history_has_the_days_of_the_reader(site, visit):
+    asked = site.ask(requests.request())
+    kiritimati = visit(timezone_id='Pacific/Kiritimati')  # fourteen hours ahead all the year
+    buttons_are_ready(kiritimati, 'delete_file')
+    card(kiritimati, 'delete_file').get_by_role('button', name='Approve delete_file').click()
+    site.decisions(asked)
+    kiritimati.goto(f'http://{site.host}/history')
+
+    now = 'new Date(Date.now() + 14 * 3600e3).toISOString().slice(0, 10)'
+    today = kiritimati.evaluate(now)
+    weekday = kiritimati.evaluate(f"new Date({now}).toLocaleDateString([], {{dateStyle: 'full', timeZone: 'UTC'}})")
+    expect(kiritimati.locator('h2.day')).to_have_text([weekday])
+
+    kiritimati.get_by_label('Settled until').fill(today)
+    kiritimati.get_by_role('button', name='Search').click()
+    expect(card(kiritimati, 'delete_file')).to_have_count(1)
+    assert 'T10%3A00%3A00.000Z' in kiritimati.url  # midnight there
+    assert axe(kiritimati) == []
+
+    kiritimati.get_by_label('Search').fill('no such words')
+    kiritimati.keyboard.press('Enter')
+    expect(kiritimati.get_by_text('Nothing found here.')).to_be_visible()
+
+
+def test_notifications_are_offered_and_name_the_tool_alone(site, visit):
+    page = visit()
+    page.evaluate(
+        """() => {
+          window.shown = [];
+          window.Notification = class {
+            static permission = 'default';
+            static async requestPermission() { this.permission = 'granted'; }
+            constructor(title, { body }) { window.shown.push([title, body]); }
+            addEventListener() {}
+          };
+        }"""
+    )
+    page.get_by_role('button', name='Notify me').click()
+    expect(page.get_by_role('button', name='Notify me')).to_have_count(0)
+
+    site.ask(requests.request())
+    expect(card(page, 'delete_file')).to_be_visible()
+    assert page.evaluate('shown') == []  # the page is in sight
+    page.evaluate("Object.defineProperty(document, 'hidden', {get: () => true})")
+    site.ask(requests.command())
+
+    expect(card(page, 'run_shell')).to_be_visible()
+    assert page.evaluate('shown') == [['Approval requested', 'run_shell']]
+    expect(page).to_have_title('(2) Open requests · Approvals')
+
+
 def test_a_used_link_says_how_to_get_a_new_one(site, browser, visit):
     link = site.link()
     first, second = visit('bob'), visit('bob')
@@ -208,7 +259,7 @@ def test_a_used_link_says_how_to_get_a_new_one(site, browser, visit):
     second.goto(link)
 
     expect(second.get_by_role('alert')).to_contain_text('A link works once, within an hour')
-    expect(second.get_by_role('alert')).to_contain_text('For a new link, end the program that printed it with Ctrl-C')
+    expect(second.get_by_role('alert')).to_contain_text('For a new link, press Enter in the terminal')
 
 
 def test_the_list_is_filtered_and_stays_so(site, visit):

@@ -5,9 +5,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import getpass
+import os
 import re
 import secrets
+import signal
 import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
 
 from pydantic import ValidationError
 
@@ -48,16 +54,40 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
             app = inbox_app(inbox, authenticate=login, hosts=hosts)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        for approver in approvers:
-            output.line(f'{approver.id}: http://{hosts[0]}{path}/?token={login.ticket(approver)}')
-        output.flush()
-        output.note('each link works once, within an hour; Ctrl-C ends the page, and what waits goes on waiting')
+
+        def print_links() -> None:
+            for approver in approvers:
+                output.line(f'{approver.id}: http://{hosts[0]}{path}/?token={login.ticket(approver)}')
+            output.flush()
+
+        print_links()
+        more = ''
+        if sys.stdin is not None and sys.stdin.isatty():
+            # Otherwise reading in the background would stop the process.
+            signal.signal(signal.SIGTTIN, signal.SIG_IGN)
+            threading.Thread(target=_at_enter, args=(sys.stdin.fileno(), print_links), daemon=True).start()
+            more = '; Enter prints new links'
+        output.note(f'each link works once, within an hour{more}; Ctrl-C ends the page, and open requests wait on')
         if not is_local:
             output.note('others can reach this page; without TLS before it, they can read it and answer for anybody')
         try:
             serving.serve(app, listening, path=path, trusts_proxy=options.behind_proxy)
         except KeyboardInterrupt:
             output.note('the page is closed')
+
+
+def _at_enter(terminal: int, act: Callable[[], None]) -> None:
+    """Act on each line that is typed, until the terminal is closed."""
+    while True:
+        try:
+            # Not `sys.stdin`: a thread that waits in it holds a lock that the end of the process needs.
+            typed = os.read(terminal, 4096)
+        except OSError:  # the process is in the background
+            time.sleep(1)
+            continue
+        if not typed:
+            return
+        act()
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -3,12 +3,13 @@
 import re
 import threading
 from datetime import UTC, datetime, timedelta, timezone
+from html import escape, unescape
 from html.parser import HTMLParser
 
 import pytest
 from starlette.testclient import TestClient
 from tool_approval.inbox import ApproverRule
-from tool_approval.ui.web import cards, inbox_app, pages, view
+from tool_approval.ui.web import cards, inbox_app, page_routes, pages, view
 from tool_approval.ui.web.page_routes import HISTORY_AT_ONCE
 from tool_approval.ui.web.pages import AT_ONCE
 
@@ -478,8 +479,84 @@ def test_history_goes_on_page_by_page(desk):
 
     assert 'n0.' not in page
     assert 'n0.' in desk.client.get(older).text
-    assert 'Nothing was settled yet.' in shown(desk, '/history?tool=none')
-    assert 'Nothing was settled yet.' in shown(desk, '/history?before=2000-01-01T00:00:00Z')
+    assert 'Nothing found here.' in shown(desk, '/history?tool=none')
+    assert 'Nothing found here.' in shown(desk, '/history?before=2000-01-01T00:00:00Z')
+
+
+def test_history_is_empty_at_first(desk):
+    assert 'Nothing was settled yet.' in shown(desk, '/history')
+
+
+def test_history_is_shown_by_day_and_until_a_day(desk):
+    entry = desk.settle(desk.post(request_for('a')))
+    day = entry.settled_at.date()
+
+    page = desk.client.get('/history').text
+
+    assert f'<h2 class="day">{day} UTC</h2>' in page
+    assert f'id="request-{entry.id}"' in desk.client.get(f'/history?until={day}').text
+    assert 'Nothing found here.' in shown(desk, f'/history?until={day - timedelta(days=1)}')
+
+
+@pytest.mark.parametrize('day', ['tomorrow', '2026-02-30', '9999-12-31', '2026-03-04T12:00:00Z'])
+def test_history_until_no_day_is_refused(desk, day):
+    response = desk.client.get(f'/history?until={day}')
+
+    assert response.status_code == 400
+    assert '`until` must be a date such as 2026-03-04' in unescape(text_of(response.text))
+
+
+def test_history_is_searched_for_what_it_shows(desk):
+    shell = ApprovalPresentation(type='command', content='git push origin main')
+    pushed = desk.settle(desk.post(request_for('a', presentation=shell, run_id='r1')))
+    denied = desk.settle(desk.post(request_for('b')), approved=False, note='Ask Ann first.')
+
+    def found(search):
+        return re.findall(r'id="request-([^"]+)"', desk.client.get('/history', params={'q': search}).text)
+
+    assert found('  PUSH main ') == [pushed.id]
+    assert found('r1') == [pushed.id]
+    assert found('ann') == [denied.id]
+    assert found('by bob') == [denied.id, pushed.id]
+    assert found('git ann') == []
+    assert found('') == [denied.id, pushed.id]
+
+
+def test_a_search_does_not_find_what_a_tool_hides(desk):
+    hidden = ApprovalRequest(tool_name='log_in', args={'user': 'ada', 'pin': 's3cret'}, payload={'user': 'ada'})
+    entry = desk.settle(desk.post(hidden))
+
+    assert entry.id in desk.client.get('/history?q=ada').text
+    assert 'Nothing found here.' in shown(desk, '/history?q=s3cret')
+
+
+def test_a_search_goes_on_where_it_stopped(desk, monkeypatch):
+    monkeypatch.setattr(page_routes, '_PAGES_SEARCHED', 1)
+    entry = desk.settle(desk.post(request_for('needle')))
+    for number in range(HISTORY_AT_ONCE):
+        desk.settle(desk.post(request_for(f'n{number}.')))
+
+    page = desk.client.get('/history?q=needle').text
+    older = unescape(re.search(r'<a href="(/history\?[^"]+)"', page)[1])
+
+    assert 'Nothing found here.' in text_of(page)
+    assert 'q=needle' in older
+    assert f'id="request-{entry.id}"' in desk.client.get(older).text
+
+
+def test_a_search_reads_on_until_a_page_is_full(desk):
+    entry = desk.settle(desk.post(request_for('needle')))
+    for number in range(HISTORY_AT_ONCE):
+        desk.settle(desk.post(request_for(f'n{number}.')))
+
+    assert f'id="request-{entry.id}"' in desk.client.get('/history?q=needle').text
+
+
+def test_a_search_is_shown_as_a_text(desk):
+    page = desk.client.get('/history', params={'q': HOSTILE}).text
+
+    assert '<script>alert' not in page
+    assert f'value="{escape(HOSTILE)}"' in page
 
 
 @pytest.mark.parametrize('moment', ['yesterday', '2026-03-04T12:00:00', ''])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
+from itertools import groupby
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -18,13 +20,19 @@ from .bodies import answer, check_group, decision_of, read_form, single
 from .cards import PageContext, card_of
 from .guard import draw_apart, wants_json
 from .html import Html, element
-from .pages import Filter, base_of, edit_form, list_of, page, preview_of, sentence
+from .pages import Filter, base_of, edit_form, list_of, page, preview_of, search_form, sentence, shown_text
 from .refusals import HttpRefusal, refusal_of
 from .view import why_not
 from .visitors import LocalLogin, Visitors
 
 HISTORY_AT_ONCE = 50
 """Chosen: a page of history."""
+
+_PAGES_SEARCHED = 20
+"""Chosen: a search looks at 1,000 requests before it asks whether to go on."""
+
+_LONGEST_SEARCH = 200
+"""Chosen: characters of a search."""
 
 _MOST_TOGETHER = 100
 """Chosen: nobody has read more before they answer them together."""
@@ -73,19 +81,31 @@ class PageRoutes:
         return page(request, 'Open requests', *body, context=context, is_live=True)
 
     async def history(self, request: Request) -> Response:
-        """What was settled, the newest first."""
+        """What was settled, the newest first, by day; with `q`, what shows all words of a search."""
         context = await self._context(request)
-        after = request.query_params.get('after')
-        entries = await self._inbox.history(HISTORY_AT_ONCE, read_moment(request), after=after)
-        chosen = Filter(request.query_params)
-        cards = [card_of(entry, context) for entry in entries if chosen.passes(entry)]
+        query = request.query_params
+        before = read_moment(request) or _end_of(query.get('until'))
+        words = query.get('q', '')[:_LONGEST_SEARCH].casefold().split()
+        chosen = Filter(query)
+        found: list[InboxEntry] = []
+        after = query.get('after')
+        for _ in range(_PAGES_SEARCHED):
+            entries = await self._inbox.history(HISTORY_AT_ONCE, before, after=after)
+            after = entries[-1].id if len(entries) == HISTORY_AT_ONCE else None
+            passed = [entry for entry in entries if chosen.passes(entry)]
+            found += await draw_apart(self._turn, lambda passed=passed: _with_words(passed, words))
+            if after is None or len(found) >= HISTORY_AT_ONCE:
+                break
+        cards: list[Html] = []
+        for day, entries in groupby(found, key=lambda entry: f'{entry.settled_at:%Y-%m-%d}'):
+            cards += [element('h2', f'{day} UTC', class_='day'), *(card_of(entry, context) for entry in entries)]
         older = None
-        if len(entries) == HISTORY_AT_ONCE:
-            older = element(
-                'p', element('a', 'Older', href=f'{context.base}/history?after={entries[-1].id}', rel='next')
-            )
-        empty = element('p', 'Nothing was settled yet.', class_='empty') if not cards else None
-        return page(request, 'History', empty, *cards, older, context=context)
+        if after is not None:
+            address = urlencode({**query, 'after': after})
+            older = element('p', element('a', 'Older', href=f'{context.base}/history?{address}', rel='next'))
+        nothing = 'Nothing was settled yet.' if not query else 'Nothing found here.'
+        empty = element('p', nothing, class_='empty') if not found else None
+        return page(request, 'History', search_form(query, context.base), empty, *cards, older, context=context)
 
     async def one(self, request: Request) -> Response:
         """One request, all of it if wanted."""
@@ -217,6 +237,26 @@ def read_moment(request: Request) -> datetime | None:
     if moment is None or moment.tzinfo is None:
         raise HttpRefusal(400, 'malformed', '`before` must be a time with a zone, such as 2026-03-04T12:00:00Z')
     return moment
+
+
+def _end_of(day: str | None) -> datetime | None:
+    """The end of a day in UTC; `None` for no day.
+
+    Raises:
+        HttpRefusal: It is not a date that a calendar has.
+    """
+    if not day:
+        return None
+    try:
+        return datetime.combine(date.fromisoformat(day) + timedelta(days=1), datetime.min.time(), UTC)
+    except (ValueError, OverflowError):
+        raise HttpRefusal(400, 'malformed', '`until` must be a date such as 2026-03-04') from None
+
+
+def _with_words(entries: list[InboxEntry], words: list[str]) -> list[InboxEntry]:
+    if not words:
+        return entries
+    return [entry for entry in entries if all(word in shown_text(entry) for word in words)]
 
 
 def read_number(request: Request, name: str, *, most: int) -> int | None:

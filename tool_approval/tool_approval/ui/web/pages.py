@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse
 
 from tool_approval.answering import editable, may_approve_together
 from tool_approval.core.request import ApprovalRequest
-from tool_approval.display import display, name_of, warnings_of
+from tool_approval.display import display, facts, name_of, warnings_of
 from tool_approval.inbox import InboxEntry
 from tool_approval.inbox.entry import short_name
 
@@ -129,6 +129,34 @@ class Filter:
             fields.append(element('p', element('label', name.capitalize(), for_=f'by-{name}'), select))
         button = element('button', 'Filter', type='submit')
         return element('form', *fields, button, method='get', action=f'{base}/', id='filter', aria_label='Filter')
+
+
+def search_form(query: QueryParams, base: str) -> Html:
+    """Where the history is searched. The page's script takes the day for the reader's own."""
+    return element(
+        'form',
+        element('p', element('label', 'Search', for_='q'), _input('search', 'q', query)),
+        element('p', element('label', 'Settled until', for_='until'), _input('date', 'until', query)),
+        element('button', 'Search', type='submit'),
+        method='get',
+        action=f'{base}/history',
+        id='search',
+        role='search',
+    )
+
+
+def _input(kind: str, name: str, query: QueryParams) -> Html:
+    return element('input', type=kind, id=name, name=name, value=query.get(name, ''), autocomplete='off')
+
+
+def shown_text(entry: InboxEntry) -> str:
+    """All that the page shows of a settled request, in lower case; what a tool hides is not part of it."""
+    request = entry.request
+    note = None if entry.answer is None else entry.answer.decision.note
+    texts = [name_of(request.tool_name), request.run_id or '', entry.outcome, note or '']
+    texts += [text for _, text in facts(request)]
+    texts += [line.text for line in display(request).lines]
+    return '\n'.join(texts).casefold()
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:

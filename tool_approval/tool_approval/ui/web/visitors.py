@@ -28,14 +28,17 @@ SESSION_S = 12 * 3600.0
 
 
 NEW_LINK = (
-    'A link works once, within an hour, and a login ends after twelve. For a new link, end the program that printed it '
-    'with Ctrl-C, such as `tool-approval serve`, and start it again; open requests go on waiting'
+    'A link works once, within an hour, and a login ends after twelve. For a new link, press Enter in the terminal '
+    'where `tool-approval serve` runs; open requests go on waiting'
 )
 """What to do without a session, as a sentence without its full stop."""
 
 
 class LocalLogin:
-    """Lets in whoever has a ticket, once; an `Authenticate` for `inbox_app`. Keeps everything in memory."""
+    """Lets in whoever has a ticket, once; an `Authenticate` for `inbox_app`. Keeps everything in memory.
+
+    `ticket` may be called from any thread.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Nobody is let in yet.
@@ -81,8 +84,8 @@ class LocalLogin:
 
     def _new(self, kept: dict[bytes, tuple[Approver, float]], approver: Approver, lasts_s: float) -> str:
         now = self._clock()
-        for key in [key for key, (_, ends_at) in kept.items() if ends_at <= now]:
-            del kept[key]
+        for key in [key for key, (_, ends_at) in list(kept.items()) if ends_at <= now]:
+            kept.pop(key, None)
         secret = secrets.token_urlsafe(32)
         kept[_hash(secret)] = (approver, now + lasts_s)
         return secret

@@ -27,6 +27,50 @@
 
   const localTimes = (root) => root.querySelectorAll('time').forEach(localTime);
 
+  // The history's days are the reader's too, and so is the day that a search names.
+  function localDays() {
+    if (!document.querySelector('.day')) return;
+    document.querySelectorAll('.day').forEach((day) => day.remove());
+    let last;
+    for (const card of document.querySelectorAll('main > .card')) {
+      const day = new Date(card.querySelector('.outcome time').dateTime).toLocaleDateString([], { dateStyle: 'full' });
+      if (day === last) continue;
+      const heading = document.createElement('h2');
+      heading.className = 'day';
+      heading.textContent = last = day;
+      card.before(heading);
+    }
+  }
+
+  function localUntil(event) {
+    const [year, month, day] = event.target.elements.until.value.split('-').map(Number);
+    if (!day) return;
+    const before = document.createElement('input');
+    before.type = 'hidden';
+    before.name = 'before';
+    before.value = new Date(year, month - 1, day + 1).toISOString();
+    event.target.append(before);
+  }
+
+  // A notification may be seen by others on a locked screen, so it names the tool and nothing else.
+  function notify(name) {
+    if (!document.hidden || !('Notification' in window) || Notification.permission !== 'granted') return;
+    const shown = new Notification('Approval requested', { body: name });
+    shown.addEventListener('click', () => { window.focus(); shown.close(); });
+  }
+
+  function offerNotifications() {
+    if (!('Notification' in window) || Notification.permission !== 'default') return;
+    const offer = document.createElement('button');
+    offer.type = 'button';
+    offer.textContent = 'Notify me';
+    offer.addEventListener('click', async () => {
+      await Notification.requestPermission();
+      offer.remove();
+    });
+    document.querySelector('header.top nav').after(offer);
+  }
+
   function line(text, look) {
     const made = document.createElement('p');
     made.className = look;
@@ -166,7 +210,10 @@
       localTimes(made);
       place(made, items[index - 1], items[index + 1], mine) || list.append(made);
       mine.set(key, made);
-      if (made.classList.contains('card')) say(`New request: ${made.dataset.name}`);
+      if (made.classList.contains('card')) {
+        say(`New request: ${made.dataset.name}`);
+        notify(made.dataset.name);
+      }
     }
     const filter = document.getElementById('filter');
     if (!filter.contains(document.activeElement)) filter.replaceWith(document.importNode(page.getElementById('filter'), true));
@@ -222,9 +269,12 @@
   }
 
   localTimes(document);
+  localDays();
+  document.getElementById('search')?.addEventListener('submit', localUntil);
   if (document.body.dataset.live === 'true') {
     document.addEventListener('submit', submit);
     count();
     live();
+    offerNotifications();
   }
 })();
