@@ -10,7 +10,7 @@ from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.toolsets import CombinedToolset, ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.assistant.build import LOOKING, build_assistant, default_settings
+from tool_approval.assistant.build import build_assistant
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
@@ -139,11 +139,6 @@ def test_looking_elsewhere_or_writing_is_asked_about(folder, state, command):
     _, asked, *_ = outcome(folder, state, [ToolCallPart('run_shell', {'command': command})], answers='n')
 
     assert len(asked) == 1
-
-
-def test_the_defaults_look_only_where_commands_are_confined():
-    assert len(default_settings(is_confined=True).shell.rules) == len(LOOKING)
-    assert default_settings(is_confined=False).shell.rules == ()
 
 
 def test_settings_hold_and_the_mode_can_be_chosen(folder, state):

@@ -86,7 +86,13 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
             'which asks nobody; remove it',
         ),
         ('shell: {rules: [{pattern: git, allowed: false}, {pattern: git log}]}', 'shell.rules.1', 'which blocks; move'),
+        (
+            'extends: [read-only, git]\nshell: {rules: [{pattern: ls}, {pattern: rm -r, approval: false}]}',
+            'shell.rules.1',
+            'decided by `rm` of the preset `read-only` (line 11), which blocks; remove it',
+        ),
         ('shell: {rules: [{pattern: pytest, approval: false}]}', 'shell.rules.0', 'written in `workspace`'),
+        ('extends: [git]\nshell: {rules: [{pattern: make, approval: false}]}', 'shell.rules.0', 'written in `project`'),
         ('shell: {rules: [{pattern: npm test, approval: false}]}', 'shell.rules.0', '`npm test` runs files'),
         ('shell: {rules: [{pattern: npm, approval: false}]}', 'shell.rules.0', '`npm` runs files'),
         ('shell: {rules: [{pattern: ./x, approval: false}]}', 'shell.rules.0', '`./x` runs files'),
@@ -102,7 +108,7 @@ def test_what_is_probably_not_meant_is_a_warning(tool_approval, work, text, key,
     assert finished.status == 0
     assert finished.json['ok'] is True
     assert any(message in each['message'] for each in found), finished.json['findings']
-    assert {each['line'] for each in found} == {1}
+    assert {each['line'] for each in found} == {len(text.splitlines())}
 
 
 @pytest.mark.parametrize(
@@ -117,6 +123,8 @@ def test_what_is_probably_not_meant_is_a_warning(tool_approval, work, text, key,
         'sandbox: {paths: {notes: {root: .}}}\nshell: {rules: [{pattern: w, sandbox_paths: [notes]}, {pattern: w}]}',
         'shell: {network: true, rules: [{pattern: ls}]}',
         'shell: {default: {allowed: false, approval: false}}',
+        'extends: [default, read-only, python, node, rust, go, git]',
+        'extends: [python]\nshell: {rules: [{pattern: pytest}, {pattern: cat, allowed: false}]}',
         '',
     ],
 )

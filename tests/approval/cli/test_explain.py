@@ -1,5 +1,6 @@
 """What `explain` says of one call, and by which exit status."""
 
+import json
 import os
 
 import pytest
@@ -214,7 +215,7 @@ def test_without_a_file_it_says_which_rules_it_judges_by(tool_approval, work):
     assert finished.json['decision'] == 'ask'
     assert finished.json['rule'] == 'workspace'
     assert f'{work} has no settings file, so everything is asked about' in finished.err
-    assert '`tool-approval run` has defaults of its own' in finished.err
+    assert '`tool-approval run` takes the preset `default`' in finished.err
 
 
 def test_of_a_batch_it_says_so_once(tool_approval, work):
@@ -244,3 +245,23 @@ def test_only_a_shell_command_has_labels(tool_approval):
 
     assert finished.status == 2
     assert '`--labels` is for shell commands' in finished.err
+
+
+def test_the_reason_names_the_preset_of_a_rule_and_of_a_root(tool_approval, work):
+    (work / 'approvals.yaml').write_text('extends: [default]')
+
+    command, path = (tool_approval('explain', *words) for words in (['shell', 'ls'], ['read_file', 'notes/a.txt']))
+
+    assert command.out.startswith(
+        'allow: the rule `ls` of the preset `default` (line 11), which needs an OS sandbox, allows it\n'
+    )
+    assert path.out.startswith('allow: the root `project` of the preset `default` asks nobody about it\n')
+
+
+def test_a_batch_may_bring_presets(tool_approval, work):
+    line = {'tool': 'shell', 'args': {'command': 'rm x'}, 'config': {'extends': ['read-only']}}
+    (work / 'calls.jsonl').write_text(f'{json.dumps(line)}\n')
+
+    [answer] = tool_approval('explain', '--batch', 'calls.jsonl').lines
+
+    assert (answer['decision'], answer['rule']) == ('block', 'rm')

@@ -55,6 +55,28 @@ def test_it_shows_what_the_file_would_allow_before_it_asks(tool_approval, work):
     assert not is_trusted(tool_approval)
 
 
+def test_what_a_preset_lets_run_is_shown_together(tool_approval, work):
+    (work / 'approvals.yaml').write_text(
+        'extends: [rust, read-only]\n'
+        'shell:\n'
+        '  rules:\n'
+        '    - {pattern: make, approval: false}\n'
+        '    - {pattern: just, approval: false}\n'
+    )
+
+    finished = tool_approval('trust', typed='n', is_terminal=True)
+
+    shown = finished.out.splitlines()
+    assert shown[1:3] == [
+        f'  - files are read unasked in {work} (`project`)',
+        '  - commands that begin with `make` or `just` run unasked',
+    ]
+    assert shown[3].startswith('  - commands that begin with `cargo check`, `cargo clippy`, ')
+    assert shown[3].endswith(' or `rustup target list` run unasked, where they are confined (preset `rust`)')
+    assert shown[4].endswith(' run unasked, within project, where they are confined (preset `read-only`)')
+    assert len(shown) == 6
+
+
 @pytest.mark.parametrize(('typed', 'trusted'), [('y', True), ('Y', True), ('\n', False), ('', False), ('x', False)])
 def test_only_a_yes_trusts(tool_approval, typed, trusted):
     finished = tool_approval('trust', typed=typed, is_terminal=True)
@@ -115,6 +137,7 @@ def test_trust_is_taken_back_also_from_a_file_that_is_gone(tool_approval, work):
 
 
 SAID = {
+    'extends': ('extends: [go]', 'begin with `go test`, `go vet`, `go build`, `gofmt -l`'),
     'default': ('default: none', 'every other tool'),
     'tools.approval': ('tools: {t: {approval: none}}', 'the tool `t` runs unasked'),
     'tools.description': ('tools: {t: {description: lie}}', 'questions about the tool `t` describe it as: lie'),

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from pydantic_ai import toolsets
 from pydantic_ai.agent import AbstractAgent
@@ -21,12 +21,10 @@ from tool_approval.core.errors import AuditError
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.tool_checks import has_check
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
-from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
+from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import (
     LoadedSettings,
-    PathSettings,
-    SandboxSettings,
     Settings,
     SettingsAudit,
     Workspace,
@@ -36,7 +34,6 @@ from tool_approval.settings import (
 from tool_approval.settings.files import NAMES
 from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import make_private_folder
-from tool_approval.tools.shell import ShellConfig, ShellRule
 
 from .asking import ConversationUI, MakeAsked
 from .conversation import Conversation
@@ -66,7 +63,7 @@ def build_assistant(
     """Put a conversation together, and note what holds in it. Nothing is asked and no model is called yet.
 
     Args:
-        loaded: The settings; if no file was found, those of `default_settings` hold.
+        loaded: The settings; if no file was found, the preset `default` holds.
         state: The user's state directory, with the audit log, its key and the approvals that hold `always`.
         make_ui: Whom to ask, given what is remembered and who makes what is shown of calls.
         screen: Where what happens is shown.
@@ -85,8 +82,7 @@ def build_assistant(
     """
     backend = None if confined else UnconfinedBackend()
     if loaded.source is None:
-        is_confined = confined and not isinstance(choose_backend(require=False), UnconfinedBackend)
-        loaded = replace(loaded, settings=default_settings(is_confined=is_confined))
+        loaded = replace(loaded, settings=Settings(extends=('default',)))
     settings = effective(loaded)
     memory = ApprovalMemory(FileApprovalStore(loaded.directory, state / 'approvals.json'))
     log = state / 'audit' / 'decisions.jsonl'
@@ -162,29 +158,6 @@ def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
             yield from _undeclared(toolset.wrapped)
         case _:
             return
-
-
-ROOT: Final = 'project'
-"""What messages call the working directory."""
-
-LOOKING: Final = (
-    'ls', 'pwd', 'cat', 'head', 'tail', 'wc', 'grep', 'rg', 'find', 'stat', 'file', 'diff', 'sort', 'uniq', 'cut',
-    'tree', 'git status', 'git log', 'git diff', 'git show', 'git branch',
-)  # fmt: skip
-"""Commands that only look, as long as they have none of the options that write or execute. Without a path, they look at
-the working directory."""
-
-
-def default_settings(*, is_confined: bool) -> Settings:
-    """Reading in the working directory is free, changes and commands are asked about.
-
-    Commands that look at the working directory, and at nothing beside it, run unasked if an OS sandbox confines them.
-    """
-    rules = [ShellRule(pattern=pattern, approval=False, sandbox_paths=(ROOT,)) for pattern in LOOKING]
-    return Settings(
-        sandbox=SandboxSettings(paths={ROOT: PathSettings(root=Path('.'), mode='rw')}),
-        shell=ShellConfig(rules=tuple(rules) if is_confined else ()),
-    )
 
 
 READ_ONLY = 'Read-only file system'

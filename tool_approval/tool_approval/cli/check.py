@@ -11,8 +11,9 @@ from typing import Any, Final, Literal
 
 from tool_approval.core.config import LineOf, PolicyConfig, ToolRule, ToolRules
 from tool_approval.core.errors import ApprovalConfigError, ApprovalError
+from tool_approval.settings.extends import PresetRule
 from tool_approval.settings.files import LoadedSettings, load_settings
-from tool_approval.settings.model import DEFAULT_SANDBOX, Settings
+from tool_approval.settings.model import Settings
 from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.file_sandbox.names import starts_with
 from tool_approval.tools.shell.entries import entries
@@ -98,7 +99,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
         if not isinstance(error, ApprovalConfigError):
             raise
         return error.source or str(directory), None, [_mistake(error)]
-    findings = [replace(each, line=loaded.line_of(each.path)) for each in _warnings(loaded.settings, judge.files)]
+    findings = [replace(each, line=loaded.line_of(each.path)) for each in _warnings(loaded.settings, judge)]
     why = f'it is not trusted ({loaded.why_untrusted}), so it only tightens the defaults; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='it is trusted' if loaded.trusted else why)
     return str(loaded.source), loaded, [*findings, trust]
@@ -122,8 +123,13 @@ def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
     output.line(', '.join(f'{count} {level}{"" if count == 1 else "s"}' for level, count in counts.items()))
 
 
-def _warnings(settings: Settings, sandbox: FileSandbox) -> list[ConfigFinding]:
-    return [*_tool_rules(settings), *_roots(sandbox), *_shadowed(settings), *_pre_approved(settings)]
+def _warnings(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
+    return [
+        *_tool_rules(settings),
+        *_roots(judge.files),
+        *_shadowed(settings, judge.settings),
+        *_pre_approved(settings, judge.files),
+    ]
 
 
 def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
@@ -172,29 +178,34 @@ def _roots(sandbox: FileSandbox) -> Iterator[ConfigFinding]:
                 yield ConfigFinding(level='note', path=path, message=message)
 
 
-def _shadowed(settings: Settings) -> Iterator[ConfigFinding]:
-    if settings.shell is None:
+def _shadowed(settings: Settings, expanded: Settings) -> Iterator[ConfigFinding]:
+    if settings.shell is None or expanded.shell is None:
         return
-    book = RuleBook(settings.shell)
-    for rule in book.rules:
+    book = RuleBook(expanded.shell)
+    # What presets block comes before the file's own rules, and the rest of the presets behind them.
+    first = next((at for at, rule in enumerate(book.rules) if not isinstance(rule.rule, PresetRule)), 0)
+    for rule in book.rules[first : first + len(settings.shell.rules)]:
         words = [fixed(word) for word in rule.words]
         decided = book.find(words, lambda other, at=rule.index: other.index == at).decided
         if decided is not None and decided.index < rule.index:
             does = _does(decided)
             ending = 'remove it' if does == _does(rule) else 'move it up'
-            message = f'`{rule.rule.pattern}` is decided by `{decided.rule.pattern}` before it, which {does}; {ending}'
-            yield _warning(('shell', 'rules', rule.index), message)
+            other = f'`{decided.rule.pattern}` before it'
+            if isinstance(decided.rule, PresetRule):
+                other, ending = decided.rule.shown.removeprefix('the rule '), 'remove it'
+            message = f'`{rule.rule.pattern}` is decided by {other}, which {does}; {ending}'
+            yield _warning(('shell', 'rules', rule.index - first), message)
 
 
 def _does(rule: CompiledRule) -> str:
     return 'blocks' if not rule.rule.allowed else 'asks' if rule.rule.approval else 'asks nobody'
 
 
-def _pre_approved(settings: Settings) -> Iterator[ConfigFinding]:
+def _pre_approved(settings: Settings, sandbox: FileSandbox) -> Iterator[ConfigFinding]:
     shell = settings.shell
     if shell is None:
         return
-    paths = (settings.sandbox or DEFAULT_SANDBOX).paths
+    paths = sandbox.config.paths
     writable = ', '.join(f'`{name}`' for name, path in paths.items() if path.mode == 'rw')
     unasked = [(at, rule) for at, rule in enumerate(shell.rules) if rule.allowed and not rule.approval]
     for at, rule in unasked:

@@ -15,7 +15,7 @@ from tool_approval.core.config import InForce, ToolRules
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalContext
 from tool_approval.core.verdict import ApprovalResult
-from tool_approval.settings.files import load_settings
+from tool_approval.settings.files import expanded, load_settings
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings, read_settings
 from tool_approval.settings.protection import is_written_unasked, protected_paths, root_checks
 from tool_approval.tools.file_sandbox import FileSandbox, FileTools
@@ -138,17 +138,18 @@ class CallJudge:
         """Make the tools of a configuration for a directory.
 
         Raises:
-            ApprovalConfigError: Two roots are the same directory, a shell rule names a root there is not, or does not
-                decide its own examples.
-            MissingExtraError: tree-sitter is not installed, and a shell rule has examples.
+            ApprovalConfigError: Two roots are the same directory, a root has the name of a preset's, a shell rule names
+                a root there is not, or does not decide its own examples.
+            MissingExtraError: tree-sitter is not installed, and a shell rule has examples; or PyYAML, and it extends
+                presets.
             NotImplementedError: The system lacks what the file sandbox needs, as Windows does.
         """
-        self.settings = settings
+        self.settings = expanded(settings)
         self._folder = Path(os.path.realpath(directory))
-        self._sandbox = settings.sandbox or DEFAULT_SANDBOX
+        self._sandbox = self.settings.sandbox or DEFAULT_SANDBOX
         self._protected = protected_paths(self._folder, source, self._sandbox)
-        self._policy = settings.policy
-        self._rules = ToolRules(settings.policy_config.tools)
+        self._policy = self.settings.policy
+        self._rules = ToolRules(self.settings.policy_config.tools)
         self._open()
 
     def _open(self) -> None:
@@ -228,7 +229,9 @@ def _of_tool(name: str, found: InForce, decision: Outcome, *, has_own: bool) -> 
 
 
 def _of_target(target: PathTarget) -> PartDecision:
-    reason = ' '.join(target.needs) or f'the root `{target.root.name}` asks nobody about it'
+    preset = getattr(target.root.config, 'preset', None)
+    of_preset = '' if preset is None else f' of the preset `{preset}`'
+    reason = ' '.join(target.needs) or f'the root `{target.root.name}`{of_preset} asks nobody about it'
     decision: Outcome = 'ask' if target.needs else 'allow'
     return PartDecision(text=target.key, kind='path', decision=decision, rule=target.root.name, reason=reason)
 
@@ -237,8 +240,8 @@ _KEPT: Final = 64
 """Chosen: lines of a batch that alternate between more configurations are compiled anew."""
 
 _NO_FILE: Final = (
-    '{} has no settings file, so everything is asked about, in a root called `workspace`; `tool-approval run` has '
-    'defaults of its own there, under which the directory may be read'
+    '{} has no settings file, so everything is asked about, in a root called `workspace`; `tool-approval run` takes '
+    'the preset `default` there, under which the directory may be read'
 )
 
 

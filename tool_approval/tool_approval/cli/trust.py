@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tool_approval.settings.files import LoadedSettings, find_settings, trust_settings
+from tool_approval.settings.extends import PresetRule
+from tool_approval.settings.files import LoadedSettings, expanded, find_settings, trust_settings
 from tool_approval.settings.model import Settings
 from tool_approval.settings.trust import TrustStore
 from tool_approval.tools.shell import ShellConfig
@@ -61,7 +62,15 @@ def _revoke(options: argparse.Namespace, output: Output) -> int:
 
 
 def allowances(settings: Settings, directory: Path) -> list[str]:
-    """One line for each thing that a file loosens, or says in questions; empty if it only tightens the defaults."""
+    """One line for each thing that a file loosens, or says in questions; empty if it only tightens the defaults.
+
+    So do the presets that it extends.
+
+    Raises:
+        ApprovalConfigError: They do not go together; see `expand`.
+        MissingExtraError: PyYAML is not installed, and it extends some.
+    """
+    settings = expanded(settings)
     return [*_tools(settings), *_files(settings, directory), *_commands(settings)]
 
 
@@ -97,11 +106,17 @@ def _files(settings: Settings, directory: Path) -> Iterator[str]:
 def _commands(settings: Settings) -> Iterator[str]:
     if settings.shell is None:
         return
+    free: dict[str, list[str]] = {}
     for rule in settings.shell.rules:
         if rule.allowed and not rule.approval:
             limit = f', within {", ".join(rule.sandbox_paths)}' if rule.sandbox_paths else ''
             any_arguments = ', with any arguments' if rule.arguments == 'any' else ''
-            yield f'commands that begin with `{rule.pattern}` run unasked{any_arguments}{limit}'
+            is_preset = isinstance(rule, PresetRule)
+            origin = f', where they are confined (preset `{rule.preset}`)' if is_preset else ''
+            free.setdefault(f'{any_arguments}{limit}{origin}', []).append(f'`{rule.pattern}`')
+    for conditions, patterns in free.items():
+        yield f'commands that begin with {_either(patterns)} run unasked{conditions}'
+    for rule in settings.shell.rules:
         if rule.description is not None:
             yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:
@@ -110,3 +125,7 @@ def _commands(settings: Settings) -> Iterator[str]:
         yield 'commands may use the network'
     if settings.shell.timeout_s > ShellConfig().timeout_s:
         yield f'a command may take {settings.shell.timeout_s:g} seconds'
+
+
+def _either(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f'{", ".join(words[:-1])} or {words[-1]}'

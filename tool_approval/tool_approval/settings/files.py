@@ -18,7 +18,7 @@ from tool_approval.core.protocols import AuditSink
 from tool_approval.tools.shell import ShellConfig, ShellDefault, ShellRule
 
 from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings, read_settings
-from .trust import TrustError, TrustStore
+from .trust import CHANGED, TrustError, TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
 """What the file may be called. One in TOML is not read: finding it is an error, and no tool writes it."""
@@ -38,7 +38,8 @@ class LoadedSettings:
     directory: Path
     """The working directory, absolute: where relative roots begin."""
     digest: str
-    """SHA-256 of the file's bytes, in hexadecimal; of no bytes if there is no file."""
+    """SHA-256 of the file's bytes, in hexadecimal; of no bytes if there is no file. Where it extends presets, of its
+    bytes and of the rules as expanded."""
     trusted: bool
     """Whether the user has trusted these bytes at this place, or has named the file; true if there is none."""
     why_untrusted: str | None = None
@@ -100,13 +101,23 @@ def load_settings(
         raise ApprovalConfigError(problem, source=str(shown))
     content = _read(shown, follows_links=named)
     document, line_of = parse_document(_text(content, shown), source=str(shown))
+    settings = read_settings(document, source=str(shown), line_of=line_of)
+    digest = hashlib.sha256(content)
+    if settings.extends:
+        try:
+            # An upgrade may change what a preset says; the user has looked at what it said before (test_extends.py).
+            rules = expanded(settings).model_dump_json(exclude_defaults=True)
+            digest = hashlib.sha256(digest.digest() + rules.encode())
+        except ApprovalConfigError as error:
+            line = line_of(tuple((error.key or '').split('.')))
+            raise ApprovalConfigError(error.problem, key=error.key, source=str(shown), line=line) from None
     loaded = LoadedSettings(
-        settings=read_settings(document, source=str(shown), line_of=line_of),
+        settings=settings,
         # Not made shorter as text: `link/../approvals.yaml` lies where the link leads.
         source=Path(os.path.realpath(shown.parent), shown.name),
         named_as=Path.cwd() / shown,
         directory=folder,
-        digest=hashlib.sha256(content).hexdigest(),
+        digest=digest.hexdigest(),
         trusted=named,
         line_of=line_of,
     )
@@ -143,9 +154,12 @@ def _is_there(path: Path) -> bool:
 def _why_untrusted(loaded: LoadedSettings, trust: TrustStore | None) -> str | None:
     assert loaded.source is not None, 'it was read'
     try:
-        return (trust if trust is not None else TrustStore()).why_untrusted(loaded.source, loaded.digest)
+        why = (trust if trust is not None else TrustStore()).why_untrusted(loaded.source, loaded.digest)
     except TrustError as error:
         return str(error)
+    if why == CHANGED and loaded.settings.extends:
+        return 'it, or a preset that it extends, has changed since it was trusted'
+    return why
 
 
 def _read(source: Path, *, follows_links: bool) -> bytes:
@@ -186,7 +200,7 @@ def _text(content: bytes, source: Path) -> str:
 
 
 def effective(loaded: LoadedSettings) -> Settings:
-    """The settings to work under.
+    """The settings to work under, with what they extend written out; see `expand`.
 
     Those of a file that is not trusted only tighten: under them nothing runs unasked that would be asked about without
     the file, nothing outside of the working directory is within reach, and what the file blocks is blocked.
@@ -199,7 +213,7 @@ def effective(loaded: LoadedSettings) -> Settings:
       or blocks. A rule that asks no longer holds in roots that are gone; one that blocks there blocks everywhere.
     - There is no network, and the time limit is that of the file or the default one, whichever is shorter.
     """
-    settings = loaded.settings
+    settings = expanded(loaded.settings)
     if loaded.trusted:
         return settings
     sandbox = None if settings.sandbox is None else _sandbox(settings.sandbox, loaded.directory)
@@ -212,6 +226,20 @@ def effective(loaded: LoadedSettings) -> Settings:
         sandbox=sandbox,
         shell=None if settings.shell is None else _shell(settings.shell, known),
     )
+
+
+def expanded(settings: Settings) -> Settings:
+    """The settings with the presets that they extend written out; see `expand`.
+
+    Raises:
+        ApprovalConfigError: A name that a preset has for a directory is that of another one.
+        MissingExtraError: PyYAML is not installed.
+    """
+    if not settings.extends:
+        return settings
+    from .extends import expand  # starting is to be quick, and not every file extends something
+
+    return expand(settings)
 
 
 def _rule(rule: ToolRule) -> ToolRule:

@@ -28,6 +28,9 @@ from tool_approval.tools.file_sandbox import PathConfig, SandboxConfig
 from tool_approval.tools.file_sandbox.config import _is_name  # pyright: ignore[reportPrivateUsage]
 from tool_approval.tools.shell import ShellConfig
 
+PresetName = Literal['default', 'read-only', 'python', 'node', 'rust', 'go', 'git']
+"""The presets that come with the package."""
+
 Mode = Literal['interactive', 'strict']
 """Ask, or deny without asking. The third mode, which approves without asking, is no file's to choose."""
 
@@ -44,6 +47,11 @@ def _read_mode(mode: object) -> object:
             'use `interactive` or `strict` here, and choose it on the command line or in code'
         )
     return known or mode
+
+
+def _as_tuple(names: object) -> object:
+    # YAML and JSON have lists; strict validation takes nothing but a tuple.
+    return tuple(cast('list[object]', names)) if isinstance(names, list) else names
 
 
 class PathSettings(PathConfig):
@@ -85,6 +93,8 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
+    extends: Annotated[tuple[PresetName, ...], BeforeValidator(_as_tuple)] = ()
+    """Presets whose directories and rules for commands hold as well, behind the document's own."""
     mode: Annotated[Mode, BeforeValidator(_read_mode)] = 'interactive'
     """Ask, or deny without asking; `auto_deny` is an older name of `strict`."""
     default: Default | None = None

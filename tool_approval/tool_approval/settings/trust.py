@@ -22,6 +22,9 @@ from tool_approval.storage.private_file import (
 MAX_BYTES = 4 * 1024 * 1024
 """Chosen: some 20,000 files. A larger one was not written by a person's choices."""
 
+CHANGED = 'it has changed since it was trusted'
+"""Why a file is not trusted any more."""
+
 _SO = 'nothing in it is trusted'
 
 
@@ -97,7 +100,7 @@ class TrustStore:
             return str(error)
         if not known:
             return 'nobody has said to trust it'
-        return None if digest in known else 'it has changed since it was trusted'
+        return None if digest in known else CHANGED
 
     def list_all(self) -> Sequence[TrustedFile]:
         """All that is trusted, in the order in which it was.

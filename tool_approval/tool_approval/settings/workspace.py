@@ -24,7 +24,8 @@ from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.shell import ShellConfig, ShellTool
 
 from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShell
-from .files import LoadedSettings, effective
+from .extends import unconfined
+from .files import LoadedSettings, effective, expanded
 from .model import DEFAULT_SANDBOX, Settings
 from .protection import is_written_unasked, protected_paths, root_checks, state_folder
 
@@ -90,10 +91,14 @@ def open_workspace(
         directory = '.' if loaded is None else loaded.directory
     folder = Path(os.path.realpath(directory))
     # What lies outside of the working directory is judged by where commands run.
-    held = effective(replace(settings, directory=folder)) if isinstance(settings, LoadedSettings) else settings
+    held = (
+        effective(replace(settings, directory=folder)) if isinstance(settings, LoadedSettings) else expanded(settings)
+    )
+    backend = _backend(held, backend)
+    if isinstance(backend, UnconfinedBackend):
+        held = unconfined(held)
     sandbox = held.sandbox or DEFAULT_SANDBOX
     shell = held.shell or ShellConfig()
-    backend = _backend(held, backend)
     is_refusing = isinstance(backend, RefusingBackend)
     never = tuple(
         dict.fromkeys([*protected_paths(folder, source, sandbox), *(folder / Path(path) for path in protected)])

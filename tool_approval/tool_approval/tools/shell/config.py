@@ -88,6 +88,11 @@ class ShellRule(ShellDefault):
         """The pattern's words, at least one."""
         return tuple(self.pattern.split())
 
+    @property
+    def shown(self) -> str:
+        """How messages call it."""
+        return f'the rule `{self.pattern}`'
+
 
 class ShellConfig(BaseModel):
     """All that is configured for the shell tool."""

@@ -381,13 +381,13 @@ def _allows(text: str, kind: PartKind, rule: str | None, reason: str) -> Part:
 
 def _skipping(rule: CompiledRule) -> str:
     names = ', '.join(f'`{name}`' for name in rule.rule.sandbox_paths)
-    return f'the rule `{rule.rule.pattern}` holds only below {names}, and it is not certain that it reads nothing else'
+    return f'{rule.rule.shown} holds only below {names}, and it is not certain that it reads nothing else'
 
 
 def _by_rule(text: str, rule: CompiledRule) -> Part:
     pattern = rule.rule.pattern
     if not rule.rule.allowed:
-        return Part(text=text, kind='command', decision='block', rule=pattern, reason=f'the rule `{pattern}` blocks it')
+        return Part(text=text, kind='command', decision='block', rule=pattern, reason=f'{rule.rule.shown} blocks it')
     if rule.rule.approval:
-        return Part(text=text, kind='command', decision='ask', rule=pattern, reason=f'the rule `{pattern}` asks')
-    return Part(text=text, kind='command', decision='allow', rule=pattern, reason=f'the rule `{pattern}` allows it')
+        return Part(text=text, kind='command', decision='ask', rule=pattern, reason=f'{rule.rule.shown} asks')
+    return Part(text=text, kind='command', decision='allow', rule=pattern, reason=f'{rule.rule.shown} allows it')

@@ -1,0 +1,186 @@
+"""Presets under a file: what comes first, what cannot be lifted, and what has to be trusted again."""
+
+import hashlib
+
+import pytest
+from tool_approval.settings import extends, load_settings, parse_settings, trust_settings
+from tool_approval.settings.extends import expand, read_preset
+
+from tool_approval import ApprovalConfigError
+
+from .desk import Backend, Desk
+
+
+@pytest.fixture
+def desk(tmp_path):
+    def make(text, **options):
+        desk = Desk(tmp_path / 'desk', text, backend=Backend(), **options)
+        (desk.folder / 'src').mkdir(exist_ok=True)
+        (desk.folder / 'src' / 'a.py').write_text('a\n')
+        return desk
+
+    return make
+
+
+def decision(desk, command):
+    return desk.workspace.shell.explain(command).decision
+
+
+def test_the_files_own_rules_go_before_those_of_its_presets(desk):
+    made = desk("""
+        extends: [default, python]
+        shell:
+          rules:
+            - {pattern: pytest}
+            - {pattern: make, approval: false}
+            - {pattern: cat, allowed: false}
+    """)
+
+    assert [decision(made, command) for command in ('pytest', 'make', 'cat src/a.py', 'ls')] == [
+        'ask',
+        'allow',
+        'block',
+        'allow',
+    ]
+
+
+def test_a_block_of_a_preset_is_not_lifted(desk):
+    made = desk("""
+        extends: [read-only]
+        sandbox: {paths: {project: {root: ., mode: rw, write_approval: false}}}
+        shell: {rules: [{pattern: rm, approval: false}, {pattern: touch, approval: false, arguments: any}]}
+    """)
+
+    assert decision(made, 'rm src/a.py') == decision(made, 'touch src/a.py') == 'block'
+    assert made.workspace.files.decide('write_file', 'src/a.py').outcome == 'block'
+
+
+@pytest.mark.parametrize('root', ['.', './', 'src/..'])
+def test_an_entry_for_the_same_directory_takes_the_place_of_the_presets(desk, root):
+    made = desk(f"""
+        extends: [default]
+        sandbox: {{paths: {{work: {{root: {root}, mode: rw, write_approval: false}}}}}}
+    """)
+
+    assert made.workspace.files.decide('write_file', 'a').files == ('work:a',)
+    assert made.workspace.files.decide('write_file', 'a').outcome == 'allow'
+    assert decision(made, 'cat src/a.py') == 'allow'
+
+
+def test_under_another_name_a_directory_stays_read_only(desk):
+    made = desk("""
+        extends: [read-only]
+        sandbox: {paths: {work: {root: src/.., mode: rw, write_approval: false}}}
+    """)
+
+    assert made.workspace.files.decide('write_file', 'a').outcome == 'block'
+
+
+def test_a_directory_of_the_files_own_has_its_own_rules(desk):
+    made = desk("""
+        extends: [read-only]
+        sandbox: {paths: {src: {root: src, mode: rw, write_approval: false}}}
+    """)
+
+    assert made.workspace.files.decide('write_file', 'src/b.py').outcome == 'allow'
+    assert made.workspace.files.decide('write_file', 'b.py').outcome == 'block'
+
+
+def test_a_name_of_a_preset_for_another_directory_is_a_mistake(desk):
+    with pytest.raises(ApprovalConfigError) as caught:
+        desk('extends: [default]\nsandbox:\n  paths:\n    project: {root: src}\n')
+
+    assert caught.value.line == 4
+    assert str(caught.value).endswith(
+        'sandbox.paths.project: in a preset, `project` is the directory `.`; give this one another name'
+    )
+
+
+def test_the_rest_of_the_file_is_its_own(desk):
+    made = desk("""
+        extends: [git, git]
+        mode: strict
+        sandbox: {os_sandbox_fallback: refuse_tools}
+        shell: {timeout_s: 7, network: true}
+    """)
+
+    held = made.workspace.settings
+    assert (held.mode, held.os_sandbox_fallback, held.shell.timeout_s, held.shell.network) == (
+        'strict',
+        'refuse_tools',
+        7,
+        True,
+    )
+    assert len(held.shell.rules) == len(read_preset('git').shell.rules)
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('extends: [pyton]', 'unknown value `pyton`; did you mean `python`?; use `default`, `read-only`, `python`, '),
+        ('extends: [./mine.yaml]', 'use `default`, `read-only`, `python`, `node`, `rust`, `go`, `git`'),
+        ('extends: [..]', 'unknown value `..`'),
+        ('extends: python', 'not a list'),
+        ('extends:', 'not a list'),
+        ('extends: [[git]]', 'not a text'),
+        ('shell: {rules: [{pattern: ls, preset: git, line: 1}]}', 'unknown key'),
+    ],
+)
+def test_what_it_cannot_extend_is_a_mistake(text, said):
+    with pytest.raises(ApprovalConfigError) as caught:
+        parse_settings(text)
+
+    assert said in str(caught.value)
+
+
+def test_without_it_a_file_means_what_it_says_alone(desk):
+    made = desk('shell: {rules: [{pattern: make, approval: false}]}')
+
+    assert decision(made, 'ls') == 'ask'
+    assert made.workspace.files.decide('read_file', 'src/a.py').outcome == 'ask'
+    assert expand(made.loaded.settings).shell.rules == made.loaded.settings.shell.rules
+
+
+def test_a_file_that_is_not_trusted_only_tightens_also_by_its_presets(desk):
+    made = desk('extends: [default, python, read-only]', named=False)
+
+    assert [decision(made, command) for command in ('ls', 'pytest', 'rm a')] == ['ask', 'ask', 'block']
+    assert made.workspace.files.decide('read_file', 'src/a.py').outcome == 'ask'
+    assert made.workspace.files.decide('write_file', 'src/a.py').outcome == 'block'
+
+
+def test_a_preset_that_changes_has_to_be_trusted_again(tmp_path, store, monkeypatch):
+    (folder := tmp_path / 'folder').mkdir()
+    (folder / 'approvals.yaml').write_text('extends: [git]')
+    loaded = load_settings(directory=folder, trust=store)
+    trust_settings(loaded, store)
+    unchanged = load_settings(directory=folder, trust=store)
+    rules = read_preset('git').shell.rules
+    upgraded = parse_settings('{sandbox: {}, shell: {rules: [{pattern: git push, approval: false}]}}')
+
+    monkeypatch.setattr(extends, 'read_preset', lambda name: upgraded)
+    changed = load_settings(directory=folder, trust=store)
+
+    assert rules
+    assert not loaded.trusted
+    assert unchanged.trusted
+    assert not changed.trusted
+    assert changed.why_untrusted == 'it, or a preset that it extends, has changed since it was trusted'
+
+
+def test_without_presets_the_digest_is_that_of_the_file(tmp_path, store, monkeypatch):
+    (tmp_path / 'approvals.yaml').write_text('mode: strict')
+    monkeypatch.setattr(extends, 'read_preset', None)
+
+    digest = load_settings(directory=tmp_path, trust=store).digest
+
+    assert digest == hashlib.sha256(b'mode: strict').hexdigest()
+
+
+def test_the_reason_names_the_preset_and_its_line(desk):
+    made = desk('extends: [read-only, python]')
+
+    allowed, blocked = (made.workspace.shell.explain(command).deciding.reason for command in ('pytest', 'rm a'))
+
+    assert allowed == 'the rule `pytest` of the preset `python` (line 12), which needs an OS sandbox, allows it'
+    assert blocked == 'the rule `rm` of the preset `read-only` (line 11) blocks it'

@@ -1,0 +1,123 @@
+"""Put the presets that settings extend under them: rules and directories that come with the package."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from tool_approval.core.config import parse_document
+from tool_approval.core.errors import ApprovalConfigError
+from tool_approval.tools.shell import ShellConfig, ShellRule
+
+from .model import PathSettings, PresetName, SandboxSettings, Settings, read_settings
+
+
+class PresetRule(ShellRule):
+    """A rule for commands that comes from a preset."""
+
+    preset: PresetName
+    """Which one."""
+    line: int
+    """The line in the preset's file, from 1."""
+
+    @property
+    def shown(self) -> str:
+        """See `ShellRule.shown`."""
+        where = f'the rule `{self.pattern}` of the preset `{self.preset}` (line {self.line})'
+        return f'{where}, which needs an OS sandbox,' if self.pre_approves else where
+
+    @property
+    def pre_approves(self) -> bool:
+        """Whether it lets commands run unasked."""
+        return self.allowed and not self.approval
+
+
+class PresetPath(PathSettings):
+    """A directory that comes from a preset."""
+
+    preset: PresetName
+    """Which one."""
+
+
+@lru_cache
+def read_preset(name: PresetName) -> Settings:
+    """The settings of a preset, without `mode`, `tools` or anything else but directories and rules for commands.
+
+    Raises:
+        MissingExtraError: PyYAML is not installed.
+    """
+    from importlib.resources import files  # it takes longer than the rest of this module
+
+    text = files('tool_approval.settings').joinpath('presets', f'{name}.yaml').read_text(encoding='utf-8')
+    document, line_of = parse_document(text, source=f'{name}.yaml')
+    settings = read_settings(document, source=f'{name}.yaml', line_of=line_of)
+    rules = settings.shell.rules if settings.shell is not None else ()
+    paths = settings.sandbox.paths if settings.sandbox is not None else {}
+    return Settings(
+        sandbox=SandboxSettings(
+            paths={key: PresetPath(**path.model_dump(exclude_unset=True), preset=name) for key, path in paths.items()}
+        ),
+        shell=ShellConfig(
+            rules=tuple(
+                PresetRule(**rule.model_dump(), preset=name, line=line_of(('shell', 'rules', at)) or 0)
+                for at, rule in enumerate(rules)
+            )
+        ),
+    )
+
+
+def expand(settings: Settings) -> Settings:
+    """The settings with what they extend written out.
+
+    - The rules come in this order: those of presets that block, the settings' own, the other ones of presets.
+    - A directory of a preset is added, unless the settings have an entry for the same directory. That entry holds then,
+      also for the preset's rules; where the preset's is `ro`, it is `ro` as well.
+
+    Raises:
+        ApprovalConfigError: A name that a preset has for a directory is that of another one.
+        MissingExtraError: PyYAML is not installed.
+    """
+    sandbox = settings.sandbox or SandboxSettings()
+    shell = settings.shell or ShellConfig()
+    paths = dict(sandbox.paths)
+    rules: list[ShellRule] = []
+    for preset in map(read_preset, dict.fromkeys(settings.extends)):
+        assert preset.sandbox is not None and preset.shell is not None, 'a preset has both'
+        names = {name: _add(paths, name, path) for name, path in preset.sandbox.paths.items()}
+        rules += (
+            rule.model_copy(update={'sandbox_paths': tuple(names[name] for name in rule.sandbox_paths)})
+            for rule in preset.shell.rules
+        )
+    blocks = [rule for rule in rules if not rule.allowed]
+    others = [rule for rule in rules if rule.allowed]
+    return settings.model_copy(
+        update={
+            'extends': (),
+            'sandbox': sandbox.model_copy(update={'paths': paths}),
+            'shell': shell.model_copy(update={'rules': (*blocks, *shell.rules, *others)}),
+        }
+    )
+
+
+def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
+    """Add a directory of a preset, and return the name that it has then."""
+    place = os.path.normpath(path.root)
+    known = next((key for key, each in paths.items() if os.path.normpath(each.root) == place), None)
+    if known is None and name in paths:
+        raise ApprovalConfigError(
+            f'in a preset, `{name}` is the directory `{place}`; give this one another name',
+            key=f'sandbox.paths.{name}',
+        )
+    if known is None:
+        paths[name] = path
+    elif path.mode == 'ro':
+        paths[known] = paths[known].model_copy(update={'mode': 'ro'})
+    return known or name
+
+
+def unconfined(settings: Settings) -> Settings:
+    """The expanded settings where no OS sandbox confines commands: presets pre-approve none then."""
+    if settings.shell is None:
+        return settings
+    rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))
+    return settings.model_copy(update={'shell': settings.shell.model_copy(update={'rules': rules})})
