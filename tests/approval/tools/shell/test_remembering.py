@@ -13,6 +13,10 @@ from .parts import blocked, judge, unasked
         ('npm run build', ('npm', 'run', 'build')),
         ('pip list', ('pip', 'list')),
         ('docker compose ps', ('docker', 'compose', 'ps')),
+        ('pytest -q tests/a.py::b', ('pytest',)),
+        ('mkdir -p a/b /here/c', ('mkdir',)),
+        ('touch a', ('touch',)),
+        ('eslint', ('eslint',)),
     ],
 )
 def test_a_plain_command_offers_its_sub_command(command, words):
@@ -32,6 +36,10 @@ def test_a_plain_command_offers_its_sub_command(command, words):
         'git stash -x',
         'uv run a', 'docker run a', 'npm exec a', 'git fetch <<< a', "sh -c 'git fetch'", 'git fetch &&',
         'git bisect run a',
+        'pytest > a', 'A=1 pytest', 'pytest $a', 'pytest -p evil', 'pytest --brand-new', './pytest', 'pytest; ls',
+        'pytest /tmp/a.py', 'pytest ..', 'mkdir /etc/a', 'mkdir ~/a', 'touch ../a', 'git add ../a', 'uv run pytest',
+        'rmdir a', 'cp a b', 'mv a b', 'ln -s a b', 'tee a', 'dd of=a', 'truncate -s 0 a', 'shred a', 'chmod +x a',
+        'curl a', 'ssh a', 'sed -n p a', 'awk 1 a', 'find .', 'make', 'bash a.sh', 'node a.js', 'timeout 5 pytest',
         'git submodule foreach a', 'git fetch\r', 'make -f a', 'go run a',
     ],
 )  # fmt: skip

@@ -48,7 +48,7 @@ _BOOLEANS: Final = frozenset(
     {
         'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
         'options_first', 'end', 'transparent', 'appends', 'harmless', 'named', 'plus', 'needs_operand', 'never',
-        'runs_beside',
+        'runs_beside', 'remembered',
     }
 )  # fmt: skip
 _CHECKERS: Final = frozenset(

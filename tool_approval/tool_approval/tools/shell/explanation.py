@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -11,7 +11,7 @@ from tool_approval.os_sandbox.access import AccessName
 
 from .labels import find_unlisted, label
 from .names import MANY_TARGETS
-from .words import SimpleCommand
+from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 
 PartKind = Literal['command', 'redirection', 'assignment', 'syntax']
@@ -86,11 +86,14 @@ class Explanation:
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 
 
-def remembered_words(commands: Sequence[SimpleCommand], parts: Sequence[Part]) -> tuple[str, ...] | None:
-    """The program and sub-command of a line that is one simple command and nothing else.
+def remembered_words(
+    commands: Sequence[SimpleCommand], parts: Sequence[Part], is_here: Callable[[Word], bool]
+) -> tuple[str, ...] | None:
+    """The program and sub-command of a line that is one simple command and nothing else: `git commit`, `pytest`.
 
-    No redirection, assignment or substitution, no argument that is not listed as safe, nothing that runs other
-    commands: what is remembered for `git fetch` must never let `git fetch --upload-pack=...` run.
+    No redirection, assignment or substitution, no argument that is not listed as safe, no path outside of the working
+    directory, nothing that runs other commands: what is remembered for `git fetch` must never let
+    `git fetch --upload-pack=...` run. A program without sub-commands is one that its entry says `remembered` of.
     """
     if len(commands) != 1 or len(parts) != 1 or parts[0].kind != 'command' or parts[0].decision != 'ask':
         return None
@@ -114,5 +117,9 @@ def remembered_words(commands: Sequence[SimpleCommand], parts: Sequence[Part]) -
     ):
         end += 1
     names = tuple(word.value for word in words[:end])
-    is_plain = 1 < end == len(names) and all(map(_SUB_COMMAND.fullmatch, names[1:]))
-    return names if is_plain and find_unlisted(words, named=found.sub_at) is None else None
+    is_plain = end == len(names) and all(map(_SUB_COMMAND.fullmatch, names[1:]))
+    if not is_plain or (end == 1 and 'remembered' not in entry.flags):
+        return None
+    paths = [each.value for each in found.labels if each.holds in ('read', 'write') and each.value is not None]
+    is_elsewhere = not all(is_here(fixed(path)) for path in paths)
+    return None if is_elsewhere or find_unlisted(words, named=found.sub_at) is not None else names

@@ -113,7 +113,7 @@ class ShellJudge:
             command=command,
             parts=tuple(state.parts),
             description=state.description,
-            remember=remembered_words(commands, state.parts),
+            remember=remembered_words(commands, state.parts, self._is_here),
             needs=frozenset(state.needs),
             named_paths=tuple(state.named_paths),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 from tool_approval.os_sandbox.access import AccessName
@@ -407,7 +407,8 @@ def find_unlisted(
             return UnsafeArgument(word.raw, _ASKS[each.kind])
         if each.holds in _UNSAFE_KINDS and not _may(found, each, word, may_write):
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
-        if each.holds == 'read' and each.value is not None and 'runs_beside' in found.flags and not is_here(word):
+        path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
+        if path is not None and 'runs_beside' in found.flags and not is_here(path):
             return UnsafeArgument(word.raw, 'configuration beside the file may be code that runs')
     return None
 

@@ -101,7 +101,9 @@ class ShellTool:
         options: tuple[RememberOption, ...] = ()
         if explanation.remember is not None:
             payload = {'program': list(explanation.remember), 'cwd': self.cwd}
-            label = f'every plain `{" ".join(explanation.remember)}` in this directory'
+            label = (
+                f'every plain `{" ".join(explanation.remember)}` in this directory, with safe arguments and paths in it'
+            )
             options = (RememberOption(kind='sub-command', label=label, payload=payload),)
         return ApprovalRequest(
             tool_name=tool_name,
