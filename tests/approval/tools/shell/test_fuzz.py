@@ -129,7 +129,7 @@ _statement = CommandReader._statement
 
 
 def _statement_without_substitutions(reader, node):
-    if node.kind != 'command_substitution':
+    if node.type != 'command_substitution':
         _statement(reader, node)
 
 

@@ -42,6 +42,12 @@ def test_nesting_without_end_is_asked_about(piece):
     assert explanation.decision == 'ask'
 
 
+def test_a_command_that_is_nested_deeper_than_the_limit_is_not_read():
+    parsed = parse('$(' * 40 + 'ls' + ')' * 40)
+
+    assert (parsed.root, parsed.problem) == (None, 'it is nested too deeply')
+
+
 def test_a_blocked_program_stays_blocked_where_the_text_is_not_parsed():
     assert decision('rm ' + 'a' * MAX_BYTES, *blocked('rm')) == 'block'
     assert decision('rm a\r', *blocked('rm')) == 'block'

@@ -61,3 +61,8 @@ def test_a_bracket_that_is_no_word_of_its_own_is_a_glob(command):
 )  # fmt: skip
 def test_a_bracket_between_blanks_is_the_test_program(command):
     assert decision(command, {'pattern': 'ls', 'approval': False}) == 'allow'
+
+
+@pytest.mark.parametrize('command', ['ls 2>&-', 'ls <&-', 'ls >&- a'])
+def test_a_descriptor_that_is_closed_is_no_file(command):
+    assert decision(command, {'pattern': 'ls', 'approval': False}) == 'allow'

@@ -1,23 +1,24 @@
-"""Parse a command with tree-sitter, within limits, into plain nodes."""
+"""Parse a command with tree-sitter, within limits."""
 
 from __future__ import annotations
 
 import re
 import time
 import unicodedata
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from tool_approval.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from tree_sitter import Node as _Node
+    from tree_sitter import Node
 
 MAX_BYTES: Final = 8_192
-"""A longer command is asked about unparsed: nobody writes one, and parsing it takes an attacker's time."""
+"""Chosen: longer than any command that people write; parsing such a one takes an attacker's time."""
 MAX_PARSE_S: Final = 0.020
-"""How long parsing may take. Some inputs of 8 kB take the grammar a second."""
+"""Chosen: how long parsing may take. Some inputs of 8 kB take the grammar a second."""
 MAX_DEPTH: Final = 60
 """Chosen: deeper than anybody nests, and far from Python's recursion limit."""
 _MAX_PIPES: Final = 200
@@ -26,36 +27,35 @@ _CHUNK: Final = 64
 """Bytes handed to the parser at a time; between two of them the clock is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Syntax:
-    """A node of the tree: what the grammar calls a stretch of the command."""
-
-    kind: str
-    """The grammar's name for it; of an operator, the operator itself."""
-    start: int
-    """Where it begins, as an offset in bytes."""
-    end: int
-    """Where it ends."""
-    is_named: bool
-    """Whether it is more than an operator or a keyword."""
-    children: list[Syntax] = field(default_factory=list['Syntax'])
-    """Its parts, in order."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
     """What the parser makes of a command."""
 
     source: bytes
     """The command in UTF-8."""
-    root: Syntax | None = None
+    root: Node | None = None
     """The tree, where there is one."""
     problem: str | None = None
     """Why the command is not understood, if it is not."""
 
-    def text(self, node: Syntax) -> str:
-        """The stretch of the command that a node stands for."""
-        return self.source[node.start : node.end].decode(errors='replace')
+    def text(self, node: Node) -> str:
+        """The source of a node."""
+        return self.source[node.start_byte : node.end_byte].decode(errors='replace')
+
+    def literals(self, start: int, inner: Sequence[Node], end: int, plain: re.Pattern[bytes]) -> list[str] | None:
+        """The texts before, between and behind the expansions in a text; `None` if bash may expand more in it.
+
+        Args:
+            start: Where the text begins.
+            inner: The expansions in it.
+            end: Where it ends.
+            plain: What bash takes literally.
+        """
+        ends = [start, *(node.end_byte for node in inner)]
+        texts = [self.source[a:b] for a, b in zip(ends, [*(node.start_byte for node in inner), end], strict=True)]
+        is_plain = all(map(plain.fullmatch, texts)) and not any(text.endswith(b'$') for text in texts[:-1])
+        # The last character of a text that never ends may be cut (test_word_reading.py).
+        return [text.decode(errors='replace') for text in texts] if is_plain else None
 
 
 def strange_character(command: str) -> str | None:
@@ -67,11 +67,7 @@ def strange_character(command: str) -> str | None:
     if command.isascii() and command.isprintable():
         return None
     for char in command:
-        if char in ' \n\t':
-            continue
-        if unicodedata.category(char) in ('Cc', 'Cf', 'Cs', 'Cn', 'Co', 'Zs', 'Zl', 'Zp'):
-            return f'U+{ord(char):04X}'
-        if char in _INVISIBLE:
+        if char not in ' \n\t' and (unicodedata.category(char)[0] in 'CZ' or char in _INVISIBLE):
             return f'U+{ord(char):04X}'
     return None
 
@@ -111,82 +107,60 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
     def read(offset: int, _: object) -> bytes:
         nonlocal is_late
         is_late = is_late or clock() > deadline
-        # What comes too late is cut off: the parser has no other brake.
+        # The rest of a text that takes too long is withheld: the parser has no other brake.
         return b'' if is_late else source[offset : offset + _CHUNK]
 
-    tree = Parser(Language(tree_sitter_bash.language())).parse(read)
+    root = Parser(Language(tree_sitter_bash.language())).parse(read).root_node
     if is_late or clock() > deadline:
         return Parsed(source=source, problem=f'parsing it takes longer than {MAX_PARSE_S * 1000:.0f} ms')
-    root = tree.root_node
-    plain = _plain(root, 0)
-    if plain is None:
+    if _is_deeper(root, MAX_DEPTH):
         return Parsed(source=source, problem='it is nested too deeply')
-    problem = 'it has an error in its syntax' if root.has_error else None
-    return Parsed(source=source, root=plain, problem=problem)
+    return Parsed(source=source, root=root, problem='it has an error in its syntax' if root.has_error else None)
 
 
-def _plain(node: _Node, depth: int) -> Syntax | None:
-    if depth > MAX_DEPTH:
-        return None
-    children: list[Syntax] = []
-    if node.child_count:
-        for child in node.children:
-            plain = _plain(child, depth + 1)
-            if plain is None:
-                return None
-            children.append(plain)
-    return Syntax(node.type, node.start_byte, node.end_byte, node.is_named, children)
+def _is_deeper(node: Node, depth: int) -> bool:
+    return depth < 0 or any(_is_deeper(child, depth - 1) for child in node.children)
 
 
-_TEXT: Final = re.compile(rb'(?:[^\\`$]|\\[^\n]|\$(?![\w{(\[@*#?$!-]))*')
-"""What stands between the expansions of a document; `$` before anything else is itself."""
+def are_joined(nodes: Sequence[Node]) -> bool:
+    """Whether each node begins where the one before it ends."""
+    return all(before.end_byte == after.start_byte for before, after in pairwise(nodes))
+
+
 _DELIMITER: Final = re.compile(rb'\'([A-Za-z_][\w.-]*)\'|"([A-Za-z_][\w.-]*)"|([A-Za-z_]\w*)')
+_DOCUMENT: Final = re.compile(rb'(?:[^\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
+"""What is literal in a document; `$` before anything else is itself."""
 
 
-def is_plain_heredoc(node: Syntax, source: bytes) -> bool:
+def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
     """Whether the text of a here-document is exactly what the grammar took for it.
 
-    What stands below a here-document is commands again. The grammar and bash disagree on delimiters in mixed quotes,
-    on continued lines and on several documents in a line (test_attacks.py); such documents are not understood.
+    The text below a here-document is commands again. The grammar and bash disagree on delimiters in mixed quotes, on
+    continued lines and on several documents in a line (test_attacks.py); such documents are not understood.
 
     Args:
         node: The `heredoc_redirect`.
-        source: The whole command.
+        parsed: The whole command.
     """
-    found = {child.kind: child for child in node.children}
-    start, body, end = found.get('heredoc_start'), found.get('heredoc_body'), found.get('heredoc_end')
-    if start is None or body is None or end is None:
+    source, found = parsed.source, {child.type: child for child in node.children}
+    if not found.keys() >= {'heredoc_start', 'heredoc_body', 'heredoc_end'}:
         return False
-    delimiter = _DELIMITER.fullmatch(source[start.start : start.end])
-    if delimiter is None or source[start.end : start.end + 1] not in (b'\n', b' '):
-        return False
-    name = next(group for group in delimiter.groups() if group is not None)
-    line_end = source.find(b'\n', start.end)
-    rest = source[start.end : line_end]
+    start, body, end = found['heredoc_start'], found['heredoc_body'], found['heredoc_end']
+    delimiter = _DELIMITER.fullmatch(source[start.start_byte : start.end_byte])
+    head, line_break, _ = source[start.end_byte :].partition(b'\n')
     # Quotes and substitutions may carry the line on, and a comment may hide a part of it.
-    if line_end < 0 or re.search(rb'[\\\'"`#$(){}]|<<', rest):
+    if delimiter is None or not line_break or head[:1] not in (b'', b' ') or re.search(rb'[\\\'"`#$(){}]|<<', head):
         return False
-    has_tabs = source[node.start : start.start].strip(b' \t').endswith(b'<<-')
-    at = line_end + 1
-    for line in source[at:].split(b'\n'):
-        is_end = (line.lstrip(b'\t') if has_tabs else line) == name
-        if is_end:
-            begins = at + (len(line) - len(name))
-            if body.start < line_end or body.end > begins or (end.start, end.end) != (begins, begins + len(name)):
-                return False
-            return delimiter[3] is None or _is_tiled(body, source[:at], line_end + 1)
-        if delimiter[3] is not None and (line.endswith(b'\\') or b'`' in line):
-            return False
-        at += len(line) + 1
-    return False
-
-
-def _is_tiled(body: Syntax, source: bytes, start: int) -> bool:
-    """Whether the grammar saw every expansion in the text."""
-    for child in body.children:
-        if child.kind == 'heredoc_content':
-            continue
-        if child.start < start or not _TEXT.fullmatch(source[start : child.start]):
-            return False
-        start = child.end
-    return _TEXT.fullmatch(source[start:]) is not None and not source[start:].endswith(b'$')
+    first = start.end_byte + len(head) + 1
+    tabs = rb'\t*' if source[: start.start_byte].rstrip(b' \t').endswith(b'<<-') else b''
+    name = re.escape(delimiter[delimiter.lastindex or 0])
+    last = re.compile(rb'^%b(%b)$' % (tabs, name), re.MULTILINE).search(source, first)
+    is_same = last is not None and last.span(1) == (end.start_byte, end.end_byte)
+    if last is None or not is_same or body.start_byte < first - 1 or body.end_byte > end.start_byte:
+        return False
+    if delimiter[3] is None:
+        return True
+    inner = [child for child in body.children if child.type != 'heredoc_content']
+    # Attack: a line that ends with a backslash, or a backquote that is closed behind the document.
+    is_cut = re.search(rb'\\\n|`', source[first : last.start()])
+    return not is_cut and parsed.literals(first, inner, last.start(), _DOCUMENT) is not None

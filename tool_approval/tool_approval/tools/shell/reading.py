@@ -1,26 +1,24 @@
-"""Reads the tree into simple commands. What is not on its list is not understood, and what is understood is tiled:
-between two nodes there is nothing but blanks, so bash has no other way to cut the same text.
+"""Read the tree into simple commands.
+
+What is not listed here is not understood. What is understood is tiled: between two nodes there are only blanks, so bash
+has no other way to cut the same text.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
-from typing import Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
 
-from .grammar import Parsed, Syntax, is_plain_heredoc
-from .words import NAME, WORDS, Redirect, SimpleCommand, Word, WordReader
+from .grammar import Parsed, are_joined, is_plain_heredoc
+from .words import NAME, WORDS, Redirect, SimpleCommand, Word, WordReader, fixed
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _GAP: Final = re.compile(rb'(?:[ \t\n]|\\\n)*')
 _BLANK: Final = re.compile(rb'(?=.*[ \t])(?:[ \t]|\\\n)+', re.DOTALL)
-_CONTAINERS: Final = frozenset(
-    {
-        'program', 'list', 'pipeline', 'subshell', 'compound_statement', 'negated_command', 'if_statement',
-        'elif_clause', 'else_clause', 'while_statement', 'do_group', 'for_statement', 'case_statement', 'case_item',
-        'command_substitution', 'process_substitution',
-    }
-)  # fmt: skip
 _OPERATORS: Final = {
     'program': '; &', 'list': '&& || ; &', 'pipeline': '| |&', 'subshell': '( ) ; &', 'compound_statement': '{ } ; &',
     'negated_command': '!', 'if_statement': 'if then fi ; &', 'elif_clause': 'elif then ; &', 'else_clause': 'else ; &',
@@ -28,17 +26,20 @@ _OPERATORS: Final = {
     'case_statement': 'case in esac ;', 'case_item': '( ) | ; & ;; ;& ;;&', 'command_substitution': '$( ) ` ; &',
     'process_substitution': '<( >( ) ; &',
 }  # fmt: skip
-"""The operators and keywords that may stand in each."""
-_KEYWORDS: Final = frozenset(
-    {
-        'if', 'then', 'else', 'elif', 'fi', 'case', 'esac', 'for', 'while', 'until', 'do', 'done', 'in', 'function',
-        'select', '{', '}', '!', '[[', ']]',
-    }
-)  # fmt: skip
+"""By the kind of a node that holds commands: the operators and keywords in it."""
+_CLAUSES: Final = ('elif_clause', 'else_clause', 'do_group', 'case_item', 'comment')
+_KEYWORDS: Final = frozenset({
+    'if', 'then', 'else', 'elif', 'fi', 'case', 'esac', 'for', 'while', 'until', 'do', 'done', 'in', 'function',
+    'select', '{', '}', '!', '[[', ']]',
+})  # fmt: skip
 _DESCRIPTOR: Final = re.compile(r'[0-9]+|\{\w+\}')
 _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 """A regular expression without quotes, expansions, groups and blanks: to bash it is one word as well."""
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
+
+_Input = Literal['none', 'pipe', 'document', 'file']
+"""What feeds a command: nothing, a pipe, what stands behind a here-document, or a file that is named elsewhere, which
+also counts for the pipes inside."""
 
 
 class CommandReader:
@@ -56,69 +57,49 @@ class CommandReader:
         self.has_loop = False
         self._parsed = parsed
         self._words = WordReader(parsed, self._problem, self._statement)
-        self._is_fed = runner is not None and runner.is_fed
-        self._is_piped = runner is not None and runner.of(()).is_fed_here
-        self._is_redirected = self._is_fed and not self._is_piped
+        self._input: _Input = 'none'
+        if runner is not None and runner.is_fed:
+            self._input = 'pipe' if runner.of(()).is_fed_here else 'file'
         self._heredocs_end = 0
         if parsed.problem is not None:
             self._problem(parsed.problem)
         if parsed.root is not None:
             self._statement(parsed.root)
-            self._gap(0, parsed.root.start)
-            self._gap(parsed.root.end, len(parsed.source))
+            self._gap(0, parsed.root.start_byte)
+            self._gap(parsed.root.end_byte, len(parsed.source))
 
     def _problem(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def _statement(self, node: Syntax) -> None:
-        match node.kind:
-            case 'command':
+    def _statement(self, node: Node) -> None:
+        match node.type:
+            case 'command' | 'variable_assignments':
                 self._command(node.children, node)
-            case 'variable_assignment' | 'variable_assignments':
-                parts = node.children if node.kind == 'variable_assignments' else [node]
-                self._command(parts, node)
+            case 'variable_assignment':
+                self._command([node], node)
             case 'redirected_statement':
                 self._redirected(node)
             case 'comment':
-                before = self._parsed.source[node.start - 1 : node.start]
-                if before not in (b'', b' ', b'\t', b'\n', b';'):
+                if self._parsed.source[: node.start_byte][-1:] not in (b'', b' ', b'\t', b'\n', b';'):
                     self._problem('a comment stands where bash may see none')
             case 'test_command':
                 self._test(node)
             case 'declaration_command' | 'unset_command' | 'function_definition':
                 self._declaration(node)
-            case kind if kind in _CONTAINERS:
+            case kind if kind in _OPERATORS:
                 self._container(node)
             case kind if kind in WORDS:
                 self._words.read(node)
             case _:
-                self._problem(f'{node.kind.replace("_", " ")} is not understood')
-                for child in node.children:
-                    if child.is_named:
-                        self._statement(child)
+                self._unknown(node, node.named_children)
 
-    def _container(self, node: Syntax) -> None:
-        self._check_edges(node)
-        self.has_loop = self.has_loop or node.kind in ('for_statement', 'while_statement')
-        allowed = _OPERATORS[node.kind].split()
-        fed, piped, before = self._is_fed, self._is_piped, None
-        for child in node.children:
-            if before is not None:
-                self._check_between(before, child)
-            if not child.is_named:
-                if child.kind not in allowed:
-                    self._problem(f'`{child.kind}` is not understood here')
-                if child.kind in ('|', '|&') and node.kind == 'pipeline':
-                    self._is_fed, self._is_piped = True, not self._is_redirected
-            elif node.kind in ('for_statement', 'case_item') and child.kind in ('variable_name', 'extglob_pattern'):
-                self._name(child)
-            else:
-                self._statement(child)
-            before = child
-        self._is_fed, self._is_piped = fed, piped
+    def _unknown(self, node: Node, parts: Sequence[Node], where: str = '') -> None:
+        self._problem(f'{node.type.replace("_", " ")} is not understood{where}')
+        for part in parts:
+            self._statement(part)
 
-    def _check_edges(self, node: Syntax) -> None:
+    def _container(self, node: Node) -> None:
         text = self._parsed.text(node)
         # To bash, `((` may begin arithmetic where the grammar sees two subshells.
         if text.startswith(('((', '$((', '$[')):
@@ -126,17 +107,35 @@ class CommandReader:
         # To bash, the next backquote ends them, whatever is quoted in between; the grammar nests them.
         if text.startswith('`') and ('\\' in text or '`' in text[1:-1]):
             self._problem('backquotes with a backslash or a backquote in them')
+        self.has_loop = self.has_loop or node.type in ('for_statement', 'while_statement')
+        before = self._input
+        for at, child in enumerate(node.children):
+            if at:
+                self._check_between(node.children[at - 1], child)
+            if not child.is_named:
+                if child.type not in _OPERATORS[node.type].split():
+                    self._problem(f'`{child.type}` is not understood here')
+                if node.type == 'pipeline' and self._input != 'file':
+                    self._input = 'pipe'
+            elif node.type == 'for_statement' and child.type == 'variable_name':
+                name = self._parsed.text(child)
+                self.commands.append(SimpleCommand((), name, assignments=(name,)))
+            elif node.type == 'case_item' and child.type == 'extglob_pattern':
+                if not _PATTERN.fullmatch(self._parsed.text(child)):
+                    self._problem('a pattern is not understood')
+            else:
+                self._statement(child)
+        self._input = before
 
-    def _check_between(self, before: Syntax, after: Syntax) -> None:
-        gap = self._gap(before.end, after.start)
-        is_word = [each.is_named or each.kind.isalpha() for each in (before, after)]
-        if all(is_word) and not gap:
+    def _check_between(self, before: Node, after: Node) -> bytes:
+        gap = self._gap(before.end_byte, after.start_byte)
+        if not gap and all(each.is_named or each.type.isalpha() for each in (before, after)):
             self._problem('two words stand without a blank')
-        both_commands = before.is_named and after.is_named and 'comment' not in (before.kind, after.kind)
-        if both_commands and after.kind not in WORDS and before.kind not in WORDS:
-            is_clause = after.kind in ('elif_clause', 'else_clause', 'do_group', 'case_item')
-            if not is_clause and b'\n' not in gap.replace(b'\\\n', b''):
-                self._problem('two commands stand without a separator')
+        is_command = [each.is_named and each.type not in WORDS for each in (before, after)]
+        is_apart = before.type == 'comment' or after.type in _CLAUSES or b'\n' in gap.replace(b'\\\n', b'')
+        if all(is_command) and not is_apart:
+            self._problem('two commands stand without a separator')
+        return gap
 
     def _gap(self, start: int, end: int) -> bytes:
         gap = self._parsed.source[start:end]
@@ -144,165 +143,134 @@ class CommandReader:
             self._problem('a part of it is not understood')
         return gap
 
-    def _name(self, node: Syntax) -> None:
-        text = self._parsed.text(node)
-        if node.kind == 'variable_name':
-            self.commands.append(SimpleCommand((), text, assignments=(text,)))
-        elif not _PATTERN.fullmatch(text):
-            self._problem('a pattern is not understood')
-
-    def _redirected(self, node: Syntax) -> None:
-        body, *redirects = node.children if node.children else [node]
-        if body.kind == 'command':
+    def _redirected(self, node: Node) -> None:
+        body, *redirects = node.children or [node]
+        if body.type == 'command':
             self._command([*body.children, *redirects], node)
-        elif body.kind in ('file_redirect', 'heredoc_redirect', 'herestring_redirect'):
+        elif body.type.endswith('_redirect'):
             self._command(node.children, node)
         else:
-            before = self._is_fed, self._is_piped, self._is_redirected
-            if not all(map(self._is_output, redirects)):
+            before = self._input
+            if not all(map(_is_output, redirects)):
                 # To the grammar, `a | (b) < f` redirects both; a pipe inside feeds nobody for sure.
-                self._is_fed, self._is_piped, self._is_redirected = True, False, True
+                self._input = 'file'
             self._statement(body)
-            self._is_fed, self._is_piped, self._is_redirected = before
-            at = body.end
-            for child in redirects:
-                self._gap(at, child.start)
-                at = child.end
+            self._input = before
+            for left, right in pairwise(node.children):
+                self._gap(left.end_byte, right.start_byte)
             self._command(redirects, node)
 
-    def _is_fed_here(self, children: Sequence[Syntax]) -> bool:
-        """Attack: `{ head; } < /etc/passwd`, `head <&3`, whose file is named elsewhere (test_honest_commands.py)."""
-        inputs = [child for child in children if child.kind.endswith('_redirect') and not self._is_output(child)]
-        return all(map(_is_plain_input, inputs)) and (bool(inputs) or self._is_piped)
-
-    def _is_output(self, node: Syntax) -> bool:
-        return node.kind == 'file_redirect' and not any(child.kind in ('<', '<&') for child in node.children)
-
-    def _command(self, children: Sequence[Syntax], node: Syntax) -> None:
+    def _command(self, children: Sequence[Node], node: Node) -> None:
         words: list[Word] = []
         names: list[str] = []
         redirects: list[Redirect] = []
-        tails: list[Syntax] = []
-        fed, before = self._is_fed, None
-        for child in children:
-            if before is not None:
-                words.extend(self._between(before, child))
-            before = child
-            match child.kind:
+        for at, child in enumerate(children):
+            if at:
+                words.extend(self._between(children[at - 1], child))
+            match child.type:
                 case 'variable_assignment' if not words:
                     names.append(self._assignment(child))
                 case 'command_name':
                     words.append(self._words.read(child.children[0] if len(child.children) == 1 else child))
                 case 'file_redirect':
                     words.extend(self._redirect(child, redirects))
-                    fed = fed or not self._is_output(child)
                 case 'herestring_redirect' if len(child.children) == 2:
                     self._words.read(child.children[1])
-                    fed = True
                 case 'heredoc_redirect':
-                    fed = True
-                    tails.append(child)
+                    pass
                 case kind if kind in WORDS:
                     words.append(self._words.read(child))
                 case _:
-                    self._problem(f'{child.kind.replace("_", " ")} is not understood in a command')
-                    if child.is_named:
-                        self._statement(child)
+                    self._unknown(child, [child] if child.is_named else [], ' in a command')
         if words:
-            self._check_program(words[0])
-        here = self._is_fed_here(children)
-        self.commands.append(
-            SimpleCommand(
-                tuple(words), self._parsed.text(node), tuple(names), tuple(redirects), is_fed=fed, is_fed_here=here
-            )
-        )
-        for tail in tails:
-            self._heredoc(tail)
+            self._check_program(words[0].raw)
+        inputs = [child for child in children if child.type.endswith('_redirect') and not _is_output(child)]
+        # Attack: `{ head; } < /etc/passwd`, `head <&3`, whose file is named elsewhere (test_honest_commands.py).
+        is_fed_here = all(map(_is_plain_input, inputs)) and (bool(inputs) or self._input == 'pipe')
+        is_fed = bool(inputs) or self._input != 'none'
+        raw = self._parsed.text(node)
+        self.commands.append(SimpleCommand(tuple(words), raw, tuple(names), tuple(redirects), is_fed, is_fed_here))
+        for child in children:
+            if child.type == 'heredoc_redirect':
+                self._heredoc(child)
 
-    def _check_program(self, word: Word) -> None:
-        if word.is_bare and word.raw in _KEYWORDS:
-            self._problem(f'the keyword `{word.raw}` stands in the place of a program')
-        if re.match(r'[A-Za-z_]\w*(?:\+?=|\[)', word.raw):
+    def _check_program(self, raw: str) -> None:
+        if raw in _KEYWORDS:
+            self._problem(f'the keyword `{raw}` stands in the place of a program')
+        if re.match(r'[A-Za-z_]\w*(?:\+?=|\[)', raw):
             self._problem('it may be an assignment')
 
-    def _check_blank(self, before: Syntax, after: Syntax) -> None:
-        gap = self._parsed.source[before.end : after.start]
-        is_redirect = after.kind.endswith('_redirect')
-        starts_with_number = is_redirect and bool(after.children) and after.children[0].kind == 'file_descriptor'
-        if is_redirect and not starts_with_number and gap == b'':
+    def _between(self, before: Node, after: Node) -> list[Word]:
+        """Check that there are blanks, or find the word `-` that the grammar loses in front of a here-document."""
+        gap = self._parsed.source[before.end_byte : after.start_byte]
+        if after.type == 'heredoc_redirect' and re.fullmatch(rb'[ \t]+-[ \t]+', gap):
+            return [fixed('-')]
+        has_descriptor = bool(after.children) and after.children[0].type == 'file_descriptor'
+        if gap == b'' and after.type.endswith('_redirect') and not has_descriptor:
             # Attack: to bash, `0` of `find -newer 0<f -name` is no word, and `-name` is the file.
             if _DESCRIPTOR.fullmatch(self._parsed.text(before)):
                 self._problem('a word may be a descriptor')
-            return
-        if before.end > after.start or not _BLANK.fullmatch(gap):
+        elif not _BLANK.fullmatch(gap):
             self._problem('two words stand without a blank')
-
-    def _between(self, before: Syntax, after: Syntax) -> list[Word]:
-        """Blanks, or the word `-`, which the grammar loses in front of a here-document: `cat - <<E`."""
-        gap = self._parsed.source[before.end : after.start]
-        if after.kind == 'heredoc_redirect' and re.fullmatch(rb'[ \t]+-[ \t]+', gap):
-            return [Word('-', '-')]
-        self._check_blank(before, after)
         return []
 
-    def _assignment(self, node: Syntax) -> str:
+    def _assignment(self, node: Node) -> str:
         name, *rest = node.children
-        operator = rest[0].kind if rest else ''
         text = self._parsed.text(name)
-        if name.kind != 'variable_name' or not NAME.fullmatch(text) or operator not in ('=', '+=') or len(rest) > 2:
-            self._problem('an assignment is not understood')
-        ends = [name.end, *(child.end for child in rest)]
-        if any(child.start != end for child, end in zip(rest, ends, strict=False)):
+        is_plain = (
+            [child.type for child in rest[:1]] in (['='], ['+=']) and len(rest) <= 2 and are_joined(node.children)
+        )
+        if name.type != 'variable_name' or not NAME.fullmatch(text) or not is_plain:
             self._problem('an assignment is not understood')
         for value in rest[1:]:
-            if value.kind in WORDS:
-                self._words.read(value)
-            else:
-                self._statement(value)
+            self._statement(value)
         return text
 
-    def _redirect(self, node: Syntax, redirects: list[Redirect]) -> list[Word]:
-        parts = [child for child in node.children if child.kind != 'file_descriptor']
-        operator, *targets = parts if parts else [node]
+    def _redirect(self, node: Node, redirects: list[Redirect]) -> list[Word]:
+        operator, *targets = [child for child in node.children if child.type != 'file_descriptor'] or [node]
         words = [self._words.read(child) for child in targets]
-        for child, following in itertools.pairwise(targets):
-            self._check_blank(child, following)
-        if operator.kind in ('>&-', '<&-'):
+        for before, after in pairwise(targets):
+            self._between(before, after)
+        if operator.type in ('>&-', '<&-'):
             return words
-        if operator.kind not in ('<', '>', '>>', '>|', '&>', '&>>', '>&', '<&') or not words:
+        if operator.type not in ('<', '>', '>>', '>|', '&>', '&>>', '>&', '<&') or not words:
             self._problem('a redirection is not understood')
             return words
         target, *more = words
-        is_duplicate = operator.kind in ('>&', '<&') and target.is_fixed and re.fullmatch(r'\d+-?|-', target.raw)
+        is_duplicate = operator.type in ('>&', '<&') and target.is_fixed and re.fullmatch(r'\d+-?|-', target.raw)
         if not is_duplicate:
-            redirects.append(Redirect(target, is_write=operator.kind != '<'))
+            redirects.append(Redirect(target, is_write=operator.type != '<'))
         return more
 
-    def _heredoc(self, node: Syntax) -> None:
+    def _heredoc(self, node: Node) -> None:
         # Attack: a document within another, whose end bash finds elsewhere.
-        is_behind, self._heredocs_end = node.start >= self._heredocs_end, max(self._heredocs_end, node.end)
-        if not is_behind or not is_plain_heredoc(node, self._parsed.source):
-            self._problem('a here-document is not understood')
-        fed = self._is_fed
-        self._is_fed = fed or any(child.kind == 'pipeline' or child.kind == '|' for child in node.children)
+        is_behind = node.start_byte >= self._heredocs_end
+        self._heredocs_end = max(self._heredocs_end, node.end_byte)
+        is_plain = is_behind and is_plain_heredoc(node, self._parsed)
+        before = self._input
+        if self._input == 'none' and any(child.type in ('pipeline', '|') for child in node.children):
+            self._input = 'document'
         for child in node.children:
-            if child.kind == 'heredoc_body':
-                for part in child.children:
-                    if part.kind != 'heredoc_content':
-                        self._words.read(part)
-            elif child.kind == 'file_redirect':
-                self._command([child], child)
-            elif child.kind in WORDS:
-                # A word behind the delimiter is an argument, or part of the delimiter itself.
-                self._problem('a here-document is not understood')
-            elif child.kind not in ('heredoc_start', 'heredoc_end') and child.is_named:
-                self._statement(child)
-            elif not child.is_named and not self._parsed.text(child) == child.kind in ('<<', '<<-', '&&', '||', '|'):
-                # Attack: `rm -<<E`, where the grammar takes the word `-` for a part of the operator.
-                self._problem('a here-document is not understood')
-        self._is_fed = fed
+            match child.type:
+                case 'heredoc_start' | 'heredoc_end' | 'heredoc_content':
+                    pass
+                case 'heredoc_body':
+                    for part in child.children:
+                        if part.type != 'heredoc_content':
+                            self._words.read(part)
+                case 'file_redirect':
+                    self._command([child], child)
+                case kind if child.is_named and kind not in WORDS:
+                    self._statement(child)
+                case kind:
+                    # A word behind the delimiter is an argument, or part of the delimiter itself. Attack: `rm -<<E`,
+                    # where the grammar takes the word `-` for a part of the operator.
+                    is_plain = is_plain and self._parsed.text(child) == kind in ('<<', '<<-', '&&', '||', '|')
+        if not is_plain:
+            self._problem('a here-document is not understood')
+        self._input = before
 
-    def _test(self, node: Syntax) -> None:
+    def _test(self, node: Node) -> None:
         words: list[Word] = []
         gaps: list[bytes] = []
         self._leaves(node, words, gaps)
@@ -312,42 +280,43 @@ class CommandReader:
         is_line = text.startswith('[[') or b'\n' not in b''.join(gaps).replace(b'\\\n', b'')
         if not is_line or not all(map(_BLANK.fullmatch, (gaps[0], gaps[-1]))):
             words[0] = Word(text, '', is_fixed=False)
-        self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._is_fed))
+        self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._input != 'none'))
 
-    def _leaves(self, node: Syntax, words: list[Word], gaps: list[bytes]) -> None:
-        before = None
-        for child in node.children:
-            if before is not None:
-                self._check_between(before, child)
-                gaps.append(self._parsed.source[before.end : child.start])
-            before = child
-            if child.kind in ('unary_expression', 'binary_expression', 'parenthesized_expression'):
+    def _leaves(self, node: Node, words: list[Word], gaps: list[bytes]) -> None:
+        for at, child in enumerate(node.children):
+            if at:
+                gaps.append(self._check_between(node.children[at - 1], child))
+            text = self._parsed.text(child)
+            if child.type in ('unary_expression', 'binary_expression', 'parenthesized_expression'):
                 self._leaves(child, words, gaps)
             elif not child.is_named:
-                words.append(Word(child.kind, child.kind))
-            elif child.kind in WORDS or child.kind == 'extglob_pattern':
+                words.append(fixed(child.type))
+            elif child.type == 'regex' and _REGEX.fullmatch(text):
+                words.append(fixed(text))
+            elif child.type in WORDS or child.type == 'extglob_pattern':
                 words.append(self._words.read(child))
-            elif child.kind == 'regex' and _REGEX.fullmatch(text := self._parsed.text(child)):
-                words.append(Word(text, text))
             else:
-                self._problem(f'{child.kind.replace("_", " ")} is not understood in a test')
-                self._statement(child)
+                self._unknown(child, [child], ' in a test')
 
-    def _declaration(self, node: Syntax) -> None:
+    def _declaration(self, node: Node) -> None:
         raw = self._parsed.text(node)
-        self._problem(f'`{raw.split()[0]}` defines or changes what other commands see')
-        if node.kind != 'function_definition':
-            keyword = Word(raw.split()[0], raw.split()[0], is_bare=True)
-            self.commands.append(SimpleCommand((keyword,), raw))
-        for child in node.children:
-            if child.kind == 'variable_assignment':
+        keyword = raw.split()[0]
+        self._problem(f'`{keyword}` defines or changes what other commands see')
+        if node.type != 'function_definition':
+            self.commands.append(SimpleCommand((fixed(keyword),), raw))
+        for child in node.named_children:
+            if child.type == 'variable_assignment':
                 self._assignment(child)
-            elif child.is_named:
+            else:
                 self._statement(child)
 
 
-def _is_plain_input(node: Syntax) -> bool:
-    """Attack: `cat <<E < /etc/passwd`, where the file stands inside of the here-document's node."""
-    if node.kind == 'file_redirect':
-        return node.children[0].kind == '<'
-    return not any(child.kind == 'file_redirect' for child in node.children)
+def _is_output(node: Node) -> bool:
+    return node.type == 'file_redirect' and not any(child.type in ('<', '<&') for child in node.children)
+
+
+def _is_plain_input(node: Node) -> bool:
+    """Attack: `cat <<E < /etc/passwd`, where the file is inside of the here-document's node."""
+    if node.type == 'file_redirect':
+        return node.children[0].type == '<'
+    return not any(child.type == 'file_redirect' for child in node.children)

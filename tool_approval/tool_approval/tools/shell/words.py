@@ -1,13 +1,16 @@
-"""Say what a word of the shell becomes, as far as that can be known without running it."""
+"""Read what a word of the shell becomes, as far as that is known before it runs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
-from .grammar import Parsed, Syntax
+from .grammar import Parsed, are_joined
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +18,7 @@ class UnsafeArgument:
     """An option, or an argument, that is more than data."""
 
     word: str
-    """As it stands in the command."""
+    """As it is written in the command."""
     why: str
     """What it may do."""
 
@@ -35,18 +38,15 @@ class Word:
     """What it becomes; of a word that is not fixed, the part before the first thing that is not known."""
     is_fixed: bool = True
     """Whether it becomes exactly `value`, one word, whatever files and variables there are."""
-    is_bare: bool = False
-    """Whether nothing of it is quoted: only then may bash take it for a keyword."""
     growth: Growth = 'none'
     """Whether it may become several words, or none."""
 
     @property
     def can_be_option(self) -> bool:
         """Whether the program may take it, or a word that it becomes, for an option."""
-        if self.is_fixed:
-            return self.value.startswith('-')
         # Attack: `x=' -o y'; sort a$x` writes `y` (test_word_reading.py).
-        return self.growth == 'any' or self.value == '' or self.value.startswith('-')
+        is_open = not self.is_fixed and (self.growth == 'any' or self.value == '')
+        return is_open or self.value.startswith('-')
 
 
 def fixed(text: str) -> Word:
@@ -56,7 +56,7 @@ def fixed(text: str) -> Word:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirection to or from a file; duplicating descriptors is none."""
+    """A redirection to or from a file; duplicating a descriptor is not one."""
 
     target: Word
     """The file."""
@@ -89,214 +89,156 @@ class SimpleCommand:
         return SimpleCommand(tuple(words), raw, is_fed=self.is_fed, is_fed_here=is_fed_here)
 
 
-BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""What an unquoted stretch may consist of: whatever else is in it, bash reads otherwise than the grammar did."""
-SINGLE: Final = re.compile(r"'[^']*'")
-ANSI: Final = re.compile(r"\$'(?:[^\\']|\\.)*'", re.DOTALL)
-DOUBLE: Final = re.compile(r'(?:[^"\\`$]|\\[^\n]|\$(?![\w{(\[@*#?$!-]))*')
-"""What stands between the expansions of a text in double quotes."""
+WORDS: Final = frozenset({
+    'word', 'number', 'raw_string', 'ansi_c_string', 'string', 'translated_string', 'simple_expansion', 'expansion',
+    'command_substitution', 'process_substitution', 'arithmetic_expansion', 'brace_expression', 'concatenation',
+    'variable_name', 'test_operator', 'special_variable_name',
+})  # fmt: skip
+"""The kinds of nodes that are words, or pieces of one."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
-SIMPLE: Final = re.compile(r'\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])')
-_LITERAL: Final = r'[\w ./:,+%^*?-]'
-BRACED: Final = re.compile(
-    r'\$\{(?:[0-9@*#?]|#?[A-Za-z_][A-Za-z0-9_]*(?:\[(?:[0-9]+|[@*])\])?'
-    r'|(?:[A-Za-z_][A-Za-z0-9_]*|[0-9])'
-    rf'(?::?[-+]{_LITERAL}*|##?{_LITERAL}+|%%?{_LITERAL}+|//?{_LITERAL}+?/{_LITERAL}*|: '
-    rf'?-?[0-9]+(?::-?[0-9]+)?|\^\^?|,,?))\}}',
+_BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
+"""What an unquoted stretch may consist of: whatever else is in it, bash reads otherwise than the grammar did."""
+_BARE_ESCAPE: Final = re.compile(r'\\(.)')
+_DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
+"""What is literal in a text in double quotes."""
+_DOUBLE_ESCAPE: Final = re.compile(r'\\([$`"\\])')
+_PLAIN: Final = r'[\w ./:,+%^*?-]'
+_EXPANSION: Final = re.compile(
+    r'\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|'
+    r'\$\{(?:[0-9@*#?]|#?[A-Za-z_]\w*(?:\[(?:[0-9]+|[@*])\])?|(?:[A-Za-z_]\w*|[0-9])'
+    rf'(?::?[-+]{_PLAIN}*|##?{_PLAIN}+|%%?{_PLAIN}+|//?{_PLAIN}+?/{_PLAIN}*|: ?-?[0-9]+(?::-?[0-9]+)?|\^\^?|,,?))\}}',
     re.ASCII,
 )
 """The expansions that run nothing, whatever the variable holds: no `@P`, no `!`, no assignment, and arithmetic, which a
-subscript and a length are, only on plain numbers. What stands behind an operator is plain text, so there is one way to
-read it. Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_honest_commands.py)."""
-
-_ESCAPES: Final = {
-    'a': '\a', 'b': '\b', 'e': '\x1b', 'E': '\x1b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',
-    '\\': '\\', "'": "'", '"': '"', '?': '?',
-}  # fmt: skip
-_ESCAPE: Final = re.compile(
-    r'\\(?:x(?P<x>[0-9A-Fa-f]{1,2})|u(?P<u>[0-9A-Fa-f]{1,4})|U(?P<U>[0-9A-Fa-f]{1,8})|(?P<o>[0-7]{1,3})|(?P<c>.))',
-    re.DOTALL,
-)
-
-
-def unescape_ansi(text: str) -> str | None:
-    r"""What `$'...'` becomes, or `None` where that is not plain text.
-
-    NUL ends the word for bash, bytes beyond ASCII make no character of their own, and `\c` depends on the version.
-    """
-    problems = False
-
-    def replaced(found: re.Match[str]) -> str:
-        nonlocal problems
-        if (char := found['c']) is not None:
-            problems = problems or char not in _ESCAPES
-            return _ESCAPES.get(char, '')
-        base = 8 if found['o'] else 16
-        number = int(found['o'] or found['x'] or found['u'] or found['U'], base)
-        limit = 0x7F if found['o'] or found['x'] else 0x10FFFF
-        problems = problems or not 0 < number <= limit or 0xD800 <= number <= 0xDFFF
-        return '' if problems else chr(number)
-
-    value = _ESCAPE.sub(replaced, text)
-    return None if problems else value
-
-
-def is_pattern(bare: str) -> bool:
-    """Whether an unquoted stretch may become other words: a glob, or braces that list."""
-    return re.search(r'[*?[]', _ESCAPED.sub('', bare)) is not None or lists_words(bare)
-
-
-def lists_words(bare: str) -> bool:
-    """Whether an unquoted stretch may have braces that list words."""
-    plain = _ESCAPED.sub('', bare)
-    return '{' in plain and (',' in plain or '..' in plain)
-
-
-_ESCAPED: Final = re.compile(r'\\.')
-
-
-_ARITHMETIC: Final = re.compile(r'\$\(\([0-9\s+*/%()<>=&|!~^-]*\)\)')
-"""Arithmetic on plain numbers. A variable's value is evaluated again, and a subscript in it runs commands."""
-_DOUBLE_ESCAPE: Final = re.compile(r'\\([$`"\\])')
-_BARE_ESCAPE: Final = re.compile(r'\\(.)')
-
-WORDS: Final = frozenset(
-    {
-        'word', 'number', 'raw_string', 'ansi_c_string', 'string', 'translated_string', 'simple_expansion',
-        'expansion', 'command_substitution', 'process_substitution', 'arithmetic_expansion', 'brace_expression',
-        'concatenation', 'variable_name', 'test_operator', 'special_variable_name',
-    }
-)  # fmt: skip
-"""The kinds of nodes that are words, or pieces of one."""
-
+subscript and a length are, only on plain numbers. Behind an operator there is plain text, so there is one way to read
+it. Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_honest_commands.py)."""
 _ALL_ARGUMENTS: Final = re.compile(r'\$@|\$\{@\}|\$\{\w+\[@\]\}')
 """Several words even in double quotes."""
 _NUMBER: Final = re.compile(r'\$[#?$!]|\$\{#.*\}')
 """Expansions to a number or nothing, which is never split."""
+_ARITHMETIC: Final = re.compile(r'\$\(\([0-9\s+*/%()<>=&|!~^-]*\)\)')
+"""Arithmetic on plain numbers. A variable's value is evaluated again, and a subscript in it runs commands."""
+_RANGE: Final = re.compile(r'\{\w+\.\.\w+\}')
+_RAW: Final = re.compile(r"'[^']*'")
+_ANSI: Final = re.compile(r"\$'(?:[^\\']|\\.)*'", re.DOTALL)
+_ANSI_ESCAPE: Final = re.compile(
+    r'\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(.))', re.DOTALL
+)
+_ANSI_LETTERS: Final = dict(zip('abeEfnrtv\\\'"?', '\a\b\x1b\x1b\f\n\r\t\v\\\'"?', strict=True))
 
 
-class _Piece(NamedTuple):
-    """A word, or a part of one; the fields are those of `Word`."""
+def _ansi_character(found: re.Match[str]) -> str:
+    r"""What an escape in `$'...'` becomes; NUL, which ends the word for bash, where that is not certain.
 
-    value: str
-    is_fixed: bool
-    is_bare: bool
-    growth: Growth = 'none'
+    Bytes beyond ASCII make no character of their own, and what `\c` does depends on the version.
+    """
+    byte, short, long, octal, letter = found.groups()
+    if letter is not None:
+        return _ANSI_LETTERS.get(letter, '\0')
+    number = int(octal, 8) if octal else int(byte or short or long, 16)
+    return chr(number) if number < (0xD800 if short or long else 0x80) else '\0'
 
 
+def _is_glob(bare: str) -> bool:
+    return re.search(r'[*?[]', _BARE_ESCAPE.sub('', bare)) is not None
+
+
+def _lists(bare: str) -> bool:
+    """Whether an unquoted stretch may have braces that list words."""
+    plain = _BARE_ESCAPE.sub('', bare)
+    return '{' in plain and (',' in plain or '..' in plain)
+
+
+@dataclass(frozen=True)
 class WordReader:
-    """Reads words; what runs inside of them it hands on."""
+    """Reads words."""
 
-    def __init__(self, parsed: Parsed, problem: Callable[[str], None], inside: Callable[[Syntax], None]) -> None:
-        """Read from `parsed`.
+    parsed: Parsed
+    """The command."""
+    problem: Callable[[str], None]
+    """Called with what is not understood."""
+    inside: Callable[[Node], None]
+    """Called with each substitution, which runs commands."""
 
-        Args:
-            parsed: The command.
-            problem: Told of what is not understood.
-            inside: Given each substitution.
-        """
-        self._parsed = parsed
-        self._problem = problem
-        self._inside = inside
-
-    def read(self, node: Syntax) -> Word:
+    def read(self, node: Node) -> Word:
         """The word that a node is."""
-        value, is_fixed, is_bare, growth = self._piece(node)
-        raw = self._parsed.text(node)
-        if raw.startswith('#'):
-            self._problem('a word begins with `#`')
-        if raw.startswith('~'):
-            return Word(
-                raw, '/', is_fixed=False, growth=growth
-            )  # somebody's home directory, or another; never an option
-        return Word(raw, value, is_fixed, is_bare, growth)
+        word = self._piece(node)
+        if word.raw.startswith('#'):
+            self.problem('a word begins with `#`')
+        # The home directory of a user is never an option.
+        return Word(word.raw, '/', is_fixed=False, growth=word.growth) if word.raw.startswith('~') else word
 
-    def _piece(self, node: Syntax) -> _Piece:
-        text = self._parsed.text(node)
-        match node.kind:
+    def _piece(self, node: Node) -> Word:
+        """A word, or a part of one."""
+        text = self.parsed.text(node)
+        growth: Growth = 'none'
+        match node.type:
             case 'word' | 'number' | 'test_operator' | 'variable_name' | 'extglob_pattern':
                 return self._bare(text)
-            case 'raw_string' if SINGLE.fullmatch(text):
-                return _Piece(text[1:-1], True, False)
-            case 'ansi_c_string' if ANSI.fullmatch(text):
-                value = unescape_ansi(text[2:-1])
-                return _Piece(value, True, False) if value is not None else _Piece('', False, False)
+            case 'raw_string' if _RAW.fullmatch(text):
+                return Word(text, text[1:-1])
+            case 'ansi_c_string' if _ANSI.fullmatch(text):
+                value = _ANSI_ESCAPE.sub(_ansi_character, text[2:-1])
+                return Word(text, value) if '\0' not in value else Word(text, '', is_fixed=False)
             case 'string':
-                return self._string(node)
+                return self._string(node, text)
             case 'concatenation':
-                return self._concatenation(node)
+                return self._concatenation(node, text)
             case 'command_substitution' | 'process_substitution':
-                self._inside(node)
-                return _Piece('', False, False, 'any' if node.kind == 'command_substitution' else 'none')
-            case 'translated_string':
-                self._expansions(node)
-                return _Piece('', False, False, 'any')
-            case 'simple_expansion' if SIMPLE.fullmatch(text):
-                return _Piece('', False, True, 'none' if _NUMBER.fullmatch(text) else 'any')
-            case 'expansion' if BRACED.fullmatch(text):
-                return _Piece('', False, True, 'none' if _NUMBER.fullmatch(text) else 'any')
+                self.inside(node)
+                growth = 'any' if node.type == 'command_substitution' else 'none'
+            case 'simple_expansion' | 'expansion' if _EXPANSION.fullmatch(text):
+                growth = 'none' if _NUMBER.fullmatch(text) else 'any'
             case 'arithmetic_expansion' if _ARITHMETIC.fullmatch(text):
-                return _Piece('', False, True)
-            case 'brace_expression' if re.fullmatch(r'\{\w+\.\.\w+\}', text):
-                return _Piece('', False, True, 'alike')
+                pass
+            case 'brace_expression' if _RANGE.fullmatch(text):
+                growth = 'alike'
             case _:
-                self._problem(f'{node.kind.replace("_", " ")} is not understood')
+                self.problem(f'{node.type.replace("_", " ")} is not understood')
                 self._expansions(node)
-                return _Piece('', False, False, 'any')
+                growth = 'any'
+        return Word(text, '', is_fixed=False, growth=growth)
 
-    def _bare(self, text: str) -> _Piece:
-        if not BARE.fullmatch(text):
-            self._problem('a word is not understood')
-            return _Piece('', False, False, 'any')
-        if is_pattern(text):
-            known = re.match(r'(?:[^*?\[{\\]|\\.)*', text)
-            return _Piece(_BARE_ESCAPE.sub(r'\1', known[0] if known else ''), False, True, 'alike')
-        return _Piece(_BARE_ESCAPE.sub(r'\1', text), True, '\\' not in text)
+    def _bare(self, text: str) -> Word:
+        if not _BARE.fullmatch(text):
+            self.problem('a word is not understood')
+            return Word(text, '', is_fixed=False, growth='any')
+        if not _is_glob(text) and not _lists(text):
+            return Word(text, _BARE_ESCAPE.sub(r'\1', text))
+        known = re.match(r'(?:[^*?\[{\\]|\\.)*', text)
+        return Word(text, _BARE_ESCAPE.sub(r'\1', known[0] if known else ''), is_fixed=False, growth='alike')
 
-    def _string(self, node: Syntax) -> _Piece:
-        value, is_fixed, at = '', True, node.start + 1
-        growth: Growth = 'none'
-        expansions = [child for child in node.children if child.is_named and child.kind != 'string_content']
-        for child in [*expansions, None]:
-            end = child.start if child is not None else node.end - 1
-            # Of a text that never ends, the last character may be cut (test_word_reading.py).
-            text = self._parsed.source[at:end].decode(errors='replace')
-            if not DOUBLE.fullmatch(text) or (child is not None and text.endswith('$')):
-                self._problem('a text in double quotes is not understood')
-            value += _DOUBLE_ESCAPE.sub(r'\1', text) if is_fixed else ''
-            if child is not None:
-                self._piece(child)
-                is_fixed, at = False, child.end
-                growth = 'any' if _ALL_ARGUMENTS.fullmatch(self._parsed.text(child)) else growth
-        source = self._parsed.source
-        if node.end - node.start < 2 or source[node.start : node.start + 1] + source[node.end - 1 : node.end] != b'""':
-            self._problem('a text in double quotes is not understood')
-        return _Piece(value, is_fixed, False, growth)
+    def _string(self, node: Node, text: str) -> Word:
+        inner = [child for child in node.named_children if child.type != 'string_content']
+        literals = self.parsed.literals(node.start_byte + 1, inner, node.end_byte - 1, _DOUBLE)
+        if literals is None or len(text) < 2 or text[0] + text[-1] != '""':
+            self.problem('a text in double quotes is not understood')
+        pieces = [self._piece(child) for child in inner]
+        is_several = any(_ALL_ARGUMENTS.fullmatch(piece.raw) for piece in pieces)
+        value = _DOUBLE_ESCAPE.sub(r'\1', literals[0]) if literals else ''
+        return Word(text, value, literals is not None and not inner, 'any' if is_several else 'none')
 
-    def _concatenation(self, node: Syntax) -> _Piece:
-        value, is_fixed, is_bare, at = '', True, True, node.start
-        growths: set[Growth] = set()
-        for child in node.children:
-            if child.start != at or not child.is_named:
-                self._problem('a word is not understood')
-            if child.is_named:
-                more, more_is_fixed, more_is_bare, more_growth = self._piece(child)
-                growths.add(more_growth)
-                value += more if is_fixed else ''
-                is_fixed, is_bare = is_fixed and more_is_fixed, is_bare and more_is_bare
-            at = child.end
-        # Braces that list come in pieces: none of them is a pattern by itself.
-        bare = ''.join(self._parsed.text(child) for child in node.children if child.kind in ('word', 'number'))
+    def _concatenation(self, node: Node, text: str) -> Word:
+        if not all(child.is_named for child in node.children) or not are_joined(node.children):
+            self.problem('a word is not understood')
+        pieces = [self._piece(child) for child in node.named_children]
+        unknown = next((at for at, piece in enumerate(pieces) if not piece.is_fixed), len(pieces))
+        value = ''.join(piece.value for piece in pieces[: unknown + 1])
+        growths = {piece.growth for piece in pieces}
+        # Braces that list come in pieces: none of them is a pattern by itself. Each part of the list is a word.
         # Attack: `x=-oy; sort {"$x",a}` writes `y` (test_word_reading.py).
-        if lists_words(bare):
-            value, is_fixed = value.partition('{')[0], False
+        is_list = _lists(
+            ''.join(self.parsed.text(child) for child in node.children if child.type in ('word', 'number'))
+        )
+        if is_list:
+            value = value.partition('{')[0]
             growths.add('alike')
         growth: Growth = 'any' if 'any' in growths else 'alike' if 'alike' in growths else 'none'
-        return _Piece(value, is_fixed, is_bare, growth)
+        return Word(text, value, unknown == len(pieces) and not is_list, growth)
 
-    def _expansions(self, node: Syntax) -> None:
+    def _expansions(self, node: Node) -> None:
         for child in node.children:
-            if child.kind in ('command_substitution', 'process_substitution'):
-                self._inside(child)
+            if child.type in ('command_substitution', 'process_substitution'):
+                self.inside(child)
             else:
                 self._expansions(child)
