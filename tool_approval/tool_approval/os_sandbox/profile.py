@@ -89,6 +89,8 @@ class OSProfile:
     """Whether the machine's network is reachable. Sockets in the file system never are, as far as a backend can."""
     environment: frozenset[str] = DEFAULT_ENVIRONMENT
     """The names of the variables that are passed on."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Variables that a command gets whatever this process has, as pairs of name and value."""
 
     def __post_init__(self) -> None:
         """Sort and merge, so that equal profiles compare equal, and refuse what cannot be meant.
@@ -101,11 +103,11 @@ class OSProfile:
             merged[root.path] = _both(merged.get(root.path, root), root)
         for path in (*self.hidden, *self.protected, *self.held):
             check_path(path)
-        for name in self.environment:
+        for name in (*self.environment, *(name for name, _ in self.variables)):
             if not name or '=' in name or '\0' in name:
                 raise OSSandboxError(f'{name!r} cannot be the name of an environment variable')
         object.__setattr__(self, 'roots', tuple(merged[path] for path in sorted(merged)))
-        for name in ('hidden', 'protected', 'held'):
+        for name in ('hidden', 'protected', 'held', 'variables'):
             object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
 
     @property
@@ -152,6 +154,7 @@ class OSProfile:
             held=(*self.held, *other.held),
             network=self.network and other.network,
             environment=self.environment & other.environment,
+            variables=tuple(set(self.variables) & set(other.variables)),
         )
 
     def can_open(self, path: str) -> bool:
@@ -209,14 +212,14 @@ _DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
 
 
 def passed_on(profile: OSProfile, source: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables of `source` that the profile names, sorted, and a `PATH` in any case, without relative parts.
+    """The variables of `source` that the profile names, sorted, its own, and a `PATH` without relative parts.
 
     Args:
         profile: Names them.
         source: Where they come from, by default this process's own.
     """
     values = os.environ if source is None else source
-    chosen = {name: values[name] for name in sorted(profile.environment) if name in values}
+    chosen = {name: values[name] for name in sorted(profile.environment) if name in values} | dict(profile.variables)
     # Attack: an empty or relative part finds a program that the agent has just written.
     path = ':'.join(place for place in chosen.get('PATH', '').split(':') if place.startswith('/'))
     chosen.pop('PATH', None)
