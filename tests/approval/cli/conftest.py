@@ -29,6 +29,7 @@ def work(tmp_path, monkeypatch):
     (place / 'approvals.yaml').write_text(POLICY)
     monkeypatch.chdir(place)
     monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     return place
 
 

@@ -38,6 +38,8 @@ def test_a_configuration_without_mistakes_is_fine(tool_approval):
             'no path `src`',
         ),
         ('sandbox:\n  paths:\n    a: {root: x}\n    b: {root: ./x}', 'sandbox.paths.b.root', 4, 'the same directory'),
+        ('sandbox:\n  toolchains: [~/tools]', 'sandbox.toolchains.0', 2, 'a toolchain is an absolute path'),
+        ('sandbox:\n  toolchains: ["/a\\0"]', 'sandbox.toolchains.0', 2, 'a toolchain is an absolute path'),
         ('mode: approve_all', 'mode', 1, 'may not approve everything'),
     ],
 )
@@ -74,6 +76,12 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
         ('tools: {run_shell: {approval: none}}', 'tools.run_shell', '`run_shell` runs unasked'),
         ('custom_tools: {"write_*": {approval: none}}', 'custom_tools.write_*', '`write_file` runs unasked'),
         ('sandbox: {paths: {a: {root: nowhere}}}', 'sandbox.paths.a.root', 'no such directory'),
+        (
+            'sandbox: {toolchains: [/usr, /nowhere]}',
+            'sandbox.toolchains.1',
+            'it stays closed: there is no such directory',
+        ),
+        ('sandbox: {toolchains: [/]}', 'sandbox.toolchains.0', 'it is the home directory, or above it'),
         ('sandbox: {paths: {a: {root: approvals.yaml}}}', 'sandbox.paths.a.root', 'no directory'),
         (
             'shell: {rules: [{pattern: ls}, {pattern: ls -l, approval: false}]}',

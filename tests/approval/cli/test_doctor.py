@@ -117,3 +117,29 @@ def test_without_an_installed_distribution_there_is_nothing_to_say_of_extras(too
     monkeypatch.setattr(importlib.metadata, 'requires', lacking)
 
     assert 'extra' not in tool_approval('doctor').out
+
+
+def test_the_toolchains_that_commands_can_use_and_those_that_they_cannot(tool_approval, backends, work, monkeypatch):
+    home = work.parent / 'home'
+    for name in ('.cargo/bin/cargo', '.nvm/nvm.sh'):
+        (home / name).parent.mkdir(parents=True)
+        (home / name).touch()
+    for name in ('VIRTUAL_ENV', 'CARGO_HOME', 'NVM_DIR', 'RUSTUP_HOME', 'CONDA_PREFIX'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('HOME', str(home))
+    monkeypatch.setenv('PYENV_ROOT', str(home))
+    monkeypatch.setenv('PATH', '/usr/bin')
+
+    finished = tool_approval('doctor')
+
+    assert f'toolchain         cargo in {home}/.cargo\n' in finished.out
+    assert f'toolchain         PYENV_ROOT: {home} is ignored: it is the home directory, or above it\n' in finished.out
+
+
+def test_a_machine_without_toolchains_beside_the_system(tool_approval, backends, work, monkeypatch):
+    for name in ('VIRTUAL_ENV', 'CONDA_PREFIX', 'PYENV_ROOT', 'NVM_DIR', 'RUSTUP_HOME', 'CARGO_HOME'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('HOME', str(work.parent))
+    monkeypatch.setenv('PATH', '/usr/bin')
+
+    assert 'toolchain         none beside the programs of the system' in tool_approval('doctor').out

@@ -23,6 +23,7 @@ def test_it_shows_what_the_file_would_allow_before_it_asks(tool_approval, work):
         '    notes: {root: notes, mode: rw, read_approval: true}\n'
         '    above: {root: .., mode: ro, read_approval: true}\n'
         '    far: {root: /usr, mode: rw}\n'
+        '  toolchains: [/srv/tools]\n'
         'shell:\n'
         '  network: true\n'
         '  default: {approval: false}\n'
@@ -40,6 +41,7 @@ def test_it_shows_what_the_file_would_allow_before_it_asks(tool_approval, work):
         '  - the tool `a` runs unasked',
         '  - every other tool of which nothing is said runs unasked',
         '  - in the profile `box` is granted unasked: read, write',
+        '  - commands can read and run everything in /srv/tools',
         f'  - files are read unasked in {work}/cache (`cache`)',
         f'  - files are written and deleted unasked in {work}/cache (`cache`)',
         f'  - files can be read, if somebody consents, in {work.parent}, outside of the working directory (`above`)',
@@ -172,6 +174,7 @@ SAID = {
         'shell: {rules: [{pattern: x, approval: false, arguments: any}]}',
         '`x` run unasked, with any arguments',
     ),
+    'sandbox.toolchains': ('sandbox: {toolchains: [/srv/x]}', 'commands can read and run everything in /srv/x'),
     'shell.network': ('shell: {network: true}', 'the network'),
     'shell.timeout_s': ('shell: {timeout_s: 9000}', 'a command may take 9000 seconds'),
 }

@@ -12,6 +12,14 @@ def patient(monkeypatch):
     monkeypatch.setattr('tool_approval.tools.shell.grammar.MAX_PARSE_S', 60)
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    """Where caches of commands are: not in the home directory of whoever runs the tests."""
+    folder = tmp_path_factory.mktemp('cache')
+    monkeypatch.setenv('XDG_CACHE_HOME', str(folder))
+    return folder
+
+
 @pytest.fixture
 def store(tmp_path):
     return TrustStore(tmp_path / 'state' / 'trusted.json')

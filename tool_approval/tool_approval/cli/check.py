@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from tool_approval.core.config import LineOf, PolicyConfig, ToolRule, ToolRules
 from tool_approval.core.errors import ApprovalConfigError, ApprovalError
+from tool_approval.os_sandbox.toolchains import configured_problem
 from tool_approval.settings.extends import PresetRule
 from tool_approval.settings.files import LoadedSettings, load_settings
 from tool_approval.settings.model import Settings
@@ -127,6 +128,7 @@ def _warnings(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
     return [
         *_tool_rules(settings),
         *_roots(judge.files),
+        *_toolchains(settings, judge.files),
         *_shadowed(settings, judge.settings),
         *_pre_approved(settings, judge.files),
     ]
@@ -176,6 +178,14 @@ def _roots(sandbox: FileSandbox) -> Iterator[ConfigFinding]:
             if outer is not root and starts_with(root.names, outer.names):
                 message = f'it lies in the root `{outer.name}`; here its own rules hold'
                 yield ConfigFinding(level='note', path=path, message=message)
+
+
+def _toolchains(settings: Settings, sandbox: FileSandbox) -> Iterator[ConfigFinding]:
+    roots = [str(root.place) for root in sandbox.roots.all]
+    for at, folder in enumerate(settings.sandbox.toolchains if settings.sandbox is not None else ()):
+        problem = configured_problem(folder, roots=roots)
+        if problem is not None:
+            yield _warning(('sandbox', 'toolchains', at), f'it stays closed: {problem}')
 
 
 def _shadowed(settings: Settings, expanded: Settings) -> Iterator[ConfigFinding]:

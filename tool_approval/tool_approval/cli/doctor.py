@@ -12,6 +12,8 @@ from importlib import metadata
 from typing import Final
 
 from tool_approval import os_sandbox
+from tool_approval.core.errors import printable
+from tool_approval.os_sandbox.toolchains import find_toolchains
 from tool_approval.settings import protection
 
 from .output import Output
@@ -37,6 +39,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     problems = _sandbox_problems()
     for name, problem in problems.items():
         say('OS sandbox', f'{name}: {problem or "works"}')
+    for finding in _toolchains():
+        say('toolchain', finding)
     bash = shutil.which('bash')
     say('bash', bash or 'none: the shell tool cannot run commands; install bash')
     for extra, found, missing in _extras():
@@ -71,6 +75,18 @@ def _sandbox_problems() -> dict[str, str]:
         name: '' if found.is_available else '; '.join(filter(None, (found.reason, found.install)))
         for name, found in probed.items()
     } or {'none': f'there is none for {sys.platform}'}
+
+
+def _toolchains() -> Iterator[str]:
+    """What confined commands can use of the toolchains in the current directory, and why not of others."""
+    directory = os.getcwd()
+    toolchains = find_toolchains(environment=os.environ, directory=directory, roots=[directory])
+    for each in toolchains.found:
+        yield f'{each.kind} in {printable(each.folder, 300)}'
+    for each in toolchains.ignored:
+        yield printable(each, 600)
+    if not toolchains.found:
+        yield 'none beside the programs of the system; name others in `sandbox.toolchains`'
 
 
 def _extras() -> Iterator[tuple[str, list[str], list[str]]]:

@@ -89,6 +89,8 @@ def _tools(settings: Settings) -> Iterator[str]:
 def _files(settings: Settings, directory: Path) -> Iterator[str]:
     if settings.os_sandbox_fallback == 'refuse_tools':
         yield 'where commands cannot be confined, it starts without file and shell tools'
+    for folder in settings.sandbox.toolchains if settings.sandbox is not None else ():
+        yield f'commands can read and run everything in {folder}'
     top = Path(os.path.realpath(directory))
     for name, path in settings.sandbox.paths.items() if settings.sandbox is not None else ():
         place = os.path.realpath(top / path.root)

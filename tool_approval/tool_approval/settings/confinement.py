@@ -86,8 +86,9 @@ class ConfinedShell(ShellTool):
             return argv
         values = clean_environment(os.environ)
         # Attack: a relative part of the search path, which a backend passes on, finds a program in the workspace.
-        variables = [f'{name}={values[name]}' for name in _PASSED]
         profile = confinement.approved if take_approval({'command': argv[-1]}) else confinement.unasked
+        passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
+        variables = [f'{name}={passed[name]}' for name in _PASSED]
         return confinement.backend.wrap([_ENV, *variables, *argv], profile, self.cwd)
 
 

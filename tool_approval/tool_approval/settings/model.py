@@ -66,6 +66,12 @@ class PathSettings(PathConfig):
         return root
 
 
+def _is_toolchain(folder: str) -> str:
+    if not folder.startswith('/') or '\0' in folder:
+        raise ValueError('a toolchain is an absolute path; `~` and variables are not expanded here')
+    return folder
+
+
 _RootName = Annotated[str, AfterValidator(_is_name)]
 
 
@@ -80,6 +86,8 @@ class SandboxSettings(SandboxConfig):
     """Whether file and shell tools run only where the operating system confines commands."""
     os_sandbox_fallback: OSSandboxFallback = 'fail_fast'
     """What happens where it cannot: `fail_fast` starts nothing, `refuse_tools` starts without these tools."""
+    toolchains: tuple[Annotated[str, AfterValidator(_is_toolchain)], ...] = ()
+    """More folders that commands can read and run programs from, as a whole; absolute."""
 
 
 DEFAULT_SANDBOX = SandboxSettings(

@@ -8,18 +8,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from tool_approval.core.errors import printable
 from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.os_sandbox import (
+    Access,
     BubblewrapBackend,
     OSProfile,
     OSSandboxBackend,
     OSSandboxUnavailable,
     RefusingBackend,
+    Root,
     UnconfinedBackend,
     choose_backend,
     derive_os_sandbox_profile,
     system_profile,
 )
+from tool_approval.os_sandbox.caches import open_caches
+from tool_approval.os_sandbox.toolchains import Toolchains, find_toolchains
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.shell import ShellConfig, ShellTool
 
@@ -157,19 +162,34 @@ def _confinement(
     ends = [place for place in files.protected if place not in links]
     state = state_folder()
     folder = '/' + '/'.join(files.roots.base)
+    toolchains, caches = Toolchains(), None
+    if not isinstance(backend, UnconfinedBackend | RefusingBackend):
+        configured = settings.sandbox.toolchains if settings.sandbox is not None else ()
+        toolchains = find_toolchains(
+            environment=os.environ,
+            directory=folder,
+            roots=[str(root.place) for root in files.roots.all],
+            configured=configured,
+        )
+        try:
+            caches = open_caches(folder)
+        except (OSError, RuntimeError) as error:
+            notes.append(f'commands keep no caches between calls: {printable(str(error), 300)}')
 
     def profile(*, approved: bool) -> OSProfile:
-        return derive_os_sandbox_profile(
+        derived = derive_os_sandbox_profile(
             files.config.model_copy(update={'paths': paths}),
             shell,
             explicit,
-            base=system_profile(readable),
+            base=system_profile((*readable, *toolchains.opened)),
             directory=folder,
             approved=approved,
             protected=(*protected, *ends),
             held=links,
             hidden=() if state is None else (state,),
         )
+        derived = _with_toolchains(derived, toolchains)
+        return derived if caches is None else caches.open_in(derived, approved=approved)
 
     confinement = Confinement(
         backend=backend,
@@ -179,3 +199,9 @@ def _confinement(
     if isinstance(backend, BubblewrapBackend):
         notes += backend.notes(confinement.approved, folder)
     return confinement, tuple(notes)
+
+
+def _with_toolchains(profile: OSProfile, toolchains: Toolchains) -> OSProfile:
+    """The profile, with the variables of the toolchains, and environments in the workspace for reading at most."""
+    roots = [Root(path=each, access=min(profile.access(each), Access.READ)) for each in toolchains.environments]
+    return replace(profile, roots=(*profile.roots, *roots), variables=tuple(toolchains.variables.items()))

@@ -1,0 +1,246 @@
+"""Confined commands use the toolchains of the user, and change none of them."""
+
+import os
+import shutil
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+import pytest
+from tool_approval.os_sandbox import Access, BubblewrapBackend, ExtraAccess
+from tool_approval.settings import open_workspace
+
+from .desk import Backend, Desk, settings_of
+
+pytest.importorskip('yaml')
+pytest.importorskip('tree_sitter_bash')
+
+SETTINGS = """\
+    sandbox:
+      paths:
+        work: {root: ., mode: rw, write_approval: false}
+    shell:
+      rules:
+        - {pattern: cat, approval: false}
+        - {pattern: touch, approval: false}
+        - {pattern: ls, approval: false}
+        - {pattern: tool, approval: false, arguments: any}
+        - {pattern: python, approval: false, arguments: any}
+"""
+PROGRAM = '#!/bin/bash\necho "$0 runs"\n'
+
+
+@pytest.fixture
+def house(monkeypatch):
+    """A home directory with a project in it, and nothing else of this machine in the environment."""
+    if sys.platform != 'linux' or not BubblewrapBackend().probe().is_available:
+        pytest.skip('bubblewrap does not work here: make install-system')
+    folder = Path(tempfile.mkdtemp(prefix='toolchains-')).resolve()
+    (folder / 'project' / '.git').mkdir(parents=True)
+    (folder / 'project' / 'priv').mkdir()
+    for name in ('VIRTUAL_ENV', 'CONDA_PREFIX', 'PYENV_ROOT', 'RUSTUP_HOME', 'CARGO_HOME', 'NVM_DIR'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('HOME', str(folder))
+    monkeypatch.setenv('XDG_STATE_HOME', str(folder / 'state'))
+    monkeypatch.setenv('PATH', '/usr/bin:/bin')
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def make(folder, *files, text=PROGRAM):
+    for name in files:
+        file = Path(folder, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+
+
+def approved(desk, command):
+    """What comes of a command that nothing pre-approves."""
+    said, asked = desk.run(f'true "$(id)"; {command}')
+    assert asked, said
+    return said
+
+
+def test_confined_the_tests_of_a_project_run_in_the_active_environment(house, monkeypatch):
+    if sys.prefix == sys.base_prefix:
+        pytest.skip('the tests run in no virtual environment')
+    monkeypatch.setenv('VIRTUAL_ENV', sys.prefix)
+    monkeypatch.setenv('PATH', f'{sys.prefix}/bin:/usr/bin:/bin')
+    (house / 'project' / 'test_it.py').write_text('def test_it():\n    assert 1 + 1 == 2\n')
+    desk = Desk(house / 'project', SETTINGS)
+
+    said = approved(desk, 'python -m pytest -q -p no:cacheprovider test_it.py')
+
+    assert '1 passed' in said
+    # A pre-approved command uses it as well.
+    assert desk.run('python -c "import pytest, sys; print(sys.prefix)"')[0] == sys.prefix
+    assert 'Read-only file system' in approved(desk, f'touch {sys.prefix}/lib/x')
+
+
+@pytest.mark.parametrize(
+    ('files', 'program'),
+    [
+        (('.nvm/nvm.sh', '.nvm/versions/node/v20.1.0/bin/node'), 'node'),
+        (('.cargo/bin/cargo', '.rustup/settings.toml', '.rustup/toolchains/stable/bin/rustc'), 'cargo'),
+        (('.pyenv/libexec/pyenv', '.pyenv/shims/python3.9', '.pyenv/versions/3.9.1/bin/python3.9'), 'python3.9'),
+        (('go/bin/go', 'go/VERSION', 'go/src/runtime/x.go'), 'go'),
+        (('.local/bin/uv',), 'uv'),
+    ],
+)
+def test_confined_a_toolchain_in_the_home_directory_runs_and_its_credentials_are_not_there(
+    house, monkeypatch, files, program
+):
+    make(house, *files)
+    secrets = ['.cargo/credentials.toml', '.npmrc', '.pypirc', '.nvm/.npmrc', 'go/secret', '.local/bin/private']
+    make(house, *secrets, text='token-s3cret\n')
+    first = [house / '.nvm/versions/node/v20.1.0/bin', house / 'go/bin', house / '.local/bin']
+    monkeypatch.setenv('PATH', f'{":".join(map(str, first))}:/usr/bin:/bin')
+    desk = Desk(house / 'project', SETTINGS)
+
+    said = approved(desk, program)
+
+    assert said.endswith(f'/{program} runs')
+    for secret in secrets:
+        assert 's3cret' not in approved(desk, f'cat {house}/{secret}; cat ~/{secret}')
+    assert 'Read-only file system' in approved(desk, f'touch {said.removesuffix(" runs")}')
+
+
+def test_confined_more_toolchains_are_opened_by_the_settings(house):
+    make(house / 'tools', 'bin/tool', 'data')
+
+    desk = Desk(house / 'project', SETTINGS.replace('paths:', f'toolchains: [{house}/tools, {house}]\n      paths:'))
+
+    assert desk.run('tool') == (f'{house}/tools/bin/tool runs', False)
+    make(house, 'secret.txt', text='s3cret')
+    assert 's3cret' not in approved(desk, f'cat {house}/secret.txt')
+
+
+def test_untrusted_settings_open_no_toolchain(house):
+    make(house / 'tools', 'bin/tool')
+
+    desk = Desk(
+        house / 'project', SETTINGS.replace('paths:', f'toolchains: [{house}/tools]\n      paths:'), named=False
+    )
+
+    assert desk.workspace.settings.sandbox.toolchains == ()
+    assert 'command not found' in approved(desk, 'tool')
+
+
+def test_confined_an_environment_in_the_workspace_is_not_written_without_extra_access(house, monkeypatch):
+    work = house / 'project'
+    venv.create(work / '.venv', symlinks=True)
+    monkeypatch.setenv('VIRTUAL_ENV', str(work / '.venv'))
+    desk = Desk(work, SETTINGS)
+
+    assert approved(desk, 'python -c "import sys; print(sys.prefix)"') == str(work / '.venv')
+    for run in (lambda command: desk.run(command)[0], lambda command: approved(desk, command)):
+        assert 'Read-only file system' in run('touch .venv/bin/ls')
+        assert run('touch priv/x') == '[no output]'
+
+
+def test_an_environment_in_the_workspace_can_be_opened_and_nothing_else(house, monkeypatch):
+    work = house / 'project'
+    venv.create(work / '.venv', symlinks=True)
+    backend = Backend()
+    desk = Desk(work, SETTINGS, backend=backend)
+
+    desk.run('touch priv/x')
+
+    [profile] = backend.profiles
+    assert profile.access(f'{work}/.venv/lib') is Access.READ
+    opened = profile.with_access(ExtraAccess(writes=(f'{work}/.venv', f'{work}/.git')))
+    assert opened.access(f'{work}/.venv/lib') is Access.WRITE
+    assert opened.access(f'{work}/.git/config') is Access.READ
+
+
+def test_an_environment_is_as_closed_as_its_root_is_to_a_command_that_nobody_approved(house):
+    work = house / 'project'
+    venv.create(work / '.venv', symlinks=True)
+    backend = Backend()
+    desk = Desk(work, SETTINGS.replace('write_approval: false', 'read_approval: true'), backend=backend)
+
+    desk.run('touch priv/x')
+    desk.run('true "$(id)"')
+
+    assert [each.access(f'{work}/.venv/lib') for each in backend.profiles] == [Access.NONE, Access.READ]
+
+
+@pytest.mark.parametrize('named', ['/', '{home}', '{home}/bin', '{home}/secrets/bin', '/root/bin', '/etc'])
+@pytest.mark.parametrize('target', ['{home}/secrets/key', '/etc/shadow', '{home}', '/'])
+def test_confined_a_fake_environment_of_a_hostile_repository_gains_nothing(house, monkeypatch, named, target):
+    make(house, 'secrets/key', 'secrets/bin/python3', 'bin/python3', '.ssh/config', text='s3cret\n')
+    fake = house / 'project' / '.venv'
+    make(fake, 'bin/activate', 'lib/python3.12/site-packages/x.py')
+    (fake / 'pyvenv.cfg').write_text(f'home = {named.format(home=house)}\n')
+    for name in ('python', 'python3', 'ls'):
+        (fake / 'bin' / name).symlink_to(target.format(home=house))
+    (fake / 'lib64').symlink_to(house)
+    monkeypatch.setenv('VIRTUAL_ENV', str(fake))
+    monkeypatch.setenv('PATH', f'{fake}/bin:/usr/bin:/bin')
+    desk = Desk(house / 'project', SETTINGS)
+
+    said = approved(
+        desk,
+        f'cat .venv/bin/python .venv/lib64/secrets/key {house}/secrets/key {house}/.ssh/config /etc/shadow; '
+        f'python x; /usr/bin/ls -a {house} .venv/lib64/ /root /etc/ssh; echo x > .venv/bin/evil',
+    )
+
+    assert 's3cret' not in said
+    assert 'root:' not in said
+    assert '.ssh' not in said.replace('/.ssh/config', '')
+    assert not (fake / 'bin' / 'evil').exists()
+
+
+def test_confined_caches_last_and_an_approved_command_reads_none_of_an_unasked_one(house, cache):
+    desk = Desk(house / 'project', SETTINGS)
+
+    assert approved(desk, 'mkdir -p $PIP_CACHE_DIR $CARGO_HOME; echo a > $PIP_CACHE_DIR/x; echo b > $CARGO_HOME/y') == (
+        '[no output]'
+    )
+    assert approved(desk, 'cat $PIP_CACHE_DIR/x') == 'a'
+    # One that runs unasked reads what was downloaded, and cannot change it.
+    [own] = (cache / 'tool-approval').iterdir()
+    assert desk.run(f'cat {own}/approved/cargo/y') == ('b', False)
+    assert 'Read-only file system' in desk.run(f'touch {own}/approved/cargo/z')[0]
+    assert desk.run(f'touch {own}/unasked/evil') == ('[no output]', False)
+    assert 'evil' not in approved(desk, f'ls -a $XDG_CACHE_HOME {own} {own}/unasked')
+    assert [each.stat().st_mode & 0o777 for each in (own, *own.iterdir())] == [0o700] * 3
+
+
+def test_confined_caches_of_another_workspace_are_not_there(house, cache):
+    one = Desk(house / 'project', SETTINGS)
+    approved(one, 'echo a > $XDG_CACHE_HOME/x')
+    other = Desk(house / 'other', SETTINGS)
+
+    said = approved(other, f'ls -R {cache}')
+
+    assert (cache / 'tool-approval').is_dir()
+    assert len(list((cache / 'tool-approval').iterdir())) == 2
+    assert '/x' not in said
+    assert said.count('approved') == 1 + said.count('approved:')
+
+
+@pytest.mark.parametrize('problem', ['a file', 'no home'])
+def test_without_a_place_for_caches_a_note_says_so(tmp_path, cache, homeless, monkeypatch, problem):
+    if problem == 'a file':
+        (cache / 'tool-approval').touch()
+    else:
+        monkeypatch.setenv('XDG_CACHE_HOME', 'relative/is/ignored')
+    (tmp_path / 'work').mkdir()
+
+    workspace = open_workspace(settings_of('{}'), tmp_path / 'work', backend=Backend())
+
+    assert any(each.startswith('commands keep no caches between calls: ') for each in workspace.notes)
+
+
+def test_without_an_os_sandbox_nothing_is_looked_for(tmp_path, cache, monkeypatch):
+    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
+    (tmp_path / 'work').mkdir()
+
+    open_workspace(settings_of('{}'), tmp_path / 'work')
+
+    assert os.listdir(cache) == []

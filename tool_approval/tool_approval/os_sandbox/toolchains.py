@@ -1,0 +1,479 @@
+"""Find the toolchains that the user works with, so that confined commands can use them without writing to them.
+
+A folder is opened for what it is, never for what a variable or a file calls it: it has the layout of its kind, belongs
+to root or to the user, and is neither the home directory, nor above it, nor around a workspace. Of most kinds only the
+parts that programs need are opened, so that configuration and credentials beside them are not there.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import posixpath
+import pwd
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from .derive import system_profile
+from .profile import covers
+
+_LONGEST_FILE: Final = 65_536
+"""Chosen: bytes of a `pyvenv.cfg` that are read; real ones have some hundred."""
+_OTHERS_WRITE: Final = 0o002
+_WIDE: Final = ('.local', '.local/share', '.local/lib', '.config', '.cache')
+"""Folders below the home directory that hold more than one thing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchain:
+    """One that was found."""
+
+    kind: str
+    """What it is, for a person."""
+    folder: str
+    """Where it is, absolute and without symbolic links."""
+    opened: tuple[str, ...]
+    """What of it is opened for reading, likewise; empty where it is readable already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchains:
+    """Everything that was found at the start."""
+
+    found: tuple[Toolchain, ...] = ()
+    """In the order in which programs are looked for."""
+    ignored: tuple[str, ...] = ()
+    """A sentence for each candidate that is not opened, and why, for a person."""
+    environments: tuple[str, ...] = ()
+    """Virtual environments inside of the roots, absolute and without symbolic links: read-only without extra access."""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What commands need in their environment, `PATH` among it."""
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """All that is opened for reading."""
+        return tuple(dict.fromkeys(path for each in self.found for path in each.opened))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Layout:
+    """How a kind of toolchain looks."""
+
+    kind: str
+    parts: tuple[str, ...]
+    """Globs of what is opened in it."""
+    marks: tuple[str, ...]
+    """Globs of regular files and folders that it has, each at least once."""
+    bins: tuple[str, ...] = ('bin',)
+    """Globs of the folders with its programs; of several, the newest counts."""
+    only: str = ''
+    """What the names of all its entries match, where it is opened as a whole; a regular expression."""
+    variable: str = ''
+    """Names it, where it is not in its usual place; also set for commands."""
+    place: str = ''
+    """The usual one, below the home directory."""
+
+
+_ENVIRONMENT: Final = _Layout(
+    kind='virtual environment',
+    marks=('pyvenv.cfg', 'bin/activate*', 'lib/python3*'),
+    parts=('bin', 'include', 'lib', 'lib64', 'pyvenv.cfg', 'share'),
+)
+_CONDA: Final = _Layout(
+    kind='conda environment',
+    marks=('conda-meta/history', 'bin/python3*'),
+    parts=('bin', 'compiler_compat', 'conda-meta', 'include', 'lib', 'libexec', 'share', 'ssl', '*-linux-gnu'),
+)
+_INSTALLED: Final = (
+    _CONDA,
+    _Layout(
+        kind='Python',
+        marks=('bin/python3*', 'lib/python3*/os.py', 'lib/python3*/encodings'),
+        parts=('bin', 'include', 'lib', 'lib64'),
+    ),
+    _Layout(kind='Node.js', marks=('bin/node', 'include/node/node.h'), parts=('bin', 'include', 'lib')),
+    _Layout(
+        kind='Go',
+        marks=('bin/go', 'VERSION', 'src/runtime'),
+        parts=('VERSION', 'bin', 'go.env', 'lib', 'misc', 'pkg', 'src'),
+    ),
+)
+"""What a folder `bin` of the search path may belong to."""
+_MANAGERS: Final = (
+    _Layout(
+        kind='pyenv',
+        variable='PYENV_ROOT',
+        place='.pyenv',
+        marks=('versions', 'libexec/pyenv'),
+        parts=('bin', 'libexec', 'plugins', 'pyenv.d', 'shims', 'version', 'versions'),
+        bins=('shims', 'bin'),
+    ),
+    _Layout(
+        kind='nvm',
+        variable='NVM_DIR',
+        place='.nvm',
+        marks=('nvm.sh', 'versions/node'),
+        parts=('versions',),
+        bins=('versions/node/v*/bin',),
+    ),
+    _Layout(
+        kind='rustup',
+        variable='RUSTUP_HOME',
+        place='.rustup',
+        marks=('settings.toml', 'toolchains'),
+        # It refuses to start without the last.
+        parts=('settings.toml', 'toolchains', 'update-hashes'),
+        bins=(),
+    ),
+    # Not the folder itself: it has the credentials for registries. Commands get a private one (`caches.py`).
+    _Layout(kind='cargo', variable='CARGO_HOME', place='.cargo', marks=('bin/cargo',), parts=('bin',)),
+    _Layout(
+        kind='uv',
+        variable='UV_PYTHON_INSTALL_DIR',
+        place='.local/share/uv/python',
+        marks=('cpython-*/bin',),
+        # As a whole: beside its Pythons are links to them, which environments are made of.
+        parts=('',),
+        only=r'(cpython|pypy|graalpy)-.*|\..*',
+        bins=(),
+    ),
+    _Layout(
+        kind='asdf',
+        variable='ASDF_DATA_DIR',
+        place='.asdf',
+        marks=('installs', 'shims'),
+        parts=('bin', 'installs', 'lib', 'libexec', 'plugins', 'shims'),
+        bins=('shims', 'bin'),
+    ),
+    _Layout(
+        kind='mise',
+        variable='MISE_DATA_DIR',
+        place='.local/share/mise',
+        marks=('installs',),
+        parts=('installs', 'shims'),
+        bins=('shims',),
+    ),
+)
+_SINGLE: Final = ('uv', 'uvx', 'mise')
+"""Programs that are one file in a folder with other things."""
+_NOT_SET: Final = frozenset({'CARGO_HOME'})
+"""Variables of which commands get a value of their own."""
+_CHOICES: Final = ('PYENV_VERSION', 'RUSTUP_TOOLCHAIN')
+"""Variables that name one of the versions there are."""
+_IN_WORKSPACE: Final = ('.venv', 'venv', 'env')
+"""What a virtual environment at the top of a workspace is called."""
+
+
+def find_toolchains(
+    *,
+    environment: Mapping[str, str],
+    directory: str | None = None,
+    roots: Iterable[str] = (),
+    configured: Iterable[str] = (),
+) -> Toolchains:
+    """Look for them, once, before an agent runs.
+
+    Args:
+        environment: The variables of the process that asks, such as `os.environ`. Beside the home directory that it
+            names, that of the account counts.
+        directory: The working directory, absolute. Of what is in it, only the active environment is opened.
+        roots: Those of the tools, absolute. Nothing in them is opened: their own rules say what is.
+        configured: More folders to open as a whole, whatever is in them; absolute.
+    """
+    finder = _Finder(environment, _homes(environment), directory, roots)
+    active = list(finder.active())
+    for folder in configured:
+        finder.configured(folder)
+    for layout in _MANAGERS:
+        finder.manager(layout)
+    # After what has several versions, of which it may be one.
+    for folder in active:
+        finder.base(folder)
+    finder.search_path()
+    return finder.result()
+
+
+def configured_problem(folder: str, *, roots: Iterable[str] = ()) -> str | None:
+    """Why a folder of `sandbox.toolchains` cannot be opened, for a person; `None` if it can."""
+    finder = _Finder({}, _homes(os.environ), None, roots)
+    finder.configured(folder)
+    return next(iter(finder.problems), None)
+
+
+def environments_in(root: str) -> tuple[str, ...]:
+    """The virtual environments at the top of a folder. One that is a symbolic link is none."""
+    places = (os.path.join(root, name) for name in _IN_WORKSPACE)
+    return tuple(place for place in places if os.path.realpath(place) == place and _has(_ENVIRONMENT, place))
+
+
+_INSTALLERS: Final = frozenset({'pip', 'pip3', 'uv', 'poetry', 'pdm', 'pipenv', 'hatch', 'flit', 'maturin'})
+_PYTHON: Final = re.compile(r'(python|pip)(3(\.\d+)?)?')
+
+
+def environment_written(
+    words: Sequence[str], *, cwd: str, environments: Sequence[str], active: str | None = None
+) -> str | None:
+    """The environment in the workspace that one simple command writes to, if it installs something.
+
+    Whether it does is for the program data to say; this is only about where.
+
+    Args:
+        words: The program and its arguments, without quotes and expansions.
+        cwd: The working directory, absolute.
+        environments: Those there are, as in `Toolchains.environments`.
+        active: The one of `VIRTUAL_ENV`, if there is one.
+
+    Returns:
+        One of `environments`; `None` if it is none of them, or cannot be said.
+    """
+    folder, name = posixpath.split(words[0])
+    if not folder and name in ('uv', 'poetry', 'pdm', 'hatch'):
+        # They take the one in the project, whatever is active.
+        own = posixpath.join(cwd, '.venv')
+        wanted = own if own in environments else active
+    elif not folder and (name in _INSTALLERS or _PYTHON.fullmatch(name)):
+        wanted = active
+    elif posixpath.basename(folder) == 'bin':
+        wanted = posixpath.dirname(posixpath.normpath(posixpath.join(cwd, folder)))
+    else:
+        wanted = None
+    return wanted if wanted in environments else None
+
+
+def _homes(environment: Mapping[str, str]) -> list[str]:
+    """The home directory, and that of the account."""
+    try:
+        account = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:  # the user of a container may have no account
+        account = '/'
+    given = environment.get('HOME', '')
+    return [os.path.realpath(each) for each in (given, account) if each.startswith('/')] or ['/']
+
+
+class _Finder:
+    """What was found so far."""
+
+    def __init__(
+        self, environment: Mapping[str, str], homes: list[str], directory: str | None, roots: Iterable[str]
+    ) -> None:
+        self._given = environment
+        self._homes = homes
+        self._roots = [os.path.realpath(each) for each in roots]
+        self._workspace = [*self._roots, *([] if directory is None else [os.path.realpath(directory)])]
+        self._readable = list(system_profile().readable)
+        self._found: list[Toolchain] = []
+        self._ignored: list[str] = []
+        self.problems: list[str] = []
+        self._environments: list[str] = []
+        self._variables: dict[str, str] = {}
+        self._first: list[str] = []
+        self._last: list[str] = []
+
+    def active(self) -> Iterator[str]:
+        """The active environments that are virtual; those at the top of the roots are only noted."""
+        for root in self._roots:
+            self._environments += environments_in(root)
+        for variable, layout in (('VIRTUAL_ENV', _ENVIRONMENT), ('CONDA_PREFIX', _CONDA)):
+            given = self._given.get(variable)
+            folder = None if given is None else self._checked(variable, given, layout, is_active=True)
+            if folder is None:
+                continue
+            if not covers(self._roots, folder):
+                self._open(layout, folder)
+            else:
+                self._found.append(Toolchain(kind=layout.kind, folder=folder, opened=()))
+                # A root that is itself an environment is as writable as it is configured to be.
+                self._environments += [folder] * (folder not in self._roots)
+            self._variables[variable] = folder
+            self._first.append(posixpath.join(folder, 'bin'))
+            if layout is _ENVIRONMENT:
+                yield folder
+
+    def configured(self, folder: str) -> None:
+        """One that the settings name."""
+        layout = _Layout(kind='sandbox.toolchains', marks=(), parts=('',))
+        real = self._checked('sandbox.toolchains', folder, layout)
+        if real is not None:
+            self._open(layout, real)
+            self._last += [place for place in (real, posixpath.join(real, 'bin')) if _holds_programs(place)]
+
+    def manager(self, layout: _Layout) -> None:
+        """One that has several versions, in its usual place or where a variable says it is."""
+        given = self._given.get(layout.variable)
+        place = posixpath.join(self._homes[0], layout.place) if given is None else given
+        if given is None and not _has(layout, os.path.realpath(place)):
+            return
+        folder = self._checked(layout.variable, place, layout)
+        if folder is None:
+            return
+        self._open(layout, folder)
+        if layout.variable not in _NOT_SET:
+            self._variables[layout.variable] = folder
+        self._last += [newest for bins in layout.bins for newest in _newest(glob.escape(folder), bins)]
+
+    def search_path(self) -> None:
+        """What the folders of the search path belong to."""
+        for place in self._parts():
+            real = os.path.realpath(place)
+            if covers(self._readable, real) or covers(self._workspace, real):
+                continue
+            layout = _layout_around(real)
+            folder = None if layout is None else self._checked('PATH', posixpath.dirname(real), layout)
+            if layout is not None and folder is not None:
+                self._open(layout, folder)
+                continue
+            for name in _SINGLE:
+                self._single(posixpath.join(real, name))
+
+    def result(self) -> Toolchains:
+        """All of it."""
+        # Where they lead: a link to a toolchain is not there inside.
+        real = [(place, os.path.realpath(place)) for place in self._parts()]
+        parts = [end if covers([*self._readable, *self._environments], end) else place for place, end in real]
+        known = {end for _, end in real}
+        first = [place for place in self._first if place not in known]
+        last = [place for place in self._last if os.path.realpath(place) not in known]
+        path = ':'.join(dict.fromkeys([*first, *parts, *last]))
+        choices = {name: value for name in _CHOICES if re.fullmatch(r'[\w.:+-]+', value := self._given.get(name, ''))}
+        return Toolchains(
+            found=tuple(self._found),
+            ignored=tuple(dict.fromkeys(self._ignored)),
+            environments=tuple(dict.fromkeys(self._environments)),
+            variables={**self._variables, **choices, **({'PATH': path} if path else {})},
+        )
+
+    def _parts(self) -> list[str]:
+        return [place for place in self._given.get('PATH', '').split(':') if place.startswith('/')]
+
+    def base(self, environment: str) -> None:
+        """The Python that an environment was made of. What its `pyvenv.cfg` says may be made up."""
+        named = _home_of(posixpath.join(environment, 'pyvenv.cfg'))
+        if named is None:
+            return
+        bins = os.path.realpath(named)
+        if covers(self._readable, bins):
+            return
+        layout = _layout_around(bins)
+        label = f'`home` in {posixpath.join(environment, "pyvenv.cfg")}'
+        # Attack: a repository brings an environment whose `home` is the home directory (test_toolchains.py).
+        problem = self._problem(posixpath.dirname(bins))
+        if problem or layout is None:
+            self._ignore(label, named, problem or 'it has not the layout of a Python')
+        else:
+            self._open(layout, posixpath.dirname(bins))
+
+    def _single(self, file: str) -> None:
+        try:
+            status = os.lstat(file)
+        except OSError:
+            return
+        if stat.S_ISREG(status.st_mode) and os.access(file, os.X_OK) and not self._owner_problem(status):
+            self._add(Toolchain(kind=posixpath.basename(file), folder=file, opened=(file,)))
+
+    def _checked(self, label: str, given: str, layout: _Layout, *, is_active: bool = False) -> str | None:
+        """The folder that is meant, if it may be opened."""
+        if not given.startswith('/') or '\0' in given:
+            self._ignore(label, given, 'it is not an absolute path')
+            return None
+        folder = os.path.realpath(given)
+        problem = self._problem(folder, is_active=is_active)
+        if not problem and not _has(layout, folder):
+            problem = f'it has not the layout of a {layout.kind}'
+        if problem:
+            self._ignore(label, given, problem)
+        return None if problem else folder
+
+    def _problem(self, folder: str, *, is_active: bool = False) -> str:
+        if any(covers((folder,), home) for home in self._homes):
+            return 'it is the home directory, or above it'
+        if any(folder == posixpath.join(home, wide) for home in self._homes for wide in _WIDE):
+            return 'it holds more than a toolchain'
+        if not is_active and covers(self._workspace, folder):
+            return 'it is in the workspace, where an agent may write'
+        if any(root != folder and covers((folder,), root) for root in self._workspace):
+            return 'it is around the workspace'
+        try:
+            return self._owner_problem(os.stat(folder))
+        except OSError:
+            return 'there is no such directory'
+
+    @staticmethod
+    def _owner_problem(status: os.stat_result) -> str:
+        if status.st_uid not in (0, os.geteuid()):
+            return 'it belongs to another user'
+        return 'every user may write to it' if status.st_mode & _OTHERS_WRITE else ''
+
+    def _ignore(self, label: str, given: str, problem: str) -> None:
+        self.problems.append(problem)
+        self._ignored.append(f'{label}: {given} is ignored: {problem}')
+
+    def _open(self, layout: _Layout, folder: str) -> None:
+        places = [place for part in layout.parts for place in glob.glob(posixpath.join(glob.escape(folder), part))]
+        real = [os.path.realpath(place.rstrip('/')) for place in places]
+        opened = tuple(
+            # A part that is a link leads nowhere else than into the toolchain.
+            place
+            for place in dict.fromkeys(real)
+            if covers((folder,), place) and not covers(self._readable, place)
+        )
+        self._add(Toolchain(kind=layout.kind, folder=folder, opened=opened))
+
+    def _add(self, toolchain: Toolchain) -> None:
+        if not toolchain.opened:
+            return
+        self._found.append(toolchain)
+        self._readable += toolchain.opened
+
+
+def _has(layout: _Layout, folder: str) -> bool:
+    """Whether a folder has the layout, with files and folders of its own."""
+    if not all(any(map(_is_real, glob.iglob(posixpath.join(glob.escape(folder), mark)))) for mark in layout.marks):
+        return False
+    return not layout.only or all(re.fullmatch(layout.only, name) for name in os.listdir(folder))
+
+
+def _layout_around(bins: str) -> _Layout | None:
+    """What a folder `bin` belongs to, by the layout of what is around it."""
+    folder, name = posixpath.split(bins)
+    return next((each for each in (_ENVIRONMENT, *_INSTALLED) if name == 'bin' and _has(each, folder)), None)
+
+
+def _is_real(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _holds_programs(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.is_file() and os.access(entry.path, os.X_OK) for entry in entries)
+    except OSError:
+        return False
+
+
+def _newest(folder: str, pattern: str) -> list[str]:
+    """The last of the folders that match, by the numbers in their names."""
+    found = glob.glob(posixpath.join(folder, pattern))
+    return [max(found, key=lambda path: [int(number) for number in re.findall(r'\d+', path)])] if found else []
+
+
+def _home_of(config: str) -> str | None:
+    """The value of `home` in a `pyvenv.cfg`; `None` if there is none, or it is no absolute path."""
+    try:
+        descriptor = os.open(config, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        text = os.read(descriptor, _LONGEST_FILE).decode(errors='replace')
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    found = re.search(r'^home\s*=\s*(/[^\0\n]*?)\s*$', text, re.MULTILINE | re.IGNORECASE)
+    return None if found is None else found[1]
