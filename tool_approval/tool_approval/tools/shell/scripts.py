@@ -20,7 +20,7 @@ class WrappedCommand:
     scripts: tuple[str, ...] = ()
     """Commands as text for a shell."""
     is_transparent: bool = False
-    """Whether what is inside decides alone: the wrapper adds nothing to it."""
+    """Whether the wrapper adds nothing: what it runs decides alone."""
     changes_cwd: bool = False
     """Whether it runs in other directories."""
     is_program: bool = False
@@ -30,51 +30,37 @@ class WrappedCommand:
     assignments: tuple[str, ...] = ()
     """Variables that are set for it."""
     own: int | None = None
-    """How many words are the wrapper's, if the others are the command: its name, its options and their values."""
+    """How many words are the wrapper's own, if the others are the command."""
     problem: str | None = None
-    """Why what is inside is not fully known."""
+    """Why what it runs is not fully known."""
 
 
-MAX_SCRIPT: Final = 2_000
+_MAX_SCRIPT: Final = 2_000
 """Chosen: a longer script is asked about unread."""
-
 _ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?|\\\|(?:[^|\\\n]|\\.)*\|I?|\\,(?:[^,\\\n]|\\.)*,I?)'
-_SED_ITEM: Final = re.compile(
-    rf'(?:{_ADDRESS}(?:[ \t]*,[ \t]*(?:[+~]?\d+|{_ADDRESS}))?)?[ \t]*!?[ \t]*'
-    r'(?P<command>\{|\}|[pdqlnNDPhHgGx=]|:[a-z]\w*|[bt][ '
-    r'\t]*(?:[a-z]\w*)?|[qQ]\d+|y/[^/\\\n]*/[^/\\\n]*/|s(?P<mark>[/|,:#@%_!])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*'
-    r'(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)[gpiI0-9]*)'
+_PART: Final = r'(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)'
+_SED: Final = re.compile(
+    rf'(?:[ \t;]|(?>(?:{_ADDRESS}(?:[ \t]*+,[ \t]*+(?:[+~]?\d+|{_ADDRESS}))?)?[ \t]*+!?[ \t]*+'
+    r'(?:\{|(?:\}|[pdqlnNDPhHgGx=]|:[a-z]\w*|[bt][ \t]*+(?:[a-z]\w*)?|Q\d+|y/[^/\\\n]*/[^/\\\n]*/|'
+    rf's(?P<mark>[/|,:#@%_!]){_PART}{_PART}[gpiI0-9]*)[ \t]*+(?=[;}}]|\Z))))*+'
 )
+"""Commands of sed that write and run nothing. Nothing is tried twice: otherwise, a script of blanks takes minutes
+(test_scripts.py)."""
 
 
 def is_plain_sed(script: str) -> bool:
     """Whether a script of sed certainly writes and runs nothing."""
-    # Item by item: one expression for the whole took minutes over a script of blanks (test_scripts.py).
-    if len(script) > MAX_SCRIPT:
-        return False
-    at, end = 0, len(script)
-    while at < end:
-        if script[at] in ' \t;':
-            at += 1
-            continue
-        found = _SED_ITEM.match(script, at)
-        if found is None:
-            return False
-        at = found.end()
-        while at < end and script[at] in ' \t':
-            at += 1
-        if found['command'] != '{' and at < end and script[at] not in ';}':
-            return False
-    return True
+    return len(script) <= _MAX_SCRIPT and _SED.fullmatch(script) is not None
 
 
 def is_plain_awk(program: str) -> bool:
     """Whether a program of awk certainly writes and runs nothing.
 
-    `>` and `|` write or run only behind a `print`; before the first one they compare, or stand in a pattern.
+    `>` and `|` write or run only behind a `print`; before the first one they compare, or are in a pattern.
     """
-    bare = _without_strings(_LEADING.sub('', program)).replace('||', '')
-    # Where no text or regular expression is left that may hold a `;`, a statement ends where one stands.
+    bare = _STRING.sub(lambda found: found[0] if found[1] is None else '""', _LEADING.sub('', program))
+    bare = bare.replace('||', '')
+    # Without a text or a regular expression that may hold one, each `;` ends a statement.
     is_clear = not re.search(r'[/#\\"]', bare.replace('""', ''))
     statements = re.split('[;}]', bare) if is_clear else [bare]
     return not (re.search(r'@|system|getline|\\\n', program) or any(map(_PRINTING.search, statements)))
@@ -82,33 +68,22 @@ def is_plain_awk(program: str) -> bool:
 
 _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
 _LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
-"""A regular expression with which a program begins, where no division can stand."""
-_STRING: Final = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
-_UP_TO_REGEX: Final = re.compile(rf'(?:[^"/#\\]|{_STRING.pattern})*')
-
-
-def _without_strings(program: str) -> str:
-    """A program of awk with its strings emptied, up to the first `/` or `#` outside of one.
-
-    Attack: `/"/ { print > "x" }`. In a regular expression or a comment, a quotation mark begins no string.
-    """
-    found = _UP_TO_REGEX.match(program)
-    end = found.end() if found is not None else 0
-    return _STRING.sub('""', program[:end]) + program[end:]
-
+"""A regular expression with which a program begins, where no division can be."""
+_STRING: Final = re.compile(r'("(?:[^"\\\n]|\\[^\n])*")|["/#\\].*', re.DOTALL)
+"""A string, or all that follows something that may hold a quotation mark. Attack: `/"/ { print > "x" }`."""
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
 SHELLS: Final = _INLINE_SHELLS | {
     'zsh', 'ksh', 'mksh', 'lksh', 'oksh', 'posh', 'osh', 'xonsh', 'fish', 'csh', 'tcsh', 'yash', 'rc', 'pwsh', 'nu',
     'elvish',
 }  # fmt: skip
-"""Shells; of those whose grammar is not bash's, no inline code is understood."""
+"""Shells; inline code is understood only of those with bash's grammar."""
 
 
 def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
-    """What a shell runs, or `None` if the program is none.
+    """What a shell runs, or `None` if the program is not a shell.
 
-    Attack: `bash5.2 -c`, `ksh93 -c`, `bash-static -c`. What is behind another name than the usual one is not trusted.
+    Attack: `bash5.2 -c`, `ksh93 -c`, `bash-static -c`. A program with another name than the usual one is not trusted.
 
     Args:
         name: The program without its path.
@@ -127,19 +102,16 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
         return WrappedCommand(is_program=True)  # it reads the file, and runs nothing of it
     while at < len(words) and words[at].is_fixed and words[at].value[:1] in ('-', '+'):
         text = words[at].value
-        if text == '--':
-            at += 1
-            break
-        if text in ('-o', '+o') and at + 1 < len(words):
-            safe = words[at + 1].value in ('pipefail', 'errexit', 'nounset')
-            problem = problem if safe else 'a shell is started with options'
-            at += 2
-            continue
-        is_cluster = re.fullmatch(r'-[a-zA-Z]+', text) is not None
-        is_inline = is_inline or (is_cluster and 'c' in text)
-        if not re.fullmatch(r'-[ceuf]+', text):
-            problem = 'a shell is started with options'
         at += 1
+        if text == '--':
+            break
+        if text in ('-o', '+o') and at < len(words):
+            is_known = words[at].value in ('pipefail', 'errexit', 'nounset')
+            at += 1
+        else:
+            is_known = re.fullmatch(r'-[ceuf]+', text) is not None
+            is_inline = is_inline or _INLINE.fullmatch(text) is not None
+        problem = problem if is_known else 'a shell is started with options'
     if not is_inline:
         return WrappedCommand(problem='a shell runs a file, or what it is fed')
     if at >= len(words) or not words[at].is_fixed:
@@ -164,7 +136,7 @@ def _names_one_file(words: Sequence[Word]) -> bool:
 _BASH_ONLY: Final = re.compile(
     r"""\$['"]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
 )
-"""What bash reads in one way and other shells in another; also where it is quoted, as only bash's quotes are known."""
+"""Also where it is quoted, as only bash's quotes are known."""
 
 
 def is_shell(program: str) -> bool:
@@ -172,12 +144,10 @@ def is_shell(program: str) -> bool:
     return guarded_name(program) in SHELLS
 
 
-_FED: Final = frozenset(
-    {
-        'sqlite', 'psql', 'mysql', 'mariadb', 'duckdb', 'gdb', 'lldb', 'sftp', 'gnuplot', 'octave', 'maxima', 'irb',
-        'ghci', 'mongosh', 'vim', 'vi', 'ex', 'view', 'nvim', 'rvim', 'vimdiff', 'ssh', 'mosh', 'rsh', 'code',
-    }
-)  # fmt: skip
+_FED: Final = frozenset({
+    'sqlite', 'psql', 'mysql', 'mariadb', 'duckdb', 'gdb', 'lldb', 'sftp', 'gnuplot', 'octave', 'maxima', 'irb',
+    'ghci', 'mongosh', 'vim', 'vi', 'ex', 'view', 'nvim', 'rvim', 'vimdiff', 'ssh', 'mosh', 'rsh', 'code',
+})  # fmt: skip
 """Programs that read commands, some of which run others, from standard input."""
 
 
@@ -202,25 +172,18 @@ def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
     return None
 
 
-_MANAGERS: Final = frozenset(
-    {
-        'conda', 'mamba', 'micromamba', 'apt', 'apt-get', 'apt-cache', 'dnf', 'yum', 'apk', 'pacman', 'zypper', 'brew',
-        'port',
-        'choco', 'scoop', 'winget', 'snap', 'flatpak', 'nix-env', 'pip', 'npm', 'pnpm', 'yarn', 'cargo', 'gem',
-        'docker', 'podman',
-    }
-)  # fmt: skip
-_OF_PACKAGES: Final = frozenset(
-    {
-        'install', 'add', 'remove', 'uninstall', 'update', 'upgrade', 'search', 'info', 'show', 'list', 'view', 'pull',
-    }
-)  # fmt: skip
+_MANAGERS: Final = frozenset({
+    'conda', 'mamba', 'micromamba', 'apt', 'apt-get', 'apt-cache', 'dnf', 'yum', 'apk', 'pacman', 'zypper', 'brew',
+    'port', 'choco', 'scoop', 'winget', 'snap', 'flatpak', 'nix-env', 'pip', 'npm', 'pnpm', 'yarn', 'cargo', 'gem',
+    'docker', 'podman',
+})  # fmt: skip
+_OF_PACKAGES: Final = frozenset({
+    'install', 'add', 'remove', 'uninstall', 'update', 'upgrade', 'search', 'info', 'show', 'list', 'view', 'pull',
+})  # fmt: skip
 _INLINE: Final = re.compile(r'-[A-Za-z]*c[A-Za-z]*')
 
-INTERPRETERS: Final = frozenset(
-    {
-        'python', 'pypy', 'perl', 'ruby', 'node', 'nodejs', 'php', 'lua', 'luajit', 'deno', 'bun', 'tclsh', 'julia',
-        'rscript', 'guile', 'expect', 'osascript', 'r', 'tsx', 'ts-node', 'ipython', 'groovy', 'scala', 'elixir',
-        'raku', 'racket', 'octave', 'gnuplot',
-    }
-)  # fmt: skip
+INTERPRETERS: Final = frozenset({
+    'python', 'pypy', 'perl', 'ruby', 'node', 'nodejs', 'php', 'lua', 'luajit', 'deno', 'bun', 'tclsh', 'julia',
+    'rscript', 'guile', 'expect', 'osascript', 'r', 'tsx', 'ts-node', 'ipython', 'groovy', 'scala', 'elixir',
+    'raku', 'racket', 'octave', 'gnuplot',
+})  # fmt: skip
