@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from tool_approval.storage.private_file import default_path
 from tool_approval.tools.file_sandbox import FileSandbox
-from tool_approval.tools.file_sandbox.names import git_led_to, is_control, places
+from tool_approval.tools.file_sandbox.names import git_led_to, is_control, places, starts_with
+from tool_approval.tools.file_sandbox.paths import SandboxRoot
 
 from .files import NAMES
 from .model import SandboxSettings
@@ -43,15 +44,47 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
     return tuple(dict.fromkeys(found))
 
 
-def root_checks(files: FileSandbox) -> dict[str, Callable[[str], bool]]:
-    """By root, whether a path is in it: what the shell tool asks for the `sandbox_paths` of its rules."""
-    return {name: _inside(files, name) for name in files.config.paths}
+def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, RootCheck]:
+    """What the shell tool asks of each root for the `sandbox_paths` of its rules, by its name.
+
+    Args:
+        files: The roots.
+        is_confined: Whether the operating system keeps a command that runs unasked from reading where roots ask.
+    """
+    return {root.name: RootCheck(files, root, is_confined) for root in files.roots.all}
 
 
-def _inside(files: FileSandbox, name: str) -> Callable[[str], bool]:
-    # A rule that holds in a root reads there.
-    is_blocked = files.config.paths[name].read_approval == 'blocked'
-    return lambda path: not is_blocked and files.root_of(path) == name
+@dataclass(frozen=True)
+class RootCheck:
+    """A root for the shell tool; see `OuterRoot`. A path belongs to the innermost root that it is in."""
+
+    files: FileSandbox
+    """All roots."""
+    root: SandboxRoot
+    """This one."""
+    is_confined: bool
+    """Whether an unasked command cannot read where a root asks."""
+
+    def __call__(self, path: str) -> bool:
+        """Whether a path is in the root, or in one within it. A rule that holds in a root reads there."""
+        innermost, _ = self.files.roots_at(path)
+        if innermost is None or self.root.config.read_approval == 'blocked':
+            return False
+        return starts_with(innermost.names, self.root.names)
+
+    def asking(self, path: str, *, is_written: bool) -> str | None:
+        """The name of the root within it that a path is in, if that one asks about it."""
+        innermost, below = self.files.roots_at(path)
+        # Attack: `grep -r x .`, and a directory below asks. In the OS sandbox, such a directory is empty.
+        within = [] if self.is_confined else list(below)
+        if innermost is not None and innermost != self.root:
+            within.append(innermost)
+        return next((each.name for each in within if _asks(each, is_written)), None)
+
+
+def _asks(root: SandboxRoot, is_written: bool) -> bool:
+    changes = is_written and (root.config.mode != 'rw' or root.config.write_approval)
+    return changes or root.config.read_approval is not False
 
 
 def is_written_unasked(files: FileSandbox, path: str) -> bool:

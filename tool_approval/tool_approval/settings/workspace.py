@@ -121,7 +121,7 @@ def open_workspace(
             shell,
             confinement,
             cwd=folder,
-            roots=root_checks(files),
+            roots=root_checks(files, is_confined=not isinstance(backend, UnconfinedBackend)),
             is_writable=lambda path: is_written_unasked(files, path),
         ),
         backend=backend,

@@ -13,7 +13,7 @@ from tool_approval.core.errors import printable
 
 from .config import SandboxConfig
 from .names import check_text, components, control_links, fold, places, starts_with
-from .paths import OUTSIDE, SandboxRoots, WalkedPath, WalkError, is_possible, walk
+from .paths import OUTSIDE, SandboxRoot, SandboxRoots, WalkedPath, WalkError, is_possible, walk
 from .rules import OWN_LINKS, USES, Operation, PathTarget, Use, check, check_suffixes_below
 
 Outcome = Literal['allow', 'ask', 'block']
@@ -140,11 +140,17 @@ class FileSandbox:
 
     def root_of(self, path: str) -> str | None:
         """The name of the root that a path leads into; `None` if it is outside of all, or cannot be told."""
+        root, _ = self.roots_at(path)
+        return None if root is None else root.name
+
+    def roots_at(self, path: str) -> tuple[SandboxRoot | None, Sequence[SandboxRoot]]:
+        """The innermost root that a path leads into, as for `root_of`, and the roots below the path."""
         try:
             with closing(self._walked(path, follows=True)) as place:
-                return self.roots.of(place).name
+                root = self.roots.of(place)
+                return root, [each for each in self.roots.below(place.names) if each != root]
         except PermissionError:
-            return None
+            return None, []
 
     def _needs(self, operation: str, for_folders: str, path: str) -> bool:
         with closing(self._walked(path, follows=True)) as place:

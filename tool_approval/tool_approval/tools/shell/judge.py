@@ -252,8 +252,10 @@ class ShellJudge:
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
 
         def is_in_roots(rule: CompiledRule) -> bool:
-            names, after = rule.rule.sandbox_paths, len(rule.words)
-            return not cwd_changed and any(self._roots.hold(command, names, after=after, is_here=each) for each in here)
+            names, after, approves = rule.rule.sandbox_paths, len(rule.words), not rule.is_guard
+            return not cwd_changed and any(
+                self._roots.hold(command, names, after=after, is_here=each, approves=approves) for each in here
+            )
 
         found = self._book.find(command.words, is_in_roots)
         if found.possible is not None:
@@ -313,12 +315,21 @@ class ShellJudge:
             outcome: Outcome = 'block'
             reason = 'no rule is about it, and by default nothing may run'
         elif default.approval and skipped is not None:
-            outcome, reason = 'ask', _skipping(skipped)
+            outcome, reason = 'ask', self._skipping(command, skipped, state)
         elif default.approval:
             outcome, reason = 'ask', 'no rule is about it, and by default somebody is asked'
         else:
             outcome, reason = 'allow', 'no rule is about it, and by default nobody is asked'
         return Part(text=command.raw, kind='command', decision=outcome, rule='default', reason=reason)
+
+    def _skipping(self, command: SimpleCommand, rule: CompiledRule, state: _LineState) -> str:
+        names, after = rule.rule.sandbox_paths, len(rule.words)
+        below = f'{rule.rule.shown} holds only below {", ".join(f"`{name}`" for name in names)}'
+        is_here = reads_implicit_cwd(command, self._cwd)
+        inner = None if state.cwd_changed else self._roots.asking(command, names, after=after, is_here=is_here)
+        if inner is not None:
+            return f'{below}, and the root `{inner}` within asks for itself'
+        return f'{below}, and it is not certain that it reads nothing else'
 
     def _lifted(
         self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState
@@ -377,11 +388,6 @@ def _asks(text: str, kind: PartKind, reason: str) -> Part:
 
 def _allows(text: str, kind: PartKind, rule: str | None, reason: str) -> Part:
     return Part(text=text, kind=kind, decision='allow', rule=rule, reason=reason)
-
-
-def _skipping(rule: CompiledRule) -> str:
-    names = ', '.join(f'`{name}`' for name in rule.rule.sandbox_paths)
-    return f'{rule.rule.shown} holds only below {names}, and it is not certain that it reads nothing else'
 
 
 def _by_rule(text: str, rule: CompiledRule) -> Part:

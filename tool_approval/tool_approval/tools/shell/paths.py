@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from .labels import Label, LabelledCommand, label
 from .names import guarded_name, sub_command_at, trusted_name
@@ -28,7 +28,20 @@ _ELSEWHERE: Final = ('/', '.', '~')
 
 
 ShellRoot = Callable[[str], bool] | str | Path
-"""A root: its absolute path, or whether an absolute path lies in it."""
+"""A root: its absolute path, or whether an absolute path lies in it. It may be an `OuterRoot`."""
+
+
+@runtime_checkable
+class OuterRoot(Protocol):
+    """A root that may have other ones in it, with rules of their own."""
+
+    def __call__(self, path: str) -> bool:
+        """Whether an absolute path lies in it, also in a root within it."""
+        ...
+
+    def asking(self, path: str, *, is_written: bool) -> str | None:
+        """The name of the root within it that a path belongs to, if that one asks or refuses; `None` if it does not."""
+        ...
 
 
 class ShellRoots:
@@ -45,13 +58,22 @@ class ShellRoots:
         self._is_inside = {
             name: root if callable(root) else partial(is_inside, str(root)) for name, root in roots.items()
         }
+        self._asking = {name: root.asking for name, root in roots.items() if isinstance(root, OuterRoot)}
 
     @property
     def names(self) -> frozenset[str]:
         """What rules may name."""
         return frozenset(self._is_inside)
 
-    def hold(self, command: SimpleCommand, names: Iterable[str], *, after: int, is_here: bool = False) -> bool:
+    def hold(
+        self,
+        command: SimpleCommand,
+        names: Sequence[str],
+        *,
+        after: int,
+        is_here: bool = False,
+        approves: bool = True,
+    ) -> bool:
         """Whether every path of a command lies in a named root, and there is one, or nothing is read but a pipe.
 
         Args:
@@ -59,29 +81,64 @@ class ShellRoots:
             names: Names of roots.
             after: How many words are the rule's own.
             is_here: Whether it reads the working directory where it names no path: then this has to lie in a root, too.
+            approves: Whether the rule approves. Then no root within a named one may ask about a path that it has.
+        """
+        touched = self._touched(command, after, is_here=is_here)
+        return touched is not None and all(
+            any(
+                self._is_inside[name](path) and not (approves and self._asks(name, path, is_written))
+                for name in names
+                if name in self._is_inside
+            )
+            for path, is_written in touched
+        )
+
+    def asking(self, command: SimpleCommand, names: Sequence[str], *, after: int, is_here: bool) -> str | None:
+        """The first root within the named ones that asks about a path of a command; `None` if none does."""
+        asked = (
+            self._asks(name, path, is_written)
+            for path, is_written in self._touched(command, after, is_here=is_here) or ()
+            for name in names
+        )
+        return next(filter(None, asked), None)
+
+    def _asks(self, name: str, path: str, is_written: bool) -> str | None:
+        asking = self._asking.get(name)
+        return None if asking is None else asking(path, is_written=is_written)
+
+    def _touched(self, command: SimpleCommand, after: int, *, is_here: bool) -> list[tuple[str, bool]] | None:
+        """Each path of a command, absolute, and whether it may be written; `None` if they cannot be told, or are none.
+
+        A pipe that is read counts as a path that lies everywhere.
         """
         words = command.words
         # Attack: `git --no-pager diff`, where what stands behind two words is no path.
         after += sub_command_at(words) - 1 if after > 1 and guarded_name(words[0].value) == 'git' else 0
         found = label(words)
         if (inner := found.command_at) is not None and after > inner:
-            return self.hold(command.of(words[inner:]), names, after=after - inner, is_here=is_here)
+            return self._touched(command.of(words[inner:]), after - inner, is_here=is_here)
         # Attack: `{ tac -s out/a; } < /etc/passwd`. What feeds it is a file that is named elsewhere.
         is_fed_elsewhere = command.is_fed and not command.is_fed_here
         if is_fed_elsewhere or _reads_more(found, words, after):
-            return False
-        files = [each.target for each in command.redirects if each.target.raw != '/dev/null']
-        paths = [
-            path for word, each in list(zip(words, found.labels, strict=True))[after:] for path in _paths(word, each)
-        ]
-        if any(path is None for path in paths) or not all(word.is_fixed for word in files):
-            return False
-        checks = [self._is_inside[name] for name in names if name in self._is_inside]
-        wanted = [*(path for path in paths if path), *(word.value for word in files), *(['.'] if is_here else [])]
-        absolute = [os.path.join(self._cwd, path) for path in wanted]
-        has_path = any(each.kind == 'operand' and each.holds in _PATHS for each in found.labels[after:])
+            return None
+        labels = found.labels
+        # A rule may name an unknown option: `sed -i` writes what it would read.
+        is_unknown = any(each.kind == 'unknown_option' for each in labels)
+        writes = is_unknown or found.entry is None or 'writes' in found.entry.flags
+        touched: list[tuple[str, bool]] = [('.', writes)] if is_here else []
+        for word, each in list(zip(words, labels, strict=True))[after:]:
+            for path in _paths(word, each):
+                if path is None:
+                    return None
+                touched += [(path, writes or each.holds != 'read')] if path else []
+        for redirect in command.redirects:
+            if redirect.target.raw != '/dev/null':
+                if not redirect.target.is_fixed:
+                    return None
+                touched.append((redirect.target.value, redirect.is_write))
+        has_path = any(each.kind == 'operand' and each.holds in _PATHS for each in labels[after:])
         has_source = is_here or has_path or (command.is_fed_here and reads_input(found, words))
-        return has_source and all(any(check(path) for check in checks) for path in absolute)
+        return [(os.path.join(self._cwd, path), is_written) for path, is_written in touched] if has_source else None
 
 
 def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:

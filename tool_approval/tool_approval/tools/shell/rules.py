@@ -305,7 +305,8 @@ def _deciding(example: str, book: RuleBook, roots: ShellRoots) -> set[int]:
             continue
 
         def is_in_roots(rule: CompiledRule, command: SimpleCommand = command) -> bool:
-            return roots.hold(command, rule.rule.sandbox_paths, after=len(rule.words))
+            names, after = rule.rule.sandbox_paths, len(rule.words)
+            return roots.hold(command, names, after=after, approves=not rule.is_guard)
 
         decided = book.find(command.words, is_in_roots).decided
         if decided is not None:
