@@ -62,15 +62,6 @@ def _is_one_test(words: Sequence[Word]) -> bool:
             return False
 
 
-def unsafe_set(words: Sequence[Word]) -> UnsafeArgument | None:
-    """An option that changes how the shell reads commands."""
-    found = next((word for word in words[1:] if word.value not in _SET_SAFE), None)
-    return UnsafeArgument(found.raw, 'it changes how the shell works') if found is not None else None
-
-
-_SET_SAFE: Final = frozenset({'-e', '-u', '-eu', '-ue', '-o', 'pipefail', '-euo', '-eo', '-f', 'errexit', 'nounset'})
-
-
 def unsafe_printf(words: Sequence[Word]) -> UnsafeArgument | None:
     """`-v`, and `%n` in a template, with which a variable is set."""
     first = words[1] if len(words) > 1 else None
@@ -103,18 +94,6 @@ def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
     return None if has_name else UnsafeArgument(words[0].raw, 'it sets a variable that is not named')
 
 
-def _make(words: Sequence[Word]) -> UnsafeArgument | None:
-    """`X!=command` and `X:=$(shell command)` run it; so may an assignment to `SHELL`."""
-    is_over = False
-    for word in words[1:]:
-        if not word.is_fixed:
-            return UnsafeArgument(word.raw, 'it is not known before it runs, and may set a variable of the program')
-        if '=' in word.value and (is_over or not word.value.startswith('-')):
-            return UnsafeArgument(word.raw, 'it sets a variable of the program')
-        is_over = is_over or word.value == '--'
-    return None
-
-
 def _is_plain_sql(text: str) -> bool:
     is_command = re.match(r'\s*[.\\](?!\.?/)', text) and not _SHOWING.fullmatch(text)
     return not is_command and not re.search(
@@ -137,21 +116,6 @@ def is_device(word: Word) -> bool:
 
 
 _DEVICE: Final = re.compile(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)')
-
-
-def _date(words: Sequence[Word]) -> UnsafeArgument | None:
-    is_value = False
-    for word in words[1:]:
-        text = word.value
-        if is_value or text.startswith('+'):
-            is_value = False
-        elif text.startswith('--'):
-            is_value = len(text) > 3 and '=' not in text and any(n.startswith(text[2:]) for n in ('date', 'reference'))
-        elif text.startswith('-'):
-            is_value = re.fullmatch(r'-[uR]*[dr]', text) is not None
-        else:
-            return UnsafeArgument(word.raw, 'it sets the clock')
-    return None
 
 
 def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
@@ -207,14 +171,11 @@ def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
 CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}
 """By the name of a checker: whether code certainly writes and runs nothing."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
-    'make': _make,
     'msbuild': _msbuild,
     'ip': _ip,
     'test': unsafe_test,
     'read': unsafe_read,
-    'set': unsafe_set,
     'printf': unsafe_printf,
-    'date': _date,
     'tar': _tar,
 }
 """By name: what decides of a whole command."""

@@ -45,35 +45,12 @@ _DEEPEST: Final = 8
 """Chosen: how many wrappers in one another are looked into."""
 
 
-_UNCONFIGURED: Final = frozenset(
-    {
-        'find',
-        'fd',
-        'rg',
-        'sed',
-        'awk',
-        'sort',
-        'uniq',
-        'tree',
-        'date',
-        'printf',
-        'test',
-        '[',
-        '[[',
-        'read',
-        'cd',
-        'pushd',
-    }
-)
-"""Programs that look for no code and no settings in the directory they run in, though they have options that write."""
-
-
 def runs_anywhere(words: Sequence[Word]) -> bool:
     """Whether a program, by its name and not by a path, does the same in every directory."""
     entry = label(words).entry
     if entry is None or trusted_name(words[0].value) is None or 'runs_files' in entry.flags:
         return False
-    return 'harmless' in entry.flags or entry.takes_any_option or entry.name in _UNCONFIGURED
+    return 'harmless' in entry.flags or 'anywhere' in entry.flags or entry.takes_any_option
 
 
 def changes_cwd(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:

@@ -48,7 +48,7 @@ _BOOLEANS: Final = frozenset(
     {
         'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
         'options_first', 'end', 'transparent', 'appends', 'harmless', 'named', 'plus', 'needs_operand', 'never',
-        'runs_beside', 'remembered',
+        'runs_beside', 'remembered', 'runs_input', 'anywhere', 'fetches', 'takes_data',
     }
 )  # fmt: skip
 _CHECKERS: Final = frozenset(
@@ -62,7 +62,7 @@ _INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'bo
 _TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(_BOOLEANS, bool),
     **dict.fromkeys((*_ROLES, 'aliases', 'operands', 'operands_without_first', 'operands_only_with', 'beyond'), str),
-    **dict.fromkeys(('handed_on', 'reads_cwd_with', 'needs'), str),
+    **dict.fromkeys(('handed_on', 'reads_cwd_with', 'needs', 'opens'), str),
     **dict.fromkeys(('like', 'allowed', 'asked'), list[str]),
     **dict.fromkeys(('values', 'pairs'), dict[str, str]),
     'operand_values': str | list[str],
@@ -118,6 +118,8 @@ class Entry:
     """Options with which more is read than the paths that are named; `*` if that is so without any."""
     handed_on: str | None = None
     """The entry of what takes the words behind `--`."""
+    opens: re.Pattern[str] | None = None
+    """What its code opens other files with."""
     style: str = 'gnu'
     """How options are written."""
     takes_any_option: bool = False
@@ -192,12 +194,6 @@ def plain_program(name: str) -> str:
     plain = guarded_name(_VARIANT.sub('', name))
     compiler = _COMPILER.fullmatch(plain)
     return plain if compiler is None else compiler[1]
-
-
-def plain_name(program: str) -> str:
-    """The name of a program's entry, or its own if it has none."""
-    entry = entries().program(program)
-    return program if entry is None else entry.name
 
 
 @cache
@@ -340,6 +336,7 @@ def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
         reads_cwd_with=frozenset(fields.get('reads_cwd_with', '').split()),
         beyond=frozenset(fields.get('beyond', '').split()),
         handed_on=fields.get('handed_on'),
+        opens=re.compile(fields['opens']) if 'opens' in fields else None,
         style=given.get('style', 'gnu'),
         takes_any_option='unlisted_options' in fields,
         checker=fields.get('checker'),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from tool_approval.os_sandbox.access import AccessName
 
 from .cwd import changes_cwd, reads_implicit_cwd, runs_anywhere
-from .entries import entries, plain_name
+from .entries import entries
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
@@ -24,7 +24,7 @@ from .names import guarded_name, named_words, other_names, trusted_name
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
 from .rules import CompiledRule, Found, RuleBook
-from .scripts import SHELLS, WrappedCommand, code_within, is_shell, runs_what_it_is_fed
+from .scripts import SHELLS, WrappedCommand, code_within, is_shell
 from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 
@@ -45,10 +45,6 @@ _NEUTRAL: Final = frozenset(
 """What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
 
 
-_FETCHING: Final = frozenset(
-    {'npx', 'npm exec', 'pnpx', 'pnpm dlx', 'yarn dlx', 'bunx', 'bun x', 'uvx', 'uv tool run', 'pipx run'}
-)
-"""Runners that may fetch what they run from a registry."""
 _ELSEWHERE: Final = 'it runs in another directory, whose files may change what it does'
 
 
@@ -218,7 +214,7 @@ class ShellJudge:
             granted = rest if is_named else None
             if state.wrappers > _MAX_SCRIPTS:
                 state.parts.append(_asks(command.raw, 'syntax', 'not understood: wrappers within wrappers'))
-            elif decided is not None and granted is None and _entry_name(command.words) in _FETCHING:
+            elif decided is not None and granted is None and 'fetches' in label(command.words).flags:
                 # Attack: `npx ls`, where whoever registered the package `ls` decides what runs.
                 state.parts.append(_asks(command.raw, 'command', 'it fetches a program that the rule does not name'))
             elif inside.is_runner and words and words[0].value in _NEUTRAL:
@@ -337,7 +333,8 @@ class ShellJudge:
         """Why somebody is asked although a rule, or the default, would not."""
         words = command.words
         is_inline = inside is not None and inside.is_transparent
-        if command.is_fed and not is_inline and runs_what_it_is_fed(plain_name(words[0].value)):
+        runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags
+        if command.is_fed and not is_inline and runs_input:
             return 'it runs what it is fed'
         is_listed = entries().program(words[0].value) is not None
         is_exact = decided is not None and decided.rule.arguments == 'listed'
@@ -368,11 +365,6 @@ class ShellJudge:
             reason = f'`{rule.rule.pattern}` is blocked, and may be what this runs'
             part = Part(text=command.raw, kind='command', decision='ask', rule=rule.rule.pattern, reason=reason)
             state.parts.append(part)
-
-
-def _entry_name(words: Sequence[Word]) -> str:
-    entry = label(words).entry
-    return '' if entry is None else entry.name
 
 
 def _rest(decided: CompiledRule | None, words: Sequence[Word], own: int | None) -> CompiledRule | None:

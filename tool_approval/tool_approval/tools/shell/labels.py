@@ -453,18 +453,8 @@ def takes_data(words: Sequence[Word]) -> bool:
         return False
     holds = {each.holds for each in found.labels if each.kind != 'command'}
     if found.sub_at > 1 or ('runs_files' in entry.flags and holds != {None}):
-        return entry.name in _TAKES_DATA
+        return 'takes_data' in entry.flags
     return 'writes' not in entry.flags or holds <= {None, 'text'}
-
-
-_TAKES_DATA: Final = frozenset(
-    {
-        'pytest', 'mypy', 'git log', 'git diff', 'git show', 'git status', 'git blame', 'git grep', 'git ls-files',
-        'git ls-tree', 'git branch', 'git tag', 'git commit', 'git add', 'git stash', 'git stash push', 'git describe',
-        'git shortlog', 'git rev-parse', 'git rev-list', 'git cat-file',
-    }
-)  # fmt: skip
-"""Of what runs files, or has sub-commands: what gives no argument the meaning of a program."""
 
 
 def _check(found: LabelledCommand, words: Sequence[Word], named: int | None) -> UnsafeArgument | None:

@@ -13,14 +13,6 @@ from .labels import Label, LabelledCommand, label
 from .names import guarded_name, sub_command_at, trusted_name
 from .words import SimpleCommand, Word
 
-_SQL: Final = re.compile('readfile|fsdir|zipfile|attach|load|edit|read_|_scan|copy|glob', re.IGNORECASE)
-_OPENING: Final[Mapping[str, re.Pattern[str]]] = {
-    'awk': re.compile('ARG|SYMTAB|getline'),
-    'jq': re.compile('import|include|modulemeta'),
-    'yq': re.compile('load'),
-    **dict.fromkeys(('sqlite3', 'duckdb'), _SQL),
-}
-"""What a script opens other files with. Attack: `awk 'BEGIN {ARGV[1] = "/etc/passwd"} 1' out/a`."""
 _PATHS: Final = frozenset({'read', 'write', 'target'})
 _NO_PATHS: Final = frozenset({'program', 'sub_command', 'flag', 'end', 'assignment', 'command'})
 _ELSEWHERE: Final = ('/', '.', '~')
@@ -156,8 +148,8 @@ def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bo
     entry = found.entry
     if entry is None:
         return False
-    opening = _OPENING.get(entry.name)
-    if opening is not None and any(opening.search(word.value) for word in words[after:]):
+    # Attack: `awk 'BEGIN {ARGV[1] = "/etc/passwd"} 1' out/a`.
+    if entry.opens is not None and any(entry.opens.search(word.value) for word in words[after:]):
         return True
     return '*' in entry.beyond or any(not entry.beyond.isdisjoint(each.options) for each in found.labels)
 

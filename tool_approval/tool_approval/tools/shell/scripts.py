@@ -144,18 +144,6 @@ def is_shell(program: str) -> bool:
     return guarded_name(program) in SHELLS
 
 
-_FED: Final = frozenset({
-    'sqlite', 'psql', 'mysql', 'mariadb', 'duckdb', 'gdb', 'lldb', 'sftp', 'gnuplot', 'octave', 'maxima', 'irb',
-    'ghci', 'mongosh', 'vim', 'vi', 'ex', 'view', 'nvim', 'rvim', 'vimdiff', 'ssh', 'mosh', 'rsh', 'code',
-})  # fmt: skip
-"""Programs that read commands, some of which run others, from standard input."""
-
-
-def runs_what_it_is_fed(name: str) -> bool:
-    """Whether a program reads commands from its standard input."""
-    return guarded_name(name) in _FED or is_shell(name)
-
-
 def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
     """Code for an interpreter or a shell behind a program that is not listed, and may run it.
 
