@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from .backend import Availability, probed, run_probe
 from .derive import system_profile
-from .mounts import Mount, plan_mounts
+from .mounts import Change, Mount, plan_mounts
 from .profile import OSProfile, OSSandboxError, passed_on
 from .seccomp import filter_program
 
@@ -65,8 +65,14 @@ class BubblewrapBackend:
         self._bash = bash or _first(_BASH)
         self._filter = filter_program(machine or platform.machine())
 
-    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
+    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str, *, change: Change | None = None) -> list[str]:
         """See `OSSandboxBackend.wrap`.
+
+        Args:
+            command: Likewise.
+            profile: Likewise.
+            cwd: Likewise.
+            change: Puts layers into what is mounted.
 
         Raises:
             OSSandboxError: Likewise.
@@ -76,7 +82,7 @@ class BubblewrapBackend:
         if not command or any('\0' in part for part in command):
             raise OSSandboxError('a command is a program and its arguments, without NUL')
         octal = ''.join(f'\\{byte:03o}' for byte in self._filter)
-        plan = plan_mounts(profile, cwd)
+        plan = plan_mounts(profile, cwd, change)
         arguments = list(_CONFINE)
         if profile.network:
             arguments.append('--share-net')
@@ -122,9 +128,9 @@ def _environment(variables: Mapping[str, str]) -> list[str]:
 def _argument(mount: Mount) -> list[str]:
     match mount.kind:
         case 'write':
-            return ['--bind', mount.path, mount.path]
+            return ['--bind', mount.source or mount.path, mount.path]
         case 'read':
-            return ['--ro-bind', mount.path, mount.path]
+            return ['--ro-bind', mount.source or mount.path, mount.path]
         case 'empty' | 'temporary':
             return ['--tmpfs', mount.path]
         case 'mask':

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -49,6 +49,8 @@ class Mount:
     """Where, the same inside and outside."""
     target: str = ''
     """Of a `link`: what it leads to."""
+    source: str = ''
+    """Of `write` and `read`: what is shown instead of the host's own path; a part of a layer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,18 +63,23 @@ class MountPlan:
     """Where the plan is stricter than the profile, and what to do about it, for a person."""
 
 
-def plan_mounts(profile: OSProfile, cwd: str) -> MountPlan:
+Change = Callable[[Iterable[Mount]], Iterable[Mount]]
+"""Puts layers into a plan: takes its mounts and gives those to make instead."""
+
+
+def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> MountPlan:
     """Look at the files as they are now, and say what to mount.
 
     Args:
         profile: What may be touched.
         cwd: A folder that has to exist inside, be it empty.
+        change: Puts layers into it.
 
     Raises:
         OSSandboxError: A root leads elsewhere than when the profile was made, `cwd` is no folder, links lead in a
             circle, or a folder cannot be searched.
     """
-    return _Planner(profile).plan(cwd)
+    return _Planner(profile).plan(cwd, change)
 
 
 class _Planner:
@@ -93,7 +100,7 @@ class _Planner:
         )
         """What mounts alone can open, by where paths lead."""
 
-    def plan(self, cwd: str) -> MountPlan:
+    def plan(self, cwd: str, change: Change | None) -> MountPlan:
         boundaries = {root.path for root in self.profile.roots} | {*self.mounted.hidden, *self.mounted.protected}
         steps = list(self.denied_steps)
         for root in self.profile.roots:
@@ -117,6 +124,8 @@ class _Planner:
             mount for path in sorted(boundaries | self.pinned | self.frozen.keys()) for mount in self._mounts(path)
         ]
         mounts += self._private(mounts)
+        if change is not None:
+            mounts = list(change(mounts))
         # By depth, so that what is inside comes after what it is in; the sort is stable.
         mounts.sort(key=lambda mount: 0 if mount.path == '/' else mount.path.count('/'))
         # Root owns the settings of the kernel in `/proc/sys`, and needs no capability to write what it owns

@@ -1,0 +1,241 @@
+"""Read the files of a `.git` that a command could write, and say what of them is what git would have written.
+
+Formats: gitrepository-layout(5), git-check-ref-format(1), gitformat-pack(5). Whatever reads otherwise is not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import re
+import shutil
+import stat
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+MOST_BYTES: Final = 1 << 29
+"""Chosen: what is read of one `.git`, or unpacked of its new objects. Some seconds of work."""
+MOST_FILES: Final = 50_000
+"""Chosen: one command that adds a large folder makes so many objects."""
+_DEEPEST: Final = 64
+"""Chosen: folders in folders; git's own are some names of a branch deep."""
+_CHUNK: Final = 1 << 16
+
+ID: Final = re.compile(rb'[0-9a-f]{40}')
+"""The name of an object; repositories with SHA-256 have no layer."""
+_OBJECT: Final = re.compile(rb'(?:blob|tree|commit|tag) (\d{1,15})\0')
+_HEADS: Final = re.compile(r'[A-Z][A-Z_]*_HEAD')
+_HEAD_LINES: Final = re.compile(rb'(?:[0-9a-f]{40}(?:\t[^\n]*)?\n)*')
+_LOG_LINES: Final = re.compile(rb'(?:[0-9a-f]{40} [0-9a-f]{40} [^\n]*\n)*')
+_SHALLOW_LINES: Final = re.compile(rb'(?:[0-9a-f]{40}\n)*')
+_WRONG_REF: Final = re.compile(r'[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/[.-]|\.lock(?:/|\Z)|\./|[./]\Z')
+_MESSAGE_BYTES: Final = 1 << 20
+
+
+class LayerError(Exception):
+    """Nothing of a layer can be kept; the text says why, for a person and for a model."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it was read."""
+
+    data: bytes | None
+    """Its content; `None` if it is no regular file."""
+    mode: int = 0o644
+    """Its permissions."""
+    target: str = ''
+    """Of a symbolic link: what it leads to."""
+
+
+class Reader:
+    """Reads files, and no more than so many and so much."""
+
+    def __init__(self) -> None:
+        """Begin to count."""
+        self._files = 0
+        self._bytes = 0
+
+    def count(self, size: int) -> None:
+        """Take so much more into account.
+
+        Raises:
+            LayerError: It is too much.
+        """
+        self._bytes += size
+        if self._bytes > MOST_BYTES:
+            raise LayerError(f'it holds more than {MOST_BYTES >> 20} MiB to look at')
+
+    def below(self, folder: str) -> Iterator[str]:
+        """Each name below a folder that is none itself, relative to it; no link is followed.
+
+        Raises:
+            LayerError: There are too many, or they are too deep.
+        """
+        todo = ['']
+        while todo:
+            above = todo.pop()
+            if above.count('/') > _DEEPEST:
+                raise LayerError(f'it holds folders in folders, more than {_DEEPEST} deep')
+            with os.scandir(os.path.join(folder, above)) as found:
+                for each in found:
+                    self._files += 1
+                    if self._files > MOST_FILES:
+                        raise LayerError(f'it holds more than {MOST_FILES} files to look at')
+                    name = os.path.join(above, each.name)
+                    if each.is_dir(follow_symlinks=False):
+                        todo.append(name)
+                    else:
+                        yield name
+
+    def file(self, path: str) -> File:
+        """A file or link.
+
+        Raises:
+            LayerError: It is too large.
+        """
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            return File(None, target=os.readlink(path))
+        if not stat.S_ISREG(status.st_mode):
+            return File(None)
+        self.count(status.st_size)
+        with open(_open(path), 'rb') as opened:
+            # A file that is still growing is cut; git would not read it either.
+            return File(opened.read(status.st_size), mode=stat.S_IMODE(status.st_mode) & 0o777)
+
+    def object_id(self, source: str, destination: str) -> str:
+        """Copy a loose object, and give the name that its content has; empty if it is none.
+
+        Raises:
+            LayerError: It is too large.
+        """
+        unpack = zlib.decompressobj()
+        digest = hashlib.sha1(usedforsecurity=False)
+        head = b''
+        length = 0
+        with open(_open(source), 'rb') as opened, open(destination, 'xb') as copy:
+            while not unpack.eof:
+                data = unpack.unconsumed_tail or opened.read(_CHUNK)
+                try:
+                    plain = unpack.decompress(data, _CHUNK)
+                except zlib.error:
+                    return ''
+                if not data and not plain:
+                    return ''
+                self.count(len(plain))
+                digest.update(plain)
+                head += plain[: 32 - len(head)]
+                length += len(plain)
+            if unpack.unused_data or opened.read(1):
+                return ''
+            opened.seek(0)
+            shutil.copyfileobj(opened, copy)
+        kind = _OBJECT.match(head)
+        return digest.hexdigest() if kind is not None and length == kind.end() + int(kind[1]) else ''
+
+
+class Packed:
+    """The objects that the packs of a repository hold, by their indexes of version 2."""
+
+    def __init__(self, objects: str) -> None:
+        """Map the indexes."""
+        self._indexes: list[mmap.mmap] = []
+        folder = os.path.join(objects, 'pack')
+        for name in os.listdir(folder) if os.path.isdir(folder) else []:
+            if name.endswith('.idx'):
+                with open(_open(os.path.join(folder, name)), 'rb') as opened:
+                    if opened.read(8) == b'\xfftOc\0\0\0\2':
+                        self._indexes.append(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+
+    def __contains__(self, name: str) -> bool:
+        """Whether an object is there."""
+        wanted = bytes.fromhex(name)
+        for index in self._indexes:
+            first = 8 + 4 * wanted[0]
+            start = int.from_bytes(index[first - 4 : first]) if wanted[0] else 0
+            found = range(start, int.from_bytes(index[first : first + 4]))
+            place = bisect_left(found, wanted, key=lambda each, index=index: _name(index, each))
+            if place < len(found) and _name(index, found[place]) == wanted:
+                return True
+        return False
+
+
+def _name(index: mmap.mmap, number: int) -> bytes:
+    return index[1032 + 20 * number : 1052 + 20 * number]
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def is_ref(name: str) -> bool:
+    """Whether a name is one that git takes for a ref, and that shows no other object than it was asked for.
+
+    Attack: a ref below `refs/replace` makes git show one object in the place of another.
+    """
+    return (
+        (name == 'refs/stash' or (name.startswith('refs/') and name.count('/') > 1))
+        and not name.startswith('refs/replace/')
+        and _WRONG_REF.search(name) is None
+        and name.isprintable()
+    )
+
+
+def is_head(name: str) -> bool:
+    """Whether a name at the top of `.git` is `HEAD` or one of its kind, such as `ORIG_HEAD`."""
+    return name == 'HEAD' or _HEADS.fullmatch(name) is not None
+
+
+def _is_pointer(name: str, data: bytes) -> bool:
+    """Whether this is what git writes to a ref: an object, or another ref where that is usual."""
+    if data.startswith(b'ref: refs/') and data.endswith(b'\n'):
+        return (name == 'HEAD' or re.fullmatch('refs/remotes/.+/HEAD', name) is not None) and is_ref(
+            os.fsdecode(data[5:-1])
+        )
+    return len(data) == 41 and data.endswith(b'\n') and ID.match(data) is not None
+
+
+def is_kept(name: str, file: File) -> bool:
+    """Whether a file of `.git` that is no object or ref has a name that is kept, and what git writes there."""
+    data = file.data
+    if data is None:
+        return False
+    if name == 'HEAD':
+        return _is_pointer(name, data)
+    if name == 'shallow':
+        return _SHALLOW_LINES.fullmatch(data) is not None
+    if name == 'COMMIT_EDITMSG':
+        return len(data) <= _MESSAGE_BYTES
+    if name.startswith('logs/'):
+        ref = name.removeprefix('logs/')
+        return (ref == 'HEAD' or is_ref(ref)) and _LOG_LINES.fullmatch(data) is not None
+    return is_head(name) and _HEAD_LINES.fullmatch(data) is not None
+
+
+def refs_of(files: Mapping[str, File]) -> dict[str, bytes]:
+    """Every ref with its content, whether it has a file of its own or is packed; what is none is left out."""
+    refs: dict[str, bytes] = {}
+    for line in (files['packed-refs'].data or b'').split(b'\n') if 'packed-refs' in files else []:
+        value, _, name = line.partition(b' ')
+        if ID.fullmatch(value):
+            refs[os.fsdecode(name)] = value + b'\n'
+    refs |= {name: file.data for name, file in files.items() if name.startswith('refs/') and file.data is not None}
+    return {name: value for name, value in refs.items() if is_ref(name) and _is_pointer(name, value)}
+
+
+def without_refs(packed: bytes, gone: frozenset[str]) -> bytes:
+    """The file `packed-refs` without some of its refs, and without what they are peeled to."""
+    lines: list[bytes] = []
+    is_left = True
+    for line in packed.splitlines(keepends=True):
+        if not line.startswith(b'^'):
+            name = os.fsdecode(line.rstrip(b'\n').partition(b' ')[2])
+            is_left = line.startswith(b'#') or name not in gone
+        if is_left:
+            lines.append(line)
+    return b''.join(lines)

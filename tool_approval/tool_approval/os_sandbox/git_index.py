@@ -1,0 +1,182 @@
+"""Read a git index that a command could write, and take over what of it is plain.
+
+The format is gitformat-index(5).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from .git_files import LayerError
+
+_HEADER: Final = struct.Struct('>4sLL')
+_CHECKSUM: Final = 20
+_ENTRY: Final = struct.Struct('>24xL12x20sH')
+_STAGE: Final = 0x3000
+_EXTENDED: Final = 0x4000
+_ANNOUNCED: Final = 0x20
+_REGULAR, _LINK, _SUBMODULE = 0b1000, 0b1010, 0b1110
+_WRONG_PATH: Final = re.compile(rb'[/\\\0](?:|\.|\.\.|(?:\.git|git~1)[ .]*)[/\\:\0]', re.IGNORECASE)
+"""In paths between NULs; git knows these names of NTFS, too (`verify_path`)."""
+
+
+class _Entry(NamedTuple):
+    """A file in an index."""
+
+    path: bytes
+    mode: int
+    name: bytes
+    """Of its object, 20 bytes."""
+    is_in_tree: bool
+    """Whether a commit would hold it as it is: it is no conflict, and not only announced."""
+
+
+def plain_index(data: bytes) -> bytes:
+    """An index without its extensions, once each entry names a file that git could have put there.
+
+    The one that says what trees the entries make up stays where it is right: without it, the next commit writes each
+    tree again.
+
+    Attacks: an entry `.git/config` is written by the next `git checkout`; an extension with another tree is believed
+    by `git commit`, and `git status` shows nothing of it.
+
+    Raises:
+        LayerError: It is none, or names what git never does.
+    """
+    trees = b''
+    try:
+        entries, end = _entries(data)
+        extension = end
+        while extension < len(data) - _CHECKSUM:
+            name = data[extension : extension + 4]
+            if not name[:1].isupper():
+                raise LayerError('its index is split or sparse, which a layer cannot keep')
+            start = extension + 8
+            extension = start + int.from_bytes(data[start - 4 : start])
+            if name == b'TREE' and _is_right(data[start:extension], entries):
+                trees = data[start - 8 : extension]
+    except (IndexError, ValueError, struct.error):
+        raise LayerError('its index cannot be read') from None
+    if extension != len(data) - _CHECKSUM:
+        raise LayerError('its index cannot be read')
+    if _WRONG_PATH.search(b'\0'.join([b'', *(each.path for each in entries), b''])):
+        raise LayerError('its index names a file where git would put none, such as in `.git`')
+    # Attack: `a` is a link to a folder elsewhere, and `a/b` a file, which a checkout would write there.
+    links = {each.path for each in entries if each.mode >> 12 != _REGULAR}
+    folders = {each.path.rpartition(b'/')[0] for each in entries} if links else {b''}
+    while folders != {b''}:
+        if not folders.isdisjoint(links):
+            raise LayerError('its index has one name as a link and as a folder')
+        folders = {folder.rpartition(b'/')[0] for folder in folders}
+    plain = data[:end] + trees
+    return plain + hashlib.sha1(plain, usedforsecurity=False).digest()
+
+
+def _entries(data: bytes) -> tuple[list[_Entry], int]:
+    """The entries of an index, and where they end.
+
+    Raises:
+        LayerError: There are folders among them.
+        ValueError: It is none.
+        IndexError: It ends too early.
+        struct.error: Likewise.
+    """
+    magic, version, count = _HEADER.unpack_from(data)
+    if magic != b'DIRC' or version not in (2, 3, 4):
+        raise ValueError('no index')
+    place = _HEADER.size
+    entries: list[_Entry] = []
+    path = b''
+    for _ in range(count):
+        start = place
+        mode, name, flags = _ENTRY.unpack_from(data, place)
+        place += _ENTRY.size
+        is_plain = not flags & _STAGE
+        if flags & _EXTENDED:
+            is_plain = is_plain and not data[place] & _ANNOUNCED
+            place += 2
+        if version == 4:
+            strip, place = _offset(data, place)
+            end = data.index(b'\0', place)
+            path = path[: len(path) - strip] + data[place:end]
+            place = end + 1
+        else:
+            end = data.index(b'\0', place)
+            path = data[place:end]
+            place = start + (end - start + 8) // 8 * 8
+        if mode >> 12 not in (_REGULAR, _LINK, _SUBMODULE):
+            raise LayerError('its index is sparse, which a layer cannot keep')
+        entries.append(_Entry(path, mode, name, is_plain))
+    return entries, place
+
+
+def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
+    """Whether an extension `TREE` names the trees that the entries make up.
+
+    Raises:
+        IndexError: It ends too early.
+        ValueError: It is none.
+    """
+    if not all(each.is_in_tree for each in entries):
+        return False
+    trees = _trees(entries)
+    place = 0
+    above = [b'']
+    while above:
+        folder = above.pop()
+        end = cache.index(b'\0', place)
+        line = cache.index(b'\n', end)
+        if place:
+            folder += cache[place:end] + b'/'
+        count, inner = (int(each) for each in cache[end + 1 : line].split(b' '))
+        place = line + 1
+        if count >= 0:
+            if trees.get(folder) != (count, cache[place : place + 20]):
+                return False
+            place += 20
+        # So many could not follow.
+        if not 0 <= inner <= len(cache):
+            return False
+        above += [folder] * inner
+    return place == len(cache)
+
+
+def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
+    """The number of entries and the name of the tree of each folder."""
+    trees: dict[bytes, tuple[int, bytes]] = {}
+    # Folders that are still being filled, each with what it holds so far.
+    filled: list[tuple[bytes, list[bytes], int]] = [(b'', [], 0)]
+
+    def close(done: int) -> None:
+        folder, parts, first = filled.pop()
+        content = b''.join(parts)
+        name = hashlib.sha1(b'tree %d\0%s' % (len(content), content), usedforsecurity=False).digest()
+        trees[folder] = (done - first, name)
+        if filled:
+            filled[-1][1].append(b'40000 %s\0%s' % (folder[len(filled[-1][0]) : -1], name))
+
+    for number, each in enumerate(entries):
+        while not each.path.startswith(filled[-1][0]):
+            close(number)
+        top = filled[-1][0]
+        *folders, name = each.path[len(top) :].split(b'/')
+        for folder in folders:
+            top += folder + b'/'
+            filled.append((top, [], number))
+        filled[-1][1].append(b'%o %s\0%s' % (each.mode, name, each.name))
+    while filled:
+        close(len(entries))
+    return trees
+
+
+def _offset(data: bytes, place: int) -> tuple[int, int]:
+    """A number of variable length, and where it ends."""
+    value = data[place] & 0x7F
+    while data[place] & 0x80:
+        place += 1
+        value = ((value + 1) << 7) | (data[place] & 0x7F)
+    return value, place + 1

@@ -1,0 +1,304 @@
+"""A copy of a repository's `.git` that a command may write, and what of it is kept.
+
+The copy has everything but objects; those of the repository are read through alternates, and cannot be written. What
+the command made is kept if it is an object, a ref, a log, the index or a head; all else decides what git runs, and is
+dropped.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from tool_approval.core.errors import printable
+
+from .backend import OSSandboxBackend
+from .git_files import File, LayerError, Reader, is_head, is_kept, refs_of
+from .git_index import plain_index
+from .git_objects import STASH, NewObjects, ids_of
+from .git_writes import Kept, PartlyWritten, write_back
+from .mounts import Mount
+from .profile import Access, OSProfile, OSSandboxError, covers, trail
+
+_GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
+"""Fixed places: a folder of `PATH` may be one that a command can write to."""
+_COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
+"""Folders that are copied. Others, such as those of submodules, can be large; a command reads them as they are."""
+_OBJECTS: Final = 'objects-before'
+"""Where the copy shows the repository's objects."""
+_ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()
+_GLOBAL: Final = 'config-of-the-user'
+"""Where the copy has the user's name for git."""
+_WRITTEN: Final = frozenset({'objects', 'refs', 'logs', 'index', 'packed-refs', 'shallow', 'COMMIT_EDITMSG'})
+_STATE: Final = frozenset({'rebase-merge', 'rebase-apply', 'sequencer', 'MERGE_MSG'})
+_FINISHED: Final = frozenset({'MERGE_MSG', 'MERGE_MODE', 'MERGE_RR', 'SQUASH_MSG', 'AUTO_MERGE'})
+"""Files of an operation that a command may finish: they may be gone afterwards."""
+_SETTINGS: Final = r'^(user\.(name|email)|init\.defaultbranch|safe\.directory|extensions\..*)$'
+_EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 'extensions.preciousobjects'})
+_DERIVED: Final = frozenset({'packed-refs', 'info/refs'})
+_LONGEST: Final = 1000
+_MOST_REMOVED: Final = 20
+_MOST_NAMED: Final = 10
+"""Chosen: what a result can say in a line. What was removed has to be named, to be found again."""
+
+
+class GitLayer:
+    """One `.git`, for one command."""
+
+    def __init__(self, tree: str, staging: str, profile: OSProfile) -> None:
+        """Copy it.
+
+        Args:
+            tree: The work tree.
+            staging: An empty folder of ours that no command reaches.
+            profile: What the command may touch.
+
+        Raises:
+            LayerError: There can be no layer for it.
+            OSError: It cannot be read.
+        """
+        self._tree = tree
+        self._git = os.path.join(tree, '.git')
+        self._profile = profile
+        self._copy = os.path.join(staging, 'git')
+        self._check_folder = os.path.join(staging, 'check')
+        _check_profile(self._git, profile)
+        program = next((path for path in _GIT if os.path.isfile(path)), None)
+        if program is None:
+            raise LayerError('git is not where a system has it')
+        self._program = program
+        self._old, self._others = self._read(self._git)
+        settings = self._settings()
+        _check_repository(self._git, self._old, self._others, settings)
+        self._make(settings)
+
+    def variables(self) -> dict[str, str]:
+        """What git needs in its environment: the user's own settings are not there for a command."""
+        return {'GIT_CONFIG_GLOBAL': os.path.join(self._git, _GLOBAL)}
+
+    def change(self, mounts: Iterable[Mount]) -> Iterator[Mount]:
+        """The mounts of a command, with the copy in the place of the repository."""
+        yield Mount(kind='write', path=self._git, source=self._copy)
+        yield Mount(kind='read', path=os.path.join(self._git, _OBJECTS), source=os.path.join(self._git, 'objects'))
+        yield from (Mount(kind='read', path=os.path.join(self._git, name)) for name in sorted(self._others))
+        # Afterwards: what covers hidden files comes on top of ours.
+        yield from (mount for mount in mounts if mount.path != self._git)
+
+    def keep(self, backend: OSSandboxBackend) -> tuple[str, ...]:
+        """Write what is kept to the repository, once the command has ended.
+
+        Returns:
+            What was dropped, removed, or why nothing was kept, a line each.
+        """
+        try:
+            return tuple(self._kept(backend))
+        except PartlyWritten as error:
+            return (f'{self._shown()}: not all was kept: {printable(str(error))}',)
+        except (LayerError, OSError, OSSandboxError, subprocess.SubprocessError) as error:
+            return (f'{self._shown()} is as it was, nothing was kept: {printable(str(error), _LONGEST)}',)
+
+    def _shown(self) -> str:
+        return printable(self._git)
+
+    def _read(self, folder: str) -> tuple[dict[str, File], set[str]]:
+        """The files of a `.git` by name, and the folders that are not looked into."""
+        reader = Reader()
+        files: dict[str, File] = {}
+        others: set[str] = set()
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda each: each.name)
+        for each in entries:
+            if not each.is_dir(follow_symlinks=False):
+                names = [each.name]
+            elif each.name in _COPIED:
+                names = [f'{each.name}/{name}' for name in reader.below(each.path)]
+            else:
+                names = []
+                others.add(each.name)
+            for name in names:
+                # What is hidden from the command is not copied for it.
+                path = os.path.join(folder, name)
+                if folder == self._git and (name.endswith('.lock') or self._profile.access(path) is Access.NONE):
+                    continue
+                # Another git process may take a file away meanwhile.
+                with suppress(FileNotFoundError):
+                    files[name] = reader.file(path)
+        return files, others - {'objects', _OBJECTS}
+
+    def _settings(self) -> list[tuple[str, str]]:
+        """What the user's configuration says of who commits, and what the repository is."""
+        environment = {name: os.environ[name] for name in ('HOME', 'XDG_CONFIG_HOME') if name in os.environ}
+        command = [self._program, '-C', self._tree, 'config', '-z', '--get-regexp', _SETTINGS]
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False
+        )
+        lines = (line.partition('\n') for line in os.fsdecode(done.stdout).split('\0') if line)
+        return [(key, value) for key, _, value in lines]
+
+    def _make(self, settings: Sequence[tuple[str, str]]) -> None:
+        for folder in ('', 'objects/info', 'objects/pack', _OBJECTS, 'refs/heads', 'refs/tags', *self._others):
+            os.makedirs(os.path.join(self._copy, folder), exist_ok=True)
+        for name, file in self._old.items():
+            path = os.path.join(self._copy, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if file.target:
+                os.symlink(file.target, path)
+            elif file.data is not None:
+                _write(path, file.data)
+                os.chmod(path, file.mode | stat.S_IRUSR | stat.S_IWUSR)
+        _write(os.path.join(self._copy, 'objects/info/alternates'), _ALTERNATES)
+        lines = (
+            '[{}]\n\t{} = "{}"\n'.format(*key.split('.'), value.translate(_QUOTED))
+            for key, value in settings
+            if not key.startswith('extensions.')
+        )
+        _write(os.path.join(self._copy, _GLOBAL), os.fsencode(''.join(lines)))
+
+    def _kept(self, backend: OSSandboxBackend) -> Iterator[str]:
+        new, others = self._read(self._copy)
+        new.pop(_GLOBAL, None)
+        before, after = _kept_names(self._old), _kept_names(new)
+        if 'HEAD' not in after:
+            raise LayerError('its HEAD is gone or broken')
+        branch = os.fsdecode(after['HEAD'].removeprefix(b'ref: ').rstrip(b'\n'))
+        if branch in before.keys() - after.keys():
+            raise LayerError('the branch that its HEAD names is gone')
+        kept = before.keys() | after.keys()
+        differing = {name for name in kept if before.get(name) != after.get(name)}
+        changes = {name: after.get(name) for name in differing if _may_change(name, before, after, new)}
+        dropped = [*(differing - changes.keys()), *(f'{name}/' for name in others - self._others)]
+        dropped += [
+            name for name in (self._old.keys() | new.keys()) - kept - _DERIVED if self._old.get(name) != new.get(name)
+        ]
+        unfinished = sorted(name for name in dropped if name.split('/')[0] in _STATE or name.startswith('BISECT_'))
+        if unfinished:
+            raise LayerError(
+                f'an operation is not finished ({_listed(unfinished)}); a command has to begin and finish it'
+            )
+        removed = _removed(before, changes)
+        objects = NewObjects(
+            os.path.join(self._copy, 'objects'), os.path.join(self._git, 'objects'), self._check_folder
+        )
+        dropped += [f'objects/{name}' for name in objects.take(_ALTERNATES)]
+        if changes:
+            index = changes.get('index')
+            if index is not None:
+                changes['index'] = plain_index(index)
+            objects.check(backend, self._program, before, changes)
+            write_back(
+                self._git,
+                changes,
+                before,
+                read=self._now,
+                objects=objects.folder,
+                index_time_ns=0 if index is None else os.lstat(os.path.join(self._copy, 'index')).st_mtime_ns,
+            )
+        if dropped:
+            yield f'dropped from {self._shown()}: {_listed(sorted(dropped))}'
+        if removed:
+            yield f'removed from {self._shown()}: {", ".join(removed)}'
+
+    def _now(self) -> tuple[dict[str, bytes], bytes]:
+        files, _ = self._read(self._git)
+        packed = files.get('packed-refs', File(b'')).data
+        return _kept_names(files), packed or b''
+
+
+_QUOTED: Final = str.maketrans({'"': r'\"', '\\': r'\\', '\n': r'\n', '\t': r'\t'})
+
+
+def _write(path: str, data: bytes) -> None:
+    with open(path, 'xb') as opened:
+        opened.write(data)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ', '.join(printable(name) for name in names[:_MOST_NAMED]) + (f' and {more} more' if more > 0 else '')
+
+
+def _check_profile(git: str, profile: OSProfile) -> None:
+    inner = [
+        path for path in (*(root.path for root in profile.roots), *profile.protected, *profile.held) if path != git
+    ]
+    if profile.access(os.path.dirname(git)) is not Access.WRITE or profile.access(git) is not Access.READ:
+        raise LayerError('the folder it is in cannot be written')
+    if any(covers((git,), path) for path in inner) or any(covers((f'{git}/objects',), path) for path in profile.hidden):
+        raise LayerError('the settings say something of their own about a part of it')
+    if any(step.kind != 'folder' for step in trail(git)[0]):
+        raise LayerError('it is no folder: the repository is elsewhere, as that of a linked work tree or a submodule')
+
+
+def _check_repository(
+    git: str, files: Mapping[str, File], others: set[str], settings: Sequence[tuple[str, str]]
+) -> None:
+    if any(file.data is None for name, file in files.items() if is_head(name) or name.split('/')[0] in _WRITTEN):
+        raise LayerError('a file of it that git writes is a symbolic link or no file')
+    if 'HEAD' not in files or not os.path.isdir(os.path.join(git, 'objects')):
+        raise LayerError('it is no repository')
+    if 'commondir' in files:
+        raise LayerError('it shares the repository of another work tree')
+    found = {key for key, _ in settings if key.startswith('extensions.')} - _EXTENSIONS
+    if found or 'reftable' in others:
+        raise LayerError(f'it is of a kind that a layer cannot keep ({_listed(sorted(found)) or "reftable"})')
+    if any(name.startswith('sharedindex.') for name in files):
+        raise LayerError('its index is split, which a layer cannot keep')
+
+
+def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
+    """What is kept of the files of a `.git`, by name."""
+    index = files.get('index', File(None)).data
+    finished = {name: file.data for name, file in files.items() if name in _FINISHED and file.data is not None}
+    return {
+        **refs_of(files),
+        **{name: file.data for name, file in files.items() if file.data is not None and is_kept(name, file)},
+        **({'index': index} if index is not None else {}),
+        **finished,
+    }
+
+
+def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File]) -> bool:
+    """Whether the change of a name that is kept is one that is kept."""
+    data = after.get(name)
+    if data is None and name in files:
+        # Attack: a ref whose file holds something else would count as one that was deleted.
+        return False
+    if name in _FINISHED:
+        return data is None
+    if name == 'index':
+        return data is not None
+    if not name.startswith('logs/'):
+        return True
+    ref = name.removeprefix('logs/')
+    if ref != 'HEAD' and ref not in after:
+        return data is None
+    # Attack: history that no branch has is found by its log, and `git gc` keeps it by that.
+    return data is not None and (ref == 'refs/stash' or data.startswith(before.get(name, b'')))
+
+
+def _removed(before: Kept, changes: Mapping[str, bytes | None]) -> list[str]:
+    """What no ref and no log leads to any more, with its object, so that it can be found again.
+
+    Raises:
+        LayerError: There is too much of it.
+    """
+    logged = {
+        each
+        for name, data in changes.items()
+        if data is not None and name.startswith('logs/')
+        for line in data[len(before.get(name, b'')) :].splitlines()
+        for each in (line[:40], line[41:81])
+    }
+    refs = [name for name in changes if name.startswith('refs/') and not name.startswith('refs/remotes/')]
+    gone = {(name, each) for name in refs for each in ids_of({name: before.get(name)})}
+    if STASH in changes:
+        gone |= {('refs/stash', each) for each in ids_of({STASH: before.get(STASH)})}
+    left = ids_of({name: data for name, data in {**before, **changes}.items() if name.startswith(('refs/', STASH))})
+    found = sorted(f'{name} (was {each.decode()})' for name, each in gone if each not in left and each not in logged)
+    if len(found) > _MOST_REMOVED:
+        raise LayerError(f'{len(found)} branches, tags or stashes would be gone, too many to be named')
+    return found

@@ -1,0 +1,166 @@
+"""The new objects of a layer: each is what its name says, and what needs them finds all it needs."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+from .backend import OSSandboxBackend
+from .derive import system_profile
+from .git_files import ID, LayerError, Packed, Reader, is_head
+from .profile import Access, OSProfile, Root
+
+STASH: Final = 'logs/refs/stash'
+"""The log that holds every stash but the last."""
+_CHECK_S: Final = 120
+
+_SHALLOW: Final = 4
+_CHECK: Final = """\
+for each in "$1"/*.pack; do
+  [ ! -f "$each" ] || "$0" index-pack --stdin <"$each" || exit 3
+done
+GIT_OBJECT_DIRECTORY="$2" "$0" cat-file --batch-check <shallow-added | while read -r _ kind; do
+  [ "$kind" = missing ] || exit 4
+done || exit 4
+"$0" rev-list --objects --quiet --indexed-objects --stdin --not --all <tips
+"""
+"""Runs confined, on a repository of ours. A pack's own index is not believed: git makes one, by what the pack holds.
+Then everything that the new refs and the index need has to be there, as after `git fetch`. A shallow boundary may not
+hide a commit that was there before."""
+
+
+class NewObjects:
+    """What a command wrote to the objects of a layer."""
+
+    def __init__(self, source: str, before: str, staging: str) -> None:
+        """Make the repository in which they are verified.
+
+        Args:
+            source: The layer's objects, which may hold anything.
+            before: Those of the repository.
+            staging: The place of a folder of ours that is not there yet.
+        """
+        self._source = source
+        self._before = before
+        self._staging = staging
+        self.folder = os.path.join(staging, 'objects')
+        """Where the verified ones are, once `check` has ended."""
+        for name in ('objects/pack', 'objects/info', 'refs'):
+            os.makedirs(os.path.join(staging, name))
+
+    def take(self, alternates: bytes) -> Iterator[str]:
+        """Copy each new loose object whose name is that of its content.
+
+        Args:
+            alternates: What the layer had in `info/alternates`.
+
+        Returns:
+            The names of what is none, or was changed.
+
+        Raises:
+            LayerError: They are too many or too large, or elsewhere.
+            OSError: They cannot be read.
+        """
+        # Attack: the folder is a link to the objects of a repository that the command could not read.
+        if not all(stat.S_ISDIR(os.lstat(path).st_mode) for path in (self._source, f'{self._source}/pack')):
+            raise LayerError('its folder of objects is none')
+        reader = Reader()
+        # Git writes an object anew if it cannot set the time of the one that is there.
+        packed = Packed(self._before)
+        for name in reader.below(self._source):
+            path = os.path.join(self._source, name)
+            status = os.lstat(path)
+            if re.fullmatch(r'pack/[^/]+\.pack', name):
+                reader.count(status.st_size)
+            elif name == 'info/alternates' and reader.file(path).data != alternates:
+                yield name
+            if not re.fullmatch('[0-9a-f]{2}/[0-9a-f]{38}', name):
+                continue
+            identity = name.replace('/', '')
+            if identity in packed or os.path.lexists(os.path.join(self._before, name)):
+                continue
+            copy = os.path.join(self.folder, name)
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            if not stat.S_ISREG(status.st_mode):
+                yield name
+            elif reader.object_id(path, copy) != identity:
+                os.unlink(copy)
+                yield name
+
+    def check(
+        self,
+        backend: OSSandboxBackend,
+        git: str,
+        before: Mapping[str, bytes],
+        changes: Mapping[str, bytes | None],
+    ) -> None:
+        """Let git look whether all is there, in a repository of ours, confined, and take over the packs.
+
+        Raises:
+            LayerError: Something is missing.
+            OSError: It cannot be looked at.
+            OSSandboxError: It cannot be confined.
+            subprocess.SubprocessError: It takes too long.
+        """
+        packs = os.path.join(self._source, 'pack')
+        refs = [b'%s refs/before/%d' % (each, number) for number, each in enumerate(sorted(ids_of(before)))]
+        added = set((changes.get('shallow') or b'').split()) - set(before.get('shallow', b'').split())
+        files = {
+            'HEAD': b'ref: refs/heads/none\n',
+            'config': b'[core]\n\trepositoryformatversion = 0\n\tbare = true\n',
+            'packed-refs': b'\n'.join([*refs, b'']),
+            'objects/info/alternates': os.fsencode(self._before) + b'\n',
+            'tips': b'\n'.join([*sorted(ids_of(changes)), b'']),
+            'shallow-added': b'\n'.join([*sorted(added), b'']),
+            'shallow': changes.get('shallow', before.get('shallow')) or b'',
+        }
+        if index := changes.get('index'):
+            files['index'] = index
+        for name, data in files.items():
+            with open(os.path.join(self._staging, name), 'xb') as opened:
+                opened.write(data)
+        profile = system_profile([self._before, packs, *_alternates(self._before)])
+        writable = Root(path=self._staging, access=Access.WRITE)
+        profile = OSProfile(roots=(*profile.roots, writable), environment=frozenset())
+        variables = [f'GIT_DIR={self._staging}', 'GIT_CONFIG_NOSYSTEM=1', 'GIT_CONFIG_GLOBAL=/dev/null']
+        command = ['/usr/bin/env', *variables, '/bin/bash', '-p', '-c', _CHECK, git, packs, self._before]
+        argv = backend.wrap(command, profile, self._staging)
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CHECK_S, check=False)
+        if done.returncode == _SHALLOW:
+            raise LayerError('a shallow boundary would hide commits')
+        if done.returncode != 0:
+            raise LayerError('objects that it needs are missing or broken')
+
+
+def ids_of(kept: Mapping[str, bytes | None]) -> set[bytes]:
+    """The objects that refs, heads and stashes name."""
+    found: set[bytes] = set()
+    for name, data in kept.items():
+        if data is None:
+            continue
+        if name.startswith('refs/') or is_head(name):
+            found |= {line[:40] for line in data.splitlines() if ID.match(line)}
+        elif name == STASH:
+            found |= {line[41:81] for line in data.splitlines()}
+    return found - {b'0' * 40}
+
+
+def _alternates(objects: str) -> Iterator[str]:
+    """Where the objects of a repository are borrowed from."""
+    todo = [objects]
+    seen = set(todo)
+    while todo:
+        folder = todo.pop()
+        with (
+            suppress(FileNotFoundError, NotADirectoryError),
+            open(os.path.join(folder, 'info/alternates'), 'rb') as lines,
+        ):
+            found = {os.path.normpath(os.path.join(folder, os.fsdecode(line.rstrip(b'\n')))) for line in lines}
+            todo += found - seen
+            seen |= found
+            yield from found

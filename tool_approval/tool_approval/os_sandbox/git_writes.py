@@ -1,0 +1,170 @@
+"""Write what is kept of a layer to the repository, with git's own locks, so that it is whole at every moment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from .git_files import LayerError, without_refs
+
+Kept = Mapping[str, bytes]
+"""By name below `.git`: what a layer keeps besides objects. Refs count as files, packed or not."""
+
+
+class PartlyWritten(Exception):
+    """A part was written, and then there was an error."""
+
+
+_PATIENCE_S: Final = 1.0
+"""Chosen: longer than what a prompt or an editor runs beside it holds a lock."""
+_FIRST: Final = ('shallow',)
+_LAST: Final = ('COMMIT_EDITMSG', 'index')
+
+
+def write_back(
+    git: str,
+    changes: Mapping[str, bytes | None],
+    before: Kept,
+    *,
+    read: Callable[[], tuple[Kept, bytes]],
+    objects: str,
+    index_time_ns: int,
+) -> None:
+    """Change what a command changed, if it is still what the command saw. Objects go first, refs next, the index last.
+
+    Args:
+        git: The repository.
+        changes: The new content by name, or `None` for what is gone.
+        before: What there was when the layer was made.
+        read: Reads what there is now, and the file of packed refs.
+        objects: A folder with the new objects and packs, verified.
+        index_time_ns: When the index was written: git looks again at files that changed at that moment or later.
+
+    Raises:
+        LayerError: Another program changed it, or is at it. Nothing was written.
+        PartlyWritten: It cannot be written. What was written before that stays.
+    """
+    gone = frozenset(name for name, data in changes.items() if data is None and name.startswith('refs/'))
+    locked = {name for name in changes if not name.startswith('logs/')} | {'HEAD'}
+    with _locks(git, sorted(locked | ({'packed-refs'} if gone else set[str]()))) as write:
+        now, packed = read()
+        if any(now.get(name) != before.get(name) for name in {*changes, 'HEAD'}):
+            raise LayerError('another program changed it meanwhile')
+        try:
+            _add_objects(objects, os.path.join(git, 'objects'))
+            left = without_refs(packed, gone)
+            if left != packed:
+                write('packed-refs', left)
+            for name, data in sorted(changes.items(), key=_order):
+                path = os.path.join(git, name)
+                if data is None:
+                    with suppress(FileNotFoundError):
+                        os.unlink(path)
+                elif name.startswith('logs/'):
+                    _log(path, before.get(name, b''), data)
+                else:
+                    write(name, data, index_time_ns if name == 'index' else None)
+        except OSError as error:
+            raise PartlyWritten(str(error)) from error
+
+
+def _order(change: tuple[str, bytes | None]) -> tuple[int, bool, str]:
+    name, data = change
+    place = 1 if name.startswith('refs/') else 2 if name.startswith('logs/') else 3
+    place = 0 if name in _FIRST else 4 + _LAST.index(name) if name in _LAST else place
+    return place, data is not None, name
+
+
+@contextmanager
+def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
+    """Lock files as git does, by a file beside each; gives what writes to one, and moves it into place."""
+    held: dict[str, int] = {}
+
+    def write(name: str, data: bytes, time_ns: int | None = None) -> None:
+        lock = f'{git}/{name}.lock'
+        _write(held[name], data)
+        if time_ns is not None:
+            os.utime(lock, ns=(time_ns, time_ns))
+        os.rename(lock, f'{git}/{name}')
+        os.close(held.pop(name))
+
+    try:
+        until = time.monotonic() + _PATIENCE_S
+        for name in names:
+            held[name] = _lock(f'{git}/{name}', until)
+        yield write
+    finally:
+        for name, descriptor in held.items():
+            os.close(descriptor)
+            os.unlink(f'{git}/{name}.lock')
+
+
+def _lock(path: str, until: float) -> int:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        # Where all branches of a folder are gone, git lets a branch have the folder's name.
+        for folder, _, _ in os.walk(path, topdown=False):
+            os.rmdir(folder)
+    except OSError as error:
+        raise LayerError(f'a name in it is a ref and a folder of refs ({error.strerror})') from error
+    while True:
+        try:
+            return os.open(f'{path}.lock', os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            if time.monotonic() > until:
+                raise LayerError(
+                    f'another git process is at it, or left `{os.path.basename(path)}.lock` behind'
+                ) from None
+            time.sleep(0.02)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    with open(descriptor, 'wb', closefd=False) as opened:
+        opened.write(data)
+    os.fsync(descriptor)
+
+
+def _log(path: str, before: bytes, data: bytes) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if data.startswith(before):
+        with open(path, 'ab') as log:
+            log.write(data[len(before) :])
+        return
+    descriptor = os.open(f'{path}.lock', os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        _write(descriptor, data)
+    finally:
+        os.close(descriptor)
+    os.rename(f'{path}.lock', path)
+
+
+def _add_objects(source: str, destination: str) -> None:
+    """Copy objects that are not there yet; a pack's index comes last, as git looks for that."""
+    mode = os.stat(destination).st_mode & 0o2777
+    names = [
+        os.path.relpath(os.path.join(folder, name), source)
+        for folder, _, found in os.walk(source)
+        for name in found
+        if not folder.endswith('/info')
+    ]
+    for name in sorted(names, key=lambda name: (name.endswith('.idx'), name)):
+        path = os.path.join(destination, name)
+        if os.path.lexists(path):
+            continue
+        folder = os.path.dirname(path)
+        if not os.path.isdir(folder):
+            os.mkdir(folder)
+            os.chmod(folder, mode)
+        # A name that `git gc` takes away, should this process end here.
+        temporary = os.path.join(folder, f'tmp_obj_{os.urandom(8).hex()}')
+        with open(os.path.join(source, name), 'rb') as opened, open(temporary, 'xb') as copy:
+            shutil.copyfileobj(opened, copy)
+            os.fchmod(copy.fileno(), 0o444)
+            if '/pack-' in f'/{name}':
+                copy.flush()
+                os.fsync(copy.fileno())
+        os.rename(temporary, path)

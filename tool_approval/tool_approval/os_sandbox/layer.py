@@ -1,0 +1,123 @@
+"""Layers for one command: what it may write is a copy, and what may be kept of that is written back afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+from tool_approval.core.errors import printable
+
+from .access import ExtraAccess
+from .backend import OSSandboxBackend
+from .bubblewrap import BubblewrapBackend
+from .git_files import LayerError
+from .git_layer import GitLayer
+from .mounts import Mount
+from .profile import Access, OSProfile, OSSandboxError, trail
+
+_ENV: Final = '/usr/bin/env'
+
+
+def layer_problem(backend: OSSandboxBackend) -> str | None:
+    """Why commands of a backend have no layers, for a person; `None` if they have."""
+    if isinstance(backend, BubblewrapBackend):
+        return None
+    return f'the OS sandbox {backend.name} cannot show a command a copy in the place of a folder; only bubblewrap can'
+
+
+class Layer:
+    """What one command writes, before it is kept. Made by `open_layer`; its methods block."""
+
+    def __init__(
+        self,
+        backend: OSSandboxBackend,
+        profile: OSProfile,
+        parts: Sequence[GitLayer],
+        problems: Sequence[str],
+    ) -> None:
+        """Hold what was opened."""
+        self.problems = tuple(problems)
+        """Where there is no layer though one was asked for, and why. There the command can do what it always can."""
+        self._backend = backend
+        self._profile = profile
+        self._parts = parts
+
+    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
+        """See `OSSandboxBackend.wrap`.
+
+        Raises:
+            OSSandboxError: Likewise, or the layer was opened for another profile.
+        """
+        if profile != self._profile:
+            raise OSSandboxError('the layer was opened for another profile')
+        if not self._parts or not isinstance(self._backend, BubblewrapBackend):
+            return self._backend.wrap(command, profile, cwd)
+        variables = {name: value for part in self._parts for name, value in part.variables().items()}
+        environment = [f'{name}={value}' for name, value in variables.items()]
+        return self._backend.wrap([_ENV, *environment, *command], profile, cwd, change=self._change)
+
+    def keep(self) -> tuple[str, ...]:
+        """Write back what may be kept. Call it once the command has ended by itself, whatever it returned.
+
+        Returns:
+            Lines for the model and for a person: what was dropped or removed, and why something was not kept.
+        """
+        return (*self.problems, *(line for part in self._parts for line in part.keep(self._backend)))
+
+    def _change(self, mounts: Iterable[Mount]) -> Iterable[Mount]:
+        for part in self._parts:
+            mounts = part.change(mounts)
+        return mounts
+
+
+@contextmanager
+def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend) -> Generator[Layer]:
+    """Make the layers for one command, and throw them away in the end, with all that was not kept.
+
+    Args:
+        extra: What an approver allowed it.
+        profile: What it may touch, `extra` included.
+        backend: Who confines it.
+
+    Raises:
+        OSSandboxError: The profile cannot be followed.
+    """
+    problem = layer_problem(backend)
+    parts: list[GitLayer] = []
+    problems: list[str] = []
+    if extra.git and problem is not None:
+        problems.append(problem)
+    if not extra.git or problem is not None:
+        yield Layer(backend, profile, (), problems)
+        return
+    # As the mounts see it: what a path is called, and where it leads.
+    real = replace(profile, hidden=(*profile.hidden, *(trail(path)[1] for path in profile.hidden)))
+    staging = os.path.realpath(tempfile.mkdtemp(prefix='tool-approval-layer-'))
+    try:
+        if real.access(staging) is Access.WRITE:
+            raise OSSandboxError('temporary files are in a folder that commands can write', path=staging)
+        for number, tree in enumerate(extra.git):
+            folder = os.path.join(staging, str(number))
+            os.mkdir(folder)
+            try:
+                parts.append(GitLayer(tree, folder, real))
+            except (LayerError, OSError, subprocess.SubprocessError) as error:
+                problems.append(f'{printable(tree)}/.git cannot be written: {printable(str(error))}')
+        yield Layer(backend, profile, parts, problems)
+    finally:
+        _remove(staging)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder, even if a command took permissions away in it, or nested more folders than Python follows."""
+    try:
+        shutil.rmtree(folder)
+    except (OSError, RecursionError):
+        for command in (['chmod', '-R', 'u+rwX'], ['rm', '-rf']):
+            subprocess.run([*command, '--', folder], stderr=subprocess.DEVNULL, check=False)
