@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import itertools
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from .words import Word, fixed
 
 TRUSTED_PLACES: Final = ('/usr/bin/', '/bin/', '/usr/sbin/', '/sbin/', '/usr/local/bin/')
 """Where a program belongs to the system: nobody without its rights can put another one there."""
+_DATA: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name('names.toml').read_text(encoding='utf-8'))
+_SET: Final[dict[str, frozenset[str]]] = {name: frozenset(words.split()) for name, words in _DATA['sets'].items()}
+_SAME: Final[dict[str, dict[str, str]]] = {
+    program: {name: others for name, others in same.items() if name != 'programs'}
+    for first, same in _DATA['same'].items()
+    for program in (first, *same.get('programs', '').split())
+}
+"""By program: names that mean the same."""
+_SAME_PROGRAM: Final = {other: name for name, others in _DATA['programs'].items() for other in others.split()}
+MANY_TARGETS: Final = _SET['many_targets']
+"""Programs that take several targets."""
+_GIT_HARMLESS: Final = _SET['git_harmless']
+GLOBAL_OPTIONS: Final = {'git': (_SET['git_valued'], _SET['git_flags'] | _SET['git_harmless'])}
+"""By program: the options before its sub-command that take the next word, and those that do not."""
 _VERSION: Final = re.compile(r'(?<=[a-z])-?\d+(?:\.\d+)*$')
 _MAIN: Final = re.compile(r'(?<=[\w-])(?:/__main__\.pyc?|\.__main__)$')
 _SUFFIX: Final = re.compile(r'\.(?:exe|cmd|bat|com)$')
@@ -40,39 +56,10 @@ def guarded_name(text: str) -> str:
     return _VERSION.sub('', name)
 
 
-class SubCommands:
-    """The options that a program takes before its sub-command."""
-
-    def __init__(self, harmless: str = '', valued: str = '', flags: str = '') -> None:
-        """List them.
-
-        Args:
-            harmless: Flags that change nothing; a pre-approval may ignore them.
-            valued: Options that take the next word.
-            flags: Options that do not.
-        """
-        self.harmless = frozenset(harmless.split())
-        self.valued = frozenset(valued.split())
-        self.flags = frozenset(flags.split()) | self.harmless
-
-
-GLOBAL_OPTIONS: Final = {
-    'git': SubCommands(
-        harmless='--no-pager -P --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs',
-        valued='-c -C --git-dir --work-tree --namespace --config-env --super-prefix --list-cmds --attr-source',
-        flags='-p --paginate --bare --no-replace-objects --icase-pathspecs --html-path --man-path --info-path -v -h',
-    ),
-}
-"""What is known of programs whose rules are mostly about sub-commands. Of the others, an option may or may not take the
-next word, and a guarding rule assumes both."""
-
-
 def sub_command_at(words: Sequence[Word]) -> int:
     """Where the sub-command of a git command is, behind the flags that change nothing; at the end if there is none."""
-    harmless = GLOBAL_OPTIONS['git'].harmless
-    return next(
-        (at for at, each in enumerate(words) if at and not (each.is_fixed and each.value in harmless)), len(words)
-    )
+    others = (at for at, each in enumerate(words) if at and not (each.is_fixed and each.value in _GIT_HARMLESS))
+    return next(others, len(words))
 
 
 def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
@@ -83,98 +70,9 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
     return len(pattern) + (sub_command_at(words) - 1 if is_shifted else 0)
 
 
-_NPM: Final = {
-    'install': 'i in ins inst insta instal isnt isnta isntal isntall add',
-    'uninstall': 'unlink remove rm r un',
-    'run': 'run-script rum urn',
-    'exec': 'x',
-    'test': 't tst',
-    'install-test': 'it',
-    'ci': 'clean-install ic install-clean isntall-clean',
-    'install-ci-test': 'cit sit clean-install-test',
-    'update': 'u up upgrade udpate',
-    'init': 'create innit',
-    'config': 'c',
-    'link': 'ln',
-    'rebuild': 'rb',
-    'owner': 'author ogr',
-    'dedupe': 'ddp',
-    'adduser': 'add-user login',
-    'dist-tag': 'dist-tags',
-    'view': 'v info show',
-    'search': 's se find',
-    'explain': 'why',
-    'version': 'verison',
-}
-_CARGO: Final = {'build': 'b', 'check': 'c', 'test': 't', 'run': 'r', 'doc': 'd', 'remove': 'rm'}
-_IP: Final = {'delete': 'del', 'address': 'addr', 'list': 'show lst ls'}
-_SAME: Final = {
-    'npm': _NPM,
-    'pnpm': _NPM,
-    'yarn': _NPM,
-    'bun': _NPM,
-    'cargo': _CARGO,
-    'ip': _IP,
-    'hg': {'commit': 'ci', 'update': 'up checkout co', 'remove': 'rm', 'rename': 'mv move'},
-    'svn': {'commit': 'ci', 'delete': 'del remove rm', 'checkout': 'co', 'update': 'up', 'switch': 'sw'},
-    'helm': {'uninstall': 'un del delete', 'pull': 'fetch', 'list': 'ls'},
-    'brew': {'uninstall': 'remove rm'},
-    'dnf': {'remove': 'erase rm', 'install': 'in'},
-    'zypper': {'remove': 'rm', 'install': 'in'},
-    'docker': {'rm': 'remove'},
-    'git': {'add': 'stage', 'init': 'init-db'},
-    'systemctl': {'restart': 'try-restart condrestart force-reload'},
-}
-"""By program: names that mean the same. Of npm, from its `cmd-list.js`; of the others, from their manuals."""
-
-_SHORTENED: Final = frozenset({'npm', 'pnpm', 'yarn', 'bun', 'hg', 'nmcli', 'networkctl', 'tc', 'bridge', 'fossil'})
-"""Programs whose sub-command may be cut short, as long as it is still one: `npm publ`."""
-_SHORTENED_TWICE: Final = frozenset({'ip', 'nmcli', 'tc', 'bridge', 'gradle', 'gradlew'})
-"""Those of which the word behind it may be cut short, too."""
-
-MANY_TARGETS: Final = frozenset(
-    {
-        'make', 'gmake', 'bmake', 'remake', 'ninja', 'gradle', 'gradlew', 'mvn', 'mvnw', 'ant', 'rake', 'just', 'task',
-        'scons', 'doit', 'invoke', 'inv', 'gulp', 'grunt', 'lein', 'sbt',
-    }
-)  # fmt: skip
-"""Programs that take several targets: a rule about `make deploy` is about `make build deploy`."""
-
-_LONGER: Final = {
-    ('git', 'push'): ['git subtree push', 'git send-pack', 'git http-push', 'git lfs push', 'git svn dcommit',
-        'git p4 submit'],
-    ('git', 'fetch'): ['git fetch-pack', 'git remote update', 'git lfs fetch'],
-    ('git', 'pull'): ['git subtree pull', 'git lfs pull'],
-    ('git', 'merge'): ['git subtree merge'],
-    ('npm', 'publish'): ['npm stage publish'],
-    ('docker', 'rmi'): ['docker image rm', 'docker image remove', 'docker image prune'],
-    ('docker', 'build'): ['docker image build', 'docker builder build', 'docker buildx build'],
-    ('docker', 'ps'): ['docker container ls', 'docker container ps', 'docker container list'],
-    ('docker', 'images'): ['docker image ls', 'docker image list'],
-}  # fmt: skip
-"""Other commands that do the same."""
-_CONTAINER_WORDS: Final = """
-    attach commit cp create diff exec export kill logs pause port remove rename restart rm run start stats stop top
-    unpause update wait
-"""
-_IMAGE_WORDS: Final = 'build history import load pull push save tag'
-_OF_CONTAINERS: Final = frozenset(_CONTAINER_WORDS.split())
-_OF_IMAGES: Final = frozenset(_IMAGE_WORDS.split())
-"""Sub-commands of docker and podman that may stand behind `container` or `image`."""
-
-
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
 """Chosen: so many options of a pattern are looked for in any order."""
-_ALL: Final = '-r -R --recursive'
-_LONG_NAMES: Final = {
-    'rm': [_ALL, '-f --force', '-d --dir'],
-    'git': ['-f --force', '-d --delete', '-n --dry-run', '-a --all'],
-    'chmod': [_ALL],
-    'chown': [_ALL],
-    'cp': [_ALL, '-f --force'],
-}
-"""By program: options of one letter, and their other names."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -212,23 +110,22 @@ def _apart(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _option_names(program: str, name: str) -> list[str]:
-    return next((names.split() for names in _LONG_NAMES.get(program, ()) if name in names.split()), [name])
+    return next((names.split() for names in _DATA['options'].get(program, ()) if name in names.split()), [name])
 
 
 def _longer(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     name = 'docker' if words[0] == 'podman' else words[0]
-    for text in _LONGER.get((name, words[1]), ()):
-        yield (words[0], *text.split()[1:], *words[2:])
-    if name == 'docker' and words[1] in _OF_CONTAINERS:
-        yield (words[0], 'container', *words[1:])
-    if name == 'docker' and words[1] in _OF_IMAGES:
-        yield (words[0], 'image', *words[1:])
+    for text in _DATA['longer'].get(f'{name} {words[1]}', ()):
+        yield (words[0], *text.split(), *words[2:])
+    for group, sub_commands in _DATA['docker'].items() if name == 'docker' else ():
+        if words[1] in sub_commands.split():
+            yield (words[0], group, *words[1:])
 
 
 def _spelled(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     program = words[0]
     choices = [
-        spellings(program, word) if at == 1 or (at == 2 and program in _SHORTENED_TWICE) else (word,)
+        spellings(program, word) if at == 1 or (at == 2 and program in _SET['shortened_twice']) else (word,)
         for at, word in enumerate(words[1:], start=1)
     ]
     for rest in itertools.product(*choices):
@@ -244,7 +141,7 @@ def spellings(program: str, word: str) -> tuple[str, ...]:
         word,
         *next((f'{name} {others}'.split() for name, others in same.items() if word in (name, *others.split())), ()),
     }
-    if program not in _SHORTENED and program not in _SHORTENED_TWICE:
+    if program not in _SET['shortened']:
         return tuple(sorted(names, key=lambda name: (name != word, name)))
     # To npm, `runScript` is `run-script`.
     names |= {re.sub(r'-([a-z])', lambda found: found[1].upper(), name) for name in names}
@@ -271,17 +168,6 @@ def _same_program(words: Sequence[Word]) -> Sequence[Word] | None:
     """`apt remove x` of `apt-get remove x`."""
     same = _SAME_PROGRAM.get(guarded_name(words[0].value))
     return None if same is None else [fixed(same), *words[1:]]
-
-
-_SAME_PROGRAM: Final = {
-    'apt-get': 'apt',
-    'aptitude': 'apt',
-    'yum': 'dnf',
-    'tofu': 'terraform',
-    'gmake': 'make',
-    'nodejs': 'node',
-}
-"""Programs that take the sub-commands of another."""
 
 
 def _git_command(words: Sequence[Word]) -> Sequence[Word] | None:

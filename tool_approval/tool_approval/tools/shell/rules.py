@@ -15,7 +15,6 @@ from .grammar import parse
 from .names import (
     GLOBAL_OPTIONS,
     MANY_TARGETS,
-    SubCommands,
     alternatives,
     guarded_name,
     sub_command_at,
@@ -236,7 +235,7 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
     return best
 
 
-def _steps(text: str, want: str, known: SubCommands | None) -> Iterator[tuple[int, int]]:
+def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | None) -> Iterator[tuple[int, int]]:
     """How many words, and how many of the pattern's, a word may account for."""
     if text == want or _is_same_place(text, want) or (want.startswith('-') and _is_option(text, want)):
         yield 1, 1
@@ -249,8 +248,9 @@ def _steps(text: str, want: str, known: SubCommands | None) -> Iterator[tuple[in
             yield 1, 0
             yield 2, 0
         else:
-            yield (2 if text in known.valued else 1), 0
-            if text not in known.valued and text not in known.flags and '=' not in text:
+            valued, flags = known
+            yield (2 if text in valued else 1), 0
+            if text not in valued and text not in flags and '=' not in text:
                 yield 2, 0
 
 
