@@ -390,6 +390,40 @@ def test_the_path_that_a_presentation_names_is_not_shown_again_under_its_own_nam
             assert (len(drawn(call)) == 1) is is_left_out, key
 
 
+def test_extra_access_is_a_fact_and_a_command_does_not_repeat_it() -> None:
+    lines = ['writes to a\u200b', 'network (all of it)']
+    call = ApprovalRequest(
+        tool_name='t', args={'access': ['network']}, presentation=presented('command', 'x', extra_access=lines)
+    )
+
+    assert ('extra access', 'writes to a<U+200B>; network (all of it)') in facts(call)
+    assert any('U+200B' in told for told in warnings_of(call))
+    assert len(drawn(call)) == 1
+    long = presented('command', 'x', extra_access=['a' * 1000])
+    assert not is_shown_whole(ApprovalRequest(tool_name='t', presentation=long))
+
+
+@pytest.mark.parametrize(
+    ('kind', 'access', 'lines', 'is_left_out'),
+    [
+        ('command', None, [], True),
+        ('command', [], [], True),
+        ('command', ['network'], ['network'], True),
+        ('command', ['network'], [], False),
+        ('command', ['network'], 'network', False),
+        ('command', 'network', ['network'], False),
+        ('text', ['network'], ['network'], False),
+        ('text', None, [], False),
+    ],
+)
+def test_an_argument_is_left_out_only_where_the_fact_says_what_it_asks_for(kind, access, lines, is_left_out) -> None:
+    call = ApprovalRequest(
+        tool_name='t', args={'access': access}, presentation=presented(kind, 'x', extra_access=lines)
+    )
+
+    assert (len(drawn(call)) == 1) is is_left_out
+
+
 def test_a_path_that_is_no_text_is_a_fact_and_other_values_are_none() -> None:
     call = ApprovalRequest(tool_name='t', presentation=presented('text', 'x', path=Path('/w/a\u200b'), cwd=7))
 

@@ -106,6 +106,28 @@ def test_a_call_that_is_blocked_after_it_was_approved_leaves_no_approval_open():
     assert [entry.get('outcome', entry.get('approved')) for entry in sink.entries] == [True, 'refused', False]
 
 
+@pytest.mark.parametrize(('now', 'is_allowed'), [({'network': True}, True), ({'git': ['/w']}, False), (None, False)])
+def test_an_approver_who_changes_arguments_gives_no_access_that_was_not_shown(now: Any, is_allowed: bool):
+    sink = ListSink()
+    shown, after = (
+        ApprovalResult.needs_approval(bound_to={} if each is None else {'extra_access': each})
+        for each in ({'network': True}, now)
+    )
+    change = ApprovalDecision(approved=True, override_args={'path': 'b'})
+    gate = Gate(ApprovalController(ui=RecordingUI(change), audit=sink))
+
+    async def main() -> GateResult:
+        call = call_of(checks=[Checked(shown, after)], reread=lambda changed: call_of('b', checks=[Checked(after)]))
+        [settled] = await decided(gate, call)
+        return await gate.judge_changed(settled)
+
+    settled = asyncio.run(main())
+
+    assert isinstance(settled, Allowed) is is_allowed
+    assert is_allowed or settled.reason == 'The call changed after it was approved, so it was not run.'
+    assert sink.outcomes() == ([] if is_allowed else ['refused'])
+
+
 def test_an_approval_can_be_taken_inside_of_the_execution_once_and_the_outcome_is_recorded():
     sink = ListSink()
     gate = Gate(ApprovalController(ui=approve_all(), audit=sink))
@@ -114,14 +136,14 @@ def test_an_approval_can_be_taken_inside_of_the_execution_once_and_the_outcome_i
     assert isinstance(allowed, Allowed)
 
     with gate.execution(allowed) as execution:
-        assert [take_approval({'path': 'b'}), take_approval({'path': 'a'})] == [False, False]
+        assert [take_approval({'path': 'b'}), take_approval({'path': 'a'})] == [None, None]
     with gate.execution(allowed) as execution:
-        assert [take_approval({'path': 'a'}), take_approval({'path': 'a'})] == [True, False]
+        assert [take_approval({'path': 'a'}), take_approval({'path': 'a'})] == [allowed.request.bound_to, None]
         execution.outcome = 'failed'
     with pytest.raises(ValueError, match='no'), gate.execution(allowed):
         raise ValueError('no')
 
-    assert not take_approval({'path': 'a'})
+    assert take_approval({'path': 'a'}) is None
     assert [(entry['outcome'], entry['error']) for entry in sink.entries[1:]] == [
         ('executed', None),
         ('failed', None),
@@ -137,7 +159,7 @@ def test_what_a_rule_lets_run_cannot_be_taken_as_approved():
 
     assert isinstance(allowed, Allowed)
     with gate.execution(allowed):
-        assert not take_approval({'path': 'a'})
+        assert take_approval({'path': 'a'}) is None
 
 
 def test_what_runs_unasked_need_not_have_a_digest():

@@ -49,9 +49,9 @@ class Desk:
         self.controller = ApprovalController(self.workspace.settings.mode, policy=self.workspace.policy, ui=self.ui)
         self.files = FileTools(self.workspace.files)
 
-    def run(self, command):
+    def run(self, command, **arguments):
         """What the model is told, and whether somebody was asked."""
-        return self._call(self.workspace.shell, RUN_SHELL, {'command': command})
+        return self._call(self.workspace.shell, RUN_SHELL, {'command': command, **arguments})
 
     def use(self, name, **arguments):
         """The same for a file tool."""

@@ -1,5 +1,7 @@
 """The tools in an agent: each command is confined as it was allowed, whichever way the approval took."""
 
+from dataclasses import replace
+
 import pytest
 from tool_approval.os_sandbox import Access
 
@@ -20,7 +22,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.compat import blocking_approval as compat
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, collect_approvals_sync
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.testing import RecordingUI
 
@@ -92,6 +94,21 @@ def test_with_a_function_for_external_calls(desk, backend, is_asked):
     assert accesses(desk, backend) == (EXPECTED if is_asked else dict.fromkeys(COMMANDS, Access.NONE))
 
 
+def test_a_function_for_external_calls_is_given_the_access_that_was_approved(desk, backend):
+    def curl(messages, info):
+        call = ToolCallPart('run_shell', {'command': 'true || curl a'})
+        return ModelResponse([call if len(messages) == 1 else TextPart('done')])
+
+    ui = RecordingUI(True)
+    toolset = ExternalToolset([ToolDefinition(name='run_shell', parameters_json_schema={'type': 'object'})])
+    handler = approval_handler(ApprovalController(ui=ui), {'run_shell': desk.workspace.shell})
+
+    Agent(FunctionModel(curl), toolsets=[toolset], deferred_tool_handler=handler).run_sync('Go.')
+
+    assert ui.requests[0].presentation.metadata['extra_access'][0].startswith('network')
+    assert [profile.network for profile in backend.profiles] == [True]
+
+
 @pytest.mark.parametrize('is_asked', [True, False])
 def test_with_a_callback(desk, backend, is_asked):
     async def run_shell(command: str) -> str:
@@ -108,6 +125,61 @@ def test_with_a_callback(desk, backend, is_asked):
 
     assert len(approved) == (3 if is_asked else 0)
     assert set(accesses(desk, backend).values()) == {Access.READ if is_asked else Access.NONE}
+
+
+def resumed(desk, forge):
+    """What a model is told whose one call was approved in a run that ended, and then carried to another by `forge`."""
+
+    def respond(messages, info):
+        answers = [part.content for part in messages[-1].parts if part.part_kind == 'tool-return']
+        parts = [TextPart(str(answers[0]))] if answers else [ToolCallPart('run_shell', {'command': 'true || curl a'})]
+        return ModelResponse(parts)
+
+    controller = ApprovalController(ui=RecordingUI(True))
+    toolset = ApprovalToolset(ShellToolset(desk.workspace.shell), controller)
+    agent = pydantic_ai.Agent(FunctionModel(respond), toolsets=[toolset], output_type=[str, DeferredToolRequests])
+    first = agent.run_sync('Go.')
+    results = collect_approvals_sync(first.output, controller=controller)
+    history = first.all_messages()
+    forge(history, results)
+    return agent.run_sync(message_history=history, deferred_tool_results=results).output
+
+
+def test_a_resumed_call_has_the_access_that_was_approved(desk, backend):
+    resumed(desk, lambda history, results: None)
+
+    assert [profile.network for profile in backend.profiles] == [True]
+
+
+def test_access_that_is_forged_into_a_resumed_call_fails(desk, backend):
+    def forge(history, results):
+        [call] = history[-1].parts
+        history[-1].parts = [replace(call, args={**call.args, 'access': ['environment']})]
+
+    assert resumed(desk, forge) == 'The call changed after it was approved, so it was not run.'
+    assert backend.commands == []
+
+
+def test_access_that_is_forged_into_what_a_host_carries_is_not_given(desk, backend):
+    def forge(history, results):
+        [carried] = results.metadata.values()
+        [binding] = [each for each in carried.values() if isinstance(each, dict) and 'bound_to' in each]
+        binding['bound_to']['extra_access'] = {'network': True, 'writes': [str(desk.folder)]}
+
+    resumed(desk, forge)
+
+    [profile] = backend.profiles
+    assert profile.network
+    assert profile.access(str(desk.folder / 'a')) is Access.READ
+
+
+def test_an_approval_that_is_bound_to_nothing_gives_no_access(desk, backend):
+    def forge(history, results):
+        results.metadata.clear()
+
+    resumed(desk, forge)
+
+    assert [profile.network for profile in backend.profiles] == [False]
 
 
 def test_when_a_run_is_stopped_and_resumed(desk, backend):

@@ -16,9 +16,10 @@ from .canonical import canonical_json, copied
 from .controller import ApprovalController, Decided
 from .decision import ApprovalDecision
 from .errors import NotCanonicalError
+from .presentation import EXTRA_ACCESS
 from .redact import Outcome
 from .request import ApprovalContext, ApprovalRequest, CallFacts
-from .tool_checks import approved
+from .tool_checks import Approved, approved
 from .verdict import ApprovalResult, make_request
 
 CHANGED = 'The call changed after it was approved, so it was not run.'
@@ -194,7 +195,11 @@ class Execution:
 
     def __enter__(self) -> Self:
         """Begin."""
-        self._token = approved.set(self._allowed.call.values if self._allowed.was_asked else None)
+        call, request, binding = self._allowed.call, self._allowed.request, self._allowed.binding
+        # Attack: what a host carries beside the digest claims more than the approver was shown. The request was made
+        # anew, and compared with the digest (test_confinement.py).
+        bound_to: Mapping[str, Any] = {} if request is None or binding is None else request.bound_to
+        self._token = approved.set(Approved(call.values, bound_to) if self._allowed.was_asked else None)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
@@ -294,6 +299,10 @@ class Gate:
             self.record(settled, 'refused')
             return self.block(prepared)
         request = prepared.request
+        if request.bound_to.get(EXTRA_ACCESS) != settled.binding.bound_to.get(EXTRA_ACCESS):
+            # The approver was shown what the call may touch with the arguments before the change.
+            self.record(settled, 'refused')
+            return Refused(reason=CHANGED)
         try:
             digest = self.controller.digest(request.tool_name, request.args, request.bound)
         except NotCanonicalError as error:

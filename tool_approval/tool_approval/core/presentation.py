@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+EXTRA_ACCESS: Final = 'extra_access'
+"""What a call may touch beyond what its tool is confined to, by the same name in two places: in the metadata of a
+presentation as lines for a person, and in what an approval is bound to as the tool reads it."""
 
 PresentationType = Literal['text', 'diff', 'file_content', 'command', 'structured']
 

@@ -10,18 +10,31 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, TypeVar, cast
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from .request import ApprovalContext, ApprovalRequest, describe, simple_approval_request
 from .verdict import ApprovalResult
 
 _log = logging.getLogger('tool_approval')
 
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Approved(NamedTuple):
+    """An approval that the tool of the call can take."""
+
+    args: Mapping[str, Any]
+    """The arguments that were approved."""
+    bound_to: Mapping[str, Any] = _NOTHING
+    """What the tool declared of the call, where the approval is bound to it: an approver was shown just this."""
+
+
 # Context variables, since the tool itself gets only the arguments; every caller judges and executes in one task.
 judged: ContextVar[object] = ContextVar('tool_approval_judged', default=None)
 """What a tool keeps from the check of a call to its execution."""
-approved: ContextVar[Mapping[str, Any] | None] = ContextVar('tool_approval_approved', default=None)
-"""The arguments that `take_approval` finds; see `approving`."""
+approved: ContextVar[Approved | None] = ContextVar('tool_approval_approved', default=None)
+"""What `take_approval` finds; see `approving`."""
 
 
 @contextmanager
@@ -40,24 +53,34 @@ def judging() -> Generator[None]:
 
 
 @contextmanager
-def approving(args: Mapping[str, Any] | None) -> Generator[None]:
+def approving(args: Mapping[str, Any] | None, bound_to: Mapping[str, Any] = _NOTHING) -> Generator[None]:
     """Enclose the execution of a call.
 
     Args:
         args: The arguments that an approver, a mode or memory approved; `None` where a rule lets the call run unasked.
+        bound_to: What the tool declared of the call, where the approval is bound to it.
     """
-    token = approved.set(args)
+    token = approved.set(None if args is None else Approved(args, bound_to))
     try:
         yield
     finally:
         approved.reset(token)
 
 
-def take_approval(args: Mapping[str, Any]) -> bool:
-    """Whether the call that executes was approved, with just these arguments. An approval can be taken once."""
+def take_approval(args: Mapping[str, Any], defaults: Mapping[str, Any] = _NOTHING) -> Mapping[str, Any] | None:
+    """What the approval of the call that executes is bound to, beside its arguments. An approval can be taken once.
+
+    Args:
+        args: The arguments that it has to be of.
+        defaults: What arguments are that the call may leave out.
+
+    Returns:
+        What the tool declared, empty where the approval is bound to none of it; `None` where no call with just these
+        arguments was approved.
+    """
     found = approved.get()
     approved.set(None)
-    return found is not None and found == args
+    return found.bound_to if found is not None and {**defaults, **found.args} == args else None
 
 
 def has_check(tool: object) -> bool:

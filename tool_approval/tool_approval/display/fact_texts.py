@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from tool_approval.core.presentation import EXTRA_ACCESS, ApprovalPresentation
 from tool_approval.core.request import ApprovalRequest, describe
 
 from .escape import escape, escape_line
@@ -19,8 +20,8 @@ _LONGEST = 600
 def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False) -> list[tuple[str, str]]:
     """Labels and what they stand before, escaped and each on one line, in the order to show them.
 
-    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file` and `in`, as far as they have something to
-    say.
+    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file`, `in` and `extra access`, as far as
+    they have something to say.
 
     Args:
         request: What is asked about.
@@ -49,6 +50,7 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
         'grants': _grants(request, ascii_only=ascii_only),
         'file': f'{told} (new)' if path and shown.get('is_new') is True else told,
         'in': text(shown.get('cwd')),
+        'extra access': text(extra_access_text(presentation)),
     }
     return [(label, told) for label, told in found.items() if told]
 
@@ -61,6 +63,7 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
     texts = [request.metadata.get('worker'), request.facts.toolset_id, request.reason]
     if request.presentation is not None:
         texts += [fact_text(request.presentation.metadata.get(key)) for key in ('path', 'cwd')]
+        texts.append(extra_access_text(request.presentation))
     return (
         len(request.lineage) <= _MOST_LEVELS
         and not any(isinstance(name, str) and len(name) > LONGEST_NAME for name in names)
@@ -75,6 +78,13 @@ def _grants(request: ApprovalRequest, *, ascii_only: bool) -> str:
     # Without a run, nothing else is known to belong together.
     span = 'for this call' if request.run_id is None or request.hides_arguments else 'to this tool until the run ends'
     return f'{names}, {span}' if names else ''
+
+
+def extra_access_text(presentation: ApprovalPresentation | None) -> str:
+    """What an approval lets a call touch beyond its confinement, as one line; empty where there is nothing."""
+    lines: object = () if presentation is None else presentation.metadata.get(EXTRA_ACCESS)
+    told = cast('Sequence[object]', lines) if isinstance(lines, list | tuple) else ()
+    return '; '.join(fact_text(line) for line in told)
 
 
 def fact_text(value: object) -> str:

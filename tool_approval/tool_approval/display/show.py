@@ -14,7 +14,7 @@ from tool_approval.core.request import ApprovalRequest
 
 from .digest import left_out_keys, visible_args
 from .escape import escape_line
-from .fact_texts import LONGEST_NAME, are_facts_whole, fact_text
+from .fact_texts import LONGEST_NAME, are_facts_whole, extra_access_text, fact_text
 from .lines import DisplayLine, LineKind
 from .quote import MOST_LINES, more, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
@@ -77,6 +77,11 @@ def _facts_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> It
         if fact not in said and _body_of(args.get(key)) is not None and args[key] == told:
             said.add(fact)
             yield key
+    # What a command asks for beyond its confinement: an approval gives what the fact says, and no more.
+    asked: object = args.get('access', '')
+    is_said = asked is None or (isinstance(asked, list) and (not asked or extra_access_text(presentation) != ''))
+    if presentation.type == 'command' and is_said:
+        yield 'access'
 
 
 def _is_in_diff(key: str, value: object, sides: str) -> bool:

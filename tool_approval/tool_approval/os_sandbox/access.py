@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args
 
@@ -77,6 +78,12 @@ class ExtraAccess:
         """What an approval is bound to: each field that is not empty."""
         paths = {'git': list(self.git), 'names': list(self.names), 'writes': list(self.writes)}
         return {**({'network': True} if self.network else {}), **{name: each for name, each in paths.items() if each}}
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> ExtraAccess:
+        """What `as_json` made."""
+        paths = {name: tuple(found.get(name, ())) for name in ('git', 'names', 'writes')}
+        return cls(network=found.get('network') is True, **paths)
 
 
 def _is_git_lacking(profile: OSProfile, tree: str) -> bool:

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, cast
 
 from tool_approval.core.errors import ApprovalBlocked
+from tool_approval.core.presentation import EXTRA_ACCESS
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.core.tool_checks import take_approval
-from tool_approval.os_sandbox import OSProfile, OSSandboxBackend, OSSandboxError, UnconfinedBackend
+from tool_approval.os_sandbox import (
+    ACCESS_NAMES,
+    AccessName,
+    ExtraAccess,
+    OSProfile,
+    OSSandboxBackend,
+    OSSandboxError,
+    UnconfinedBackend,
+)
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
-from tool_approval.tools.shell import ShellConfig, ShellResult, ShellTool
+from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
 from tool_approval.tools.shell.paths import ShellRoot
 
@@ -43,10 +53,16 @@ class Confinement:
     unasked: OSProfile
     """For every other one, whichever rule let it run: it neither reads nor writes where the file tools would have to
     ask."""
+    environments: tuple[str, ...] = ()
+    """Folders inside of the workspace with an environment, such as a virtual one: read by every command, and written by
+    one that was approved with this extra access."""
 
 
 class ConfinedShell(ShellTool):
-    """A shell tool whose commands run under the profile that fits how they were allowed."""
+    """A shell tool whose commands run under the profile that fits how they were allowed.
+
+    One that was approved may get more than its profile, by what the approval is bound to: its extra access.
+    """
 
     def __init__(
         self,
@@ -63,33 +79,103 @@ class ConfinedShell(ShellTool):
             ApprovalConfigError: A rule names a root there is not, or does not decide its own examples.
             MissingExtraError: tree-sitter is not installed, and a rule has examples.
         """
-        super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable, wrap=self._confined)
+        super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable)
         self._confinement = confinement
 
-    async def run(self, command: str) -> ShellResult:
+    @property
+    def can_be_given_access(self) -> bool:
+        """Whether commands are confined, so that a model may ask for more access than they have."""
+        return not isinstance(self._confinement.backend, UnconfinedBackend)
+
+    def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
+        """What a command needs by its programs and by what the model asks for, as far as its profile lacks it.
+
+        Raises:
+            PermissionError: The model asks for access that there is not.
+        """
+        if not self.can_be_given_access:
+            return super().extra_access(explanation, asked)
+        return self._lacking({*explanation.needs, *_access_names(asked)})
+
+    def _lacking(self, names: Collection[AccessName]) -> ExtraAccess:
+        """What the profile of an approved command lacks of what the names stand for."""
+        wanted = ExtraAccess(
+            network='network' in names,
+            writes=self._confinement.environments if 'environment' in names else (),
+        )
+        return wanted.beyond(self._confinement.approved)
+
+    async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
         """See `ShellTool.run`. Only the command of a call whose own decision approved it gets the wider profile.
+
+        Args:
+            command: The command line.
+            access: What the model asked for. It decides nothing: a command gets what its approval is bound to.
 
         Raises:
             ApprovalBlocked: A rule blocks it, or it cannot be confined.
             MissingExtraError: tree-sitter is not installed.
             asyncio.CancelledError: The wait was cancelled, and the command ended.
         """
+        bound_to = take_approval({'command': command, 'access': access}, defaults={'access': None})
         try:
-            return await super().run(command)
+            return await self._run(command, partial(self._confined, bound_to))
         except OSSandboxError as error:
             _log.error('A command was not run: %s', error)
             raise ApprovalBlocked('shell', _NOT_CONFINED) from error
 
-    def _confined(self, argv: list[str]) -> list[str]:
+    async def __call__(self, command: str, access: Collection[str] | None = None) -> str:
+        """The result of `run` as a text for a model."""
+        return (await self.run(command, access)).for_model()
+
+    async def _confined(
+        self, bound_to: Mapping[str, Any] | None, argv: list[str], explanation: Explanation
+    ) -> ShellResult:
+        """Run a program under the profile that its approval, or none, gives it."""
         confinement = self._confinement
-        if isinstance(confinement.backend, UnconfinedBackend):
-            return argv
+        if not self.can_be_given_access:
+            return await self._started(argv)
+        profile, extra = confinement.unasked, ExtraAccess()
+        if bound_to is not None:
+            extra = ExtraAccess.of_json(bound_to.get(EXTRA_ACCESS, {})).beyond(confinement.approved)
+            profile = confinement.approved.with_access(extra)
         values = clean_environment(os.environ)
         # Attack: a relative part of the search path, which a backend passes on, finds a program in the workspace.
-        profile = confinement.approved if take_approval({'command': argv[-1]}) else confinement.unasked
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
         variables = [f'{name}={passed[name]}' for name in _PASSED]
-        return confinement.backend.wrap([_ENV, *variables, *argv], profile, self.cwd)
+        result = await self._started(confinement.backend.wrap([_ENV, *variables, *argv], profile, self.cwd))
+        return replace(result, notes=self._advice(extra, explanation)) if result.exit_status else result
+
+    def _advice(self, had: ExtraAccess, explanation: Explanation) -> tuple[str, ...]:
+        """What a command that failed did not have, by its profile: what it printed could be forged to ask for more."""
+        lacked = {
+            name: ', '.join(lines)
+            for name in ACCESS_NAMES
+            if (lines := set(self._lacking([name]).describe(self.cwd)) - set(had.describe(self.cwd)))
+        }
+        if not lacked:
+            return ()
+        example = next((name for name in lacked if name in explanation.needs), next(iter(lacked)))
+        told = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
+        advice = (
+            f'The OS sandbox gave this command no access to: {told}. If it failed for that, call again with '
+            f"access=['{example}'], and the user is asked; the first try may have had effects."
+        )
+        return (advice,)
+
+
+def _access_names(asked: object) -> Collection[AccessName]:
+    """What a model may give as `access`.
+
+    Raises:
+        PermissionError: It is anything else.
+    """
+    if asked is None:
+        return ()
+    names = cast('Collection[object]', asked) if isinstance(asked, list | tuple) else None
+    if names is None or not all(name in ACCESS_NAMES for name in names):
+        raise PermissionError(f'`access` is a list of these names: {", ".join(ACCESS_NAMES)}.')
+    return [name for name in ACCESS_NAMES if name in names]
 
 
 class RefusingShell(ConfinedShell):
@@ -103,7 +189,7 @@ class RefusingShell(ConfinedShell):
         """
         raise PermissionError(REFUSED)
 
-    async def run(self, command: str) -> ShellResult:
+    async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
         """Refuse.
 
         Raises:

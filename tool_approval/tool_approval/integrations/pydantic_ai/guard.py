@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import Any
@@ -93,7 +94,8 @@ async def _call_tool(
         is_bound = verdict.is_needs_approval and tool.tool_def.kind != 'unapproved'
         if is_bound and binding is not None and not binding.declares(verdict.bound_to):
             return refuse(CHANGED, 'refused')
-        with approving(args if ctx.tool_call_approved and was_asked(binding) else None):
+        declared: Mapping[str, Any] = verdict.bound_to if is_bound and binding is not None else {}
+        with approving(args if ctx.tool_call_approved and was_asked(binding) else None, declared):
             return await _host_call_tool(self, name, args, ctx, tool)
 
 

@@ -256,6 +256,7 @@ class Batch:
             verdict = ApprovalResult.blocked(f'Nothing here can carry out {call.tool_name!r}.')
         elif not verdict.is_blocked and (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
             verdict = ApprovalResult.blocked(f'The arguments of {call.tool_name!r} cannot be used: {problem}.')
+        told = told.changed(bound_to={**told.bound_to, **verdict.bound_to})
         return Prepared(call=_call_of(request, reread), verdict=verdict, request=told)
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:

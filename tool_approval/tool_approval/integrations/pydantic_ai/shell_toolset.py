@@ -10,7 +10,8 @@ from pydantic_ai.toolsets import FunctionToolset
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
-from tool_approval.tools.shell import ShellTool
+from tool_approval.settings import ConfinedShell
+from tool_approval.tools.shell import ShellResult, ShellTool
 
 
 class ShellToolset(FunctionToolset[Any]):
@@ -32,7 +33,24 @@ class ShellToolset(FunctionToolset[Any]):
         super().__init__(id=id, sequential=True)  # a call may need what an earlier one made
         self.shell = shell
         self._reasons = dict(reasons or {})
-        self.add_function(self.run_shell, name='run_shell', takes_ctx=False)
+        if isinstance(shell, ConfinedShell) and shell.can_be_given_access:
+            self.add_function(self.run_confined_shell, name='run_shell', takes_ctx=False)
+        else:
+            self.add_function(self.run_shell, name='run_shell', takes_ctx=False)
+
+    async def run_confined_shell(self, command: str, access: list[str] | None = None) -> str:
+        """Run a command in bash and return its output.
+
+        Each call starts in the same working directory with a fresh shell; nothing is read from standard input. An OS
+        sandbox confines the command. Simple commands are approved more readily than long lines.
+
+        Args:
+            command: The command line.
+            access: Leave this out at first. Where a command failed and its result names access that it did not have,
+                name here what it needs, to have the user asked: `network`, `git`, `environment` or `names`.
+        """
+        assert isinstance(self.shell, ConfinedShell), 'no other shell has this parameter'
+        return self._told(await self.shell.run(command, access))
 
     async def run_shell(self, command: str) -> str:
         """Run a command in bash and return its output.
@@ -43,7 +61,9 @@ class ShellToolset(FunctionToolset[Any]):
         Args:
             command: The command line.
         """
-        result = await self.shell.run(command)
+        return self._told(await self.shell.run(command))
+
+    def _told(self, result: ShellResult) -> str:
         told = result.for_model()
         added = [f'[{why}]' for text, why in self._reasons.items() if result.exit_status and text in result.stderr]
         return '\n'.join([told, *added])

@@ -86,6 +86,8 @@ class ShellResult:
     """Why it could not be started."""
     strays: int = 0
     """How many processes had left the group and were ended one by one."""
+    notes: tuple[str, ...] = ()
+    """What the OS sandbox has to say of it, for the model and the person, a sentence each."""
 
     def for_model(self) -> str:
         """All of it as one text."""
@@ -97,6 +99,7 @@ class ShellResult:
             lines.append(f'[ended: it took longer than {self.timeout_s:g} s]')
         elif self.exit_status:
             lines.append(f'[exit status {self.exit_status}]')
+        lines += [f'[{note}]' for note in self.notes]
         return '\n'.join(lines) or '[no output]'
 
 

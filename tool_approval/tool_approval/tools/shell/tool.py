@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tool_approval.core.errors import ApprovalBlocked, printable
-from tool_approval.core.presentation import ApprovalPresentation
+from tool_approval.core.presentation import EXTRA_ACCESS, ApprovalPresentation
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
+from tool_approval.os_sandbox.access import ExtraAccess
 
 from .config import ShellConfig
 from .environment import clean_environment
@@ -25,6 +26,7 @@ _SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/hom
 """Where bash is looked for; never in a search path that somebody may have changed."""
 _MAX_OUTPUT_BYTES: Final = 65_536
 """Chosen: about what a model can use of one result."""
+_AGAIN: Final = 'the model asks for extra access; if the command ran before, that may have had effects'
 _LONGEST_DESCRIPTION: Final = 160
 """Chosen: the description is one line; the presentation has the whole command."""
 
@@ -89,38 +91,61 @@ class ShellTool:
         if not isinstance(command, str):
             raise PermissionError('`command` must be a text')
         explanation = self.explain(command)
-        match explanation.decision:
-            case 'allow':
-                return None
-            case 'block':
-                raise PermissionError(_refusal(explanation))
-            case _:
-                return self._request(ctx.tool_name, command, explanation)
+        if explanation.decision == 'block':
+            raise PermissionError(_refusal(explanation))
+        asked = ctx.args.get('access')
+        extra = self.extra_access(explanation, asked)
+        # What runs unasked gets no extra access, whatever its program needs.
+        if explanation.decision == 'allow' and not (asked and extra):
+            return None
+        return self._request(ctx, explanation, extra)
 
-    def _request(self, tool_name: str, command: str, explanation: Explanation) -> ApprovalRequest:
+    def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
+        """What a command may touch beyond its confinement once it is approved: nothing, where none confines it.
+
+        Args:
+            explanation: The command, and what its programs need.
+            asked: What the model gave as `access`.
+
+        Raises:
+            PermissionError: The model asks for access that there is not.
+        """
+        if asked:
+            raise PermissionError('There is no `access` to ask for: no OS sandbox confines commands here.')
+        return ExtraAccess()
+
+    def _request(self, ctx: ApprovalContext, explanation: Explanation, extra: ExtraAccess) -> ApprovalRequest:
+        command = explanation.command
+        lines = extra.describe(self.cwd)
+        bound_to = {'cwd': self.cwd, **({EXTRA_ACCESS: extra.as_json()} if extra else {})}
         options: tuple[RememberOption, ...] = ()
         if explanation.remember is not None:
-            payload = {'program': list(explanation.remember), 'cwd': self.cwd}
-            label = (
-                f'every plain `{" ".join(explanation.remember)}` in this directory, with safe arguments and paths in it'
-            )
+            words = ' '.join(explanation.remember)
+            included = f', {"; ".join(lines)} included,' if extra else ''
+            label = f'every plain `{words}`{included} in this directory, with safe arguments and paths in it'
+            payload = {'program': list(explanation.remember), **bound_to}
             options = (RememberOption(kind='sub-command', label=label, payload=payload),)
+        reasons = [_why(explanation)] if explanation.decision == 'ask' else []
         return ApprovalRequest(
-            tool_name=tool_name,
-            args={'command': command},
+            tool_name=ctx.tool_name,
+            args=dict(ctx.args),
             description=explanation.description or _description(command),
             described_by='the shell rules' if explanation.description else None,
-            payload={'command': command, 'cwd': self.cwd},
+            payload={'command': command, **bound_to},
             # Never shortened: what is cut off would be approved unseen.
             presentation=ApprovalPresentation(
                 type='command',
                 content=command,
                 language='bash',
-                metadata={'cwd': self.cwd, 'parts': [part.as_json() for part in explanation.parts]},
+                metadata={
+                    'cwd': self.cwd,
+                    'parts': [part.as_json() for part in explanation.parts],
+                    **({EXTRA_ACCESS: list(lines)} if extra else {}),
+                },
             ),
-            reason=_why(explanation),
+            reason='; '.join([*reasons, _AGAIN] if ctx.args.get('access') else reasons),
             remember_options=options,
-            bound_to={'cwd': self.cwd},
+            bound_to=bound_to,
         )
 
     async def run(self, command: str) -> ShellResult:
@@ -131,8 +156,14 @@ class ShellTool:
             MissingExtraError: tree-sitter is not installed.
             asyncio.CancelledError: The wait was cancelled, and the command ended.
         """
+        return await self._run(command, self._unconfined)
+
+    async def _run(
+        self, command: str, execute: Callable[[list[str], Explanation], Awaitable[ShellResult]]
+    ) -> ShellResult:
+        """See `run`; `execute` is given the program and its arguments."""
         # Here: who only judges commands does not wait for the import of asyncio.
-        from .running import ShellResult, run_command
+        from .running import ShellResult
 
         explanation = self.explain(command)
         if explanation.decision == 'block':
@@ -141,9 +172,17 @@ class ShellTool:
         if shell is None:
             return ShellResult(exit_status=None, stdout='', stderr='', problem='there is no bash')
         # `--`: bash would take a command that begins with a dash for more of its own options.
-        argv = [shell, '--noprofile', '--norc', '-c', '--', command]
+        return await execute([shell, '--noprofile', '--norc', '-c', '--', command], explanation)
+
+    async def _unconfined(self, argv: list[str], explanation: Explanation) -> ShellResult:
+        return await self._started(self._wrap(argv) if self._wrap is not None else argv)
+
+    async def _started(self, argv: list[str]) -> ShellResult:
+        """Run a program as the settings of this tool say."""
+        from .running import run_command
+
         return await run_command(
-            self._wrap(argv) if self._wrap is not None else argv,
+            argv,
             cwd=self.cwd,
             env=self._env,
             timeout_s=self.config.timeout_s,

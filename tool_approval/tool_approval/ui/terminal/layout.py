@@ -86,7 +86,7 @@ class Layout:
 
     def labelled(self, label: str, text: str, *, style: Style = 'plain', label_width: int = 9) -> list[str]:
         """Rows of our own: a label and what it stands before, which never begins a row."""
-        return self._rows(label.ljust(label_width), ' ' * (label_width - 1), text, style, 'frame', ())
+        return self._rows(f'{label} '.ljust(label_width), ' ' * (label_width - 1), text, style, 'frame', ())
 
     def quoted(self, lines: Sequence[DisplayLine]) -> list[str]:
         """Rows of lines, each behind the mark of its kind."""

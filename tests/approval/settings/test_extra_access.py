@@ -1,0 +1,336 @@
+"""What a command gets beyond its profile: what an approver was shown, for this call alone."""
+
+import asyncio
+import http.server
+import threading
+from dataclasses import replace
+
+import pytest
+from tool_approval.os_sandbox import Access, BubblewrapBackend, UnconfinedBackend
+from tool_approval.settings import RUN_SHELL
+from tool_approval.testing import RecordingUI, ScriptedUI
+
+from tests.approval.os_sandbox.house import skip_reason
+from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision, ApprovalMemory, execute_tool
+
+from .desk import Backend, Desk
+
+pytest.importorskip('yaml')
+pytest.importorskip('tree_sitter_bash')
+
+SETTINGS = """\
+    sandbox:
+      paths: {work: {root: ., mode: rw}, secret: {root: secret, mode: rw, read_approval: blocked}}
+    shell:
+      rules:
+        - {pattern: echo, approval: false}
+        - {pattern: 'false', approval: false}
+        - {pattern: rm, allowed: false}
+"""
+NETWORK = "network (every host, this machine's own services included, with all that the command may read)"
+ADVICE = (
+    '[The OS sandbox gave this command no access to: network. If it failed for that, call again with '
+    "access=['network'], and the user is asked; the first try may have had effects.]"
+)
+AGAIN = 'the model asks for extra access; if the command ran before, that may have had effects'
+
+
+@pytest.fixture
+def backend():
+    return Backend()
+
+
+@pytest.fixture
+def desk(tmp_path, backend):
+    return with_environment(Desk(tmp_path / 'work', SETTINGS, backend=backend))
+
+
+def with_environment(desk):
+    """The same desk, where `.venv` is an environment."""
+    environment = desk.folder / '.venv'
+    environment.mkdir()
+    confinement = desk.workspace.shell._confinement
+    shell = desk.workspace.shell
+    shell._confinement = replace(
+        confinement,
+        approved=closed(confinement.approved, environment),
+        unasked=closed(confinement.unasked, environment),
+        environments=(str(environment),),
+    )
+    return desk
+
+
+def closed(profile, environment):
+    root = replace(profile.root_of(str(environment)), path=str(environment), access=Access.READ)
+    return replace(profile, roots=(*profile.roots, root))
+
+
+def given(desk, backend):
+    """By command, what it had beyond the profile of an approved one."""
+    environment = str(desk.folder / '.venv' / 'lib')
+    return [
+        (command[-1], profile.network, profile.access(environment) is Access.WRITE)
+        for command, profile in zip(backend.commands, backend.profiles, strict=True)
+    ]
+
+
+def checked(desk, command, **arguments):
+    return desk.workspace.shell.check_approval(
+        ApprovalContext(tool_name=RUN_SHELL, args={'command': command, **arguments})
+    )
+
+
+def test_a_question_names_the_access_that_a_program_needs_and_approving_gives_just_that(desk, backend):
+    desk.run('curl --version')
+    desk.run('pip --version && echo pip install a')
+    desk.run('true || pip install a')
+    desk.run('printf a')
+
+    assert given(desk, backend) == [
+        ('curl --version', True, False),
+        ('pip --version && echo pip install a', False, False),
+        ('true || pip install a', True, True),
+        ('printf a', False, False),
+    ]
+    [first, second, third, fourth] = desk.ui.requests
+    assert first.presentation.metadata['extra_access'] == [NETWORK]
+    assert third.presentation.metadata['extra_access'] == [NETWORK, 'writes to .venv']
+    assert third.bound_to['extra_access'] == {'network': True, 'writes': [str(desk.folder / '.venv')]}
+    for request in (second, fourth):
+        assert 'extra_access' not in {**request.presentation.metadata, **request.bound_to, **request.payload}
+
+
+def test_what_the_profile_has_is_not_asked_for(tmp_path, backend):
+    desk = Desk(tmp_path / 'work', SETTINGS + '      network: true\n', backend=backend)
+
+    said, asked = desk.run('false', access=['network'])
+
+    assert (said, asked) == ('[exit status 1]', False)
+    assert 'extra_access' not in checked(desk, 'curl a').bound_to
+
+
+def test_the_digest_and_the_payload_differ_with_the_access(desk):
+    controller = ApprovalController()
+    plain, wide, wider = (checked(desk, 'printf a', access=access) for access in (None, ['network'], ['environment']))
+
+    assert len({controller.digest_of(each) for each in (plain, wide, wider)}) == 3
+    assert [each.payload.get('extra_access') for each in (plain, wide)] == [None, {'network': True}]
+    assert wide.bound_to['extra_access'] != wider.bound_to['extra_access']
+
+
+def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tmp_path, backend):
+    desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
+
+    assert desk.run('false') == (f'[exit status 1]\n{ADVICE}', False)
+    assert desk.run('printf a') == ('a', True)
+    assert desk.run('false', access=['network']) == ('[exit status 1]', True)
+    assert desk.ui.requests[-1].reason == AGAIN
+    assert desk.run('printf a && false', access=['network']) == ('a\n[exit status 1]', True)
+    assert desk.ui.requests[-1].reason == (
+        f'`printf a`: no rule is about it, and by default somebody is asked; {AGAIN}'
+    )
+
+
+def test_the_advice_names_all_that_was_lacking_and_suggests_what_the_programs_need(tmp_path, backend):
+    settings = SETTINGS + '        - {pattern: pip uninstall, approval: false}\n'
+    desk = with_environment(Desk(tmp_path / 'work', settings, backend=backend))
+
+    said, asked = desk.run('false && pip uninstall -y a')
+    again, _ = desk.run('false', access=['network'])
+
+    assert not asked
+    assert said == (
+        '[exit status 1]\n[The OS sandbox gave this command no access to: network, environment (writes to .venv). '
+        "If it failed for that, call again with access=['environment'], and the user is asked; the first try may have "
+        'had effects.]'
+    )
+    assert 'no access to: environment (writes to .venv). If it' in again
+
+
+def test_what_runs_unasked_gets_none(tmp_path, backend):
+    desk = Desk(tmp_path / 'work', SETTINGS + '        - {pattern: curl, approval: false}\n', backend=backend)
+
+    said, asked = desk.run('curl --version && false')
+
+    assert (said.endswith(ADVICE), asked) == (True, False)
+    assert given(desk, backend) == [('curl --version && false', False, False)]
+
+
+@pytest.mark.parametrize('access', ['network', ['network', 'disk'], [['network']], {'network': True}, 1, True])
+def test_access_that_there_is_not_is_an_error_for_the_model(desk, backend, access):
+    said, asked = desk.run('printf a', access=access)
+
+    assert said == "Blocked 'run_shell': `access` is a list of these names: network, git, environment, names."
+    assert (asked, backend.commands) == (False, [])
+
+
+@pytest.mark.parametrize('access', [None, []])
+def test_asking_for_nothing_changes_nothing(desk, backend, access):
+    assert desk.run('echo a', access=access) == ('a', False)
+    assert given(desk, backend) == [('echo a', False, False)]
+
+
+def test_a_blocked_command_stays_blocked(desk, backend):
+    assert 'the rule `rm` blocks it' in desk.run('rm a', access=['network'])[0]
+    assert backend.commands == []
+
+
+def test_an_approval_of_one_access_is_of_no_other(desk, backend):
+    """Neither for the model, nor for code that runs the shell inside of an approved call."""
+
+    async def function(command, access):
+        for asked in (['network', 'environment'], None, ['network']):
+            await desk.workspace.shell.run(command, asked)
+
+    arguments = {'command': 'printf a', 'access': ['network']}
+    asyncio.run(execute_tool(function, 'f', arguments, ApprovalController('approve_all'), default='required'))
+
+    assert given(desk, backend) == [('printf a', False, False)] * 3
+
+
+def test_a_mode_and_memory_give_what_is_bound(desk, backend):
+    approved = ApprovalDecision(approved=True, remember='session')
+    ui = ScriptedUI([approved, approved])
+    remembering = ApprovalController(ui=ui, memory=ApprovalMemory())
+    shell, facts = desk.workspace.shell, {'run_id': 'r'}
+
+    async def main():
+        await execute_tool(shell, RUN_SHELL, {'command': 'true || curl a'}, ApprovalController('approve_all'), facts)
+        for access in (None, None, ['environment'], ['environment'], None):
+            arguments = {'command': 'printf a', **({'access': access} if access else {})}
+            await execute_tool(shell, RUN_SHELL, arguments, remembering, facts)
+
+    asyncio.run(main())
+
+    assert [(network, environment) for _, network, environment in given(desk, backend)] == [
+        (True, False),
+        (False, False),
+        (False, False),
+        (False, True),
+        (False, True),
+        (False, False),
+    ]
+
+
+def test_a_remember_option_covers_the_access_by_name(desk):
+    [option] = checked(desk, 'pip uninstall -y a').remember_options
+    [plain] = checked(desk, 'pip list').remember_options
+
+    covered = 'in this directory, with safe arguments and paths in it'
+    assert option.label == f'every plain `pip uninstall`, writes to .venv included, {covered}'
+    assert option.payload['extra_access'] == {'writes': [str(desk.folder / '.venv')]}
+    assert plain.label == f'every plain `pip list` {covered}'
+    assert 'extra_access' not in plain.payload
+
+
+def test_a_remembered_sub_command_covers_no_other_access(desk, backend):
+    ui = RecordingUI(ApprovalDecision(approved=True, remember='session', remember_option='sub-command'))
+    controller = ApprovalController(ui=ui)
+
+    async def main():
+        for access in (None, ['environment'], ['environment'], None):
+            arguments = {'command': 'pip list', **({'access': access} if access else {})}
+            await execute_tool(desk.workspace.shell, RUN_SHELL, arguments, controller, {'run_id': 'r'})
+
+    asyncio.run(main())
+
+    assert [request.args.get('access') for request in ui.requests] == [None, ['environment']]
+    assert [environment for _, _, environment in given(desk, backend)] == [False, True, True, False]
+
+
+def test_an_approver_who_changes_the_command_gives_no_access_that_was_not_shown(desk, backend):
+    change = ApprovalDecision(approved=True, override_args={'command': 'true || curl a'})
+    controller = ApprovalController(ui=ScriptedUI([change]))
+
+    with pytest.raises(Exception, match='changed after it was approved'):
+        asyncio.run(execute_tool(desk.workspace.shell, RUN_SHELL, {'command': 'printf a'}, controller))
+
+    assert backend.commands == []
+
+
+def test_an_approver_may_change_a_command_that_needs_the_same(desk, backend):
+    change = ApprovalDecision(approved=True, override_args={'command': 'true || curl b'})
+    controller = ApprovalController(ui=ScriptedUI([change]))
+
+    asyncio.run(execute_tool(desk.workspace.shell, RUN_SHELL, {'command': 'true || curl a'}, controller))
+
+    assert given(desk, backend) == [('true || curl b', True, False)]
+
+
+def test_what_is_blocked_hidden_or_a_control_file_is_not_opened_by_any_access(desk, backend):
+    desk.run('true || pip install a', access=['network', 'git', 'environment', 'names'])
+
+    [profile] = backend.profiles
+    closed_paths = [desk.folder / 'secret' / 'a', desk.folder / '.git' / 'config', desk.folder / 'approvals.yaml']
+    assert [profile.access(str(path)) for path in closed_paths] == [Access.NONE, Access.READ, Access.READ]
+    assert profile.network
+
+
+def test_without_an_os_sandbox_there_is_no_word_of_it(tmp_path):
+    desk = Desk(tmp_path / 'work', SETTINGS, backend=UnconfinedBackend())
+
+    request = checked(desk, 'curl --version')
+
+    assert not desk.workspace.shell.can_be_given_access
+    assert 'extra_access' not in {**request.presentation.metadata, **request.bound_to}
+    assert desk.run('false') == ('[exit status 1]', False)
+    said, asked = desk.run('false', access=['network'])
+    assert (said, asked) == (
+        "Blocked 'run_shell': There is no `access` to ask for: no OS sandbox confines commands here.",
+        False,
+    )
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Says hello."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'hello')
+
+    def log_message(self, format, *args):
+        pass
+
+
+@pytest.fixture
+def address():
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Server) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f'http://127.0.0.1:{server.server_port}/'
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def confined(tmp_path):
+    if reason := skip_reason('root') and skip_reason('ordinary'):
+        pytest.skip(reason)
+    text = SETTINGS + '        - {pattern: curl, approval: false}\n'
+    return with_environment(Desk(tmp_path / 'work', text, backend=BubblewrapBackend()))
+
+
+def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(confined, address):
+    unasked, was_asked = confined.run(f'curl -sS {address}')
+    assert ('hello' in unasked, was_asked) == (False, False)
+    assert 'no access to: network, environment (writes to .venv). If it failed for that' in unasked
+    assert "access=['network']" in unasked
+
+    assert confined.run(f'curl -sS {address}', access=['network']) == ('hello', True)
+    assert confined.ui.requests[-1].presentation.metadata['extra_access'] == [NETWORK]
+    assert 'hello' not in confined.run(f'curl -sS {address}')[0]
+
+
+def test_confined_only_the_approved_access_writes_to_the_environment_and_nothing_hidden_is_read(confined):
+    (confined.folder / 'secret').mkdir()
+    (confined.folder / 'secret' / 'a').write_text('the secret')
+    everything = ['network', 'git', 'environment', 'names']
+    script = 'cat secret/a; echo a > .venv/made; cat .venv/made'
+
+    before, _ = confined.run(script)
+    after, _ = confined.run(script, access=everything)
+
+    assert 'Read-only file system' in before
+    assert '\na\n' in f'\n{after}\n'
+    assert 'the secret' not in before + after
