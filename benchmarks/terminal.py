@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
+import pty
+import shutil
 import statistics
 import subprocess
 import sys
@@ -33,8 +36,12 @@ HELP_LIMIT_MS = 300
 EXPLAIN_LIMIT = 2.5
 """For the median of how many times as long as the bare program a call is explained."""
 
+LINE_LIMIT_MS = 300
+"""For the median of the time until there is a line to type into."""
+
 BARE = 'a pydantic model'
 HELP = '`tool-approval --help`'
+LINE = '`tool-approval run`, until there is a line to type into'
 CONFIGURED = 'named.yaml'
 """Not a name that is found: the other programs have no configuration."""
 _CONFIGURATION = """\
@@ -155,16 +162,43 @@ def starting(rounds: int) -> list[str]:
                 started = time.perf_counter()
                 subprocess.run([sys.executable, *words], cwd=folder, env=env, stdout=subprocess.DEVNULL, check=False)
                 took[name].append((time.perf_counter() - started) * 1000)
+                if name == BARE:
+                    took.setdefault(LINE, []).append(until_line(folder, env))
     bare = took[BARE][1:]
     rows: list[str] = []
     for name, times in took.items():
         ratio = spread(mine / its for mine, its in zip(times[1:], bare, strict=True))
         took_ms = spread(times[1:])
-        verdict = {BARE: '', HELP: f'{HELP_LIMIT_MS} ms: {_verdict(took_ms.median, HELP_LIMIT_MS)}'}.get(
-            name, f'{EXPLAIN_LIMIT} times: {_verdict(ratio.median, EXPLAIN_LIMIT)}'
-        )
+        verdict = {
+            BARE: '',
+            HELP: f'{HELP_LIMIT_MS} ms: {_verdict(took_ms.median, HELP_LIMIT_MS)}',
+            LINE: f'{LINE_LIMIT_MS} ms: {_verdict(took_ms.median, LINE_LIMIT_MS)}',
+        }.get(name, f'{EXPLAIN_LIMIT} times: {_verdict(ratio.median, EXPLAIN_LIMIT)}')
         rows.append(f'| {name} | {_range(took_ms)} | {ratio.median:.2f} | {verdict} |')
     return rows
+
+
+def until_line(folder: str, env: Mapping[str, str]) -> float:
+    """Milliseconds until `tool-approval run` shows its prompt in a pseudo-terminal, where it is left then."""
+    state = f'{folder}-state'
+    started = time.perf_counter()
+    process, terminal = pty.fork()
+    if not process:
+        os.chdir(folder)
+        env = {**env, 'TERM': 'xterm', 'XDG_STATE_HOME': state}
+        os.execve(sys.executable, [sys.executable, *_COMMAND, 'run', '--model', 'test'], env)
+    shown = b''
+    while b'> ' not in shown:
+        shown += os.read(terminal, 4096)
+    took_ms = (time.perf_counter() - started) * 1000
+    os.write(terminal, b'\x04')
+    with contextlib.suppress(OSError):  # its end
+        while os.read(terminal, 4096):
+            pass
+    os.waitpid(process, 0)
+    os.close(terminal)
+    shutil.rmtree(state, ignore_errors=True)
+    return took_ms
 
 
 def page(rounds: int) -> str:

@@ -1,107 +1,256 @@
-"""What a person types, turn by turn."""
+"""What a person types, message by message, at a pseudo-terminal."""
 
-import builtins
 import os
-import sys
 import termios
 
 import pytest
-from tool_approval.assistant.prompts import ask_for_prompts, pasted_lines
+from tool_approval.assistant.errors import AssistantError
+from tool_approval.assistant.prompts import LEAVES, Prompts
 
 from tests.approval.ui.terminal.person import Person
 
-
-@pytest.fixture
-def typed(monkeypatch):
-    def prepare(*lines):
-        waiting = iter(lines)
-
-        def answer(prompt):
-            line = next(waiting)
-            if isinstance(line, type):
-                raise line
-            return line
-
-        monkeypatch.setattr(builtins, 'input', answer)
-
-    return prepare
+EMPTY = f'> {" " * 20}'
+"""The row of a prompt at which nothing was typed."""
+UP, DOWN, ALT_ENTER = '\x1b[A', '\x1b[B', '\x1b\r'
 
 
-def test_empty_lines_are_left_out_and_the_end_of_input_ends(typed):
-    typed('one', '', '   ', ' two ', EOFError)
-
-    assert list(ask_for_prompts('/dev/null')) == ['one', 'two']
-
-
-def test_a_backslash_goes_on_in_the_next_line(typed):
-    typed('one\\', 'two\\', 'three', EOFError)
-
-    assert list(ask_for_prompts('/dev/null')) == ['one\ntwo\nthree']
-
-
-def test_an_interrupt_drops_the_line_and_two_leave(typed, capsys):
-    typed('one', KeyboardInterrupt, 'two', KeyboardInterrupt, KeyboardInterrupt)
-
-    assert list(ask_for_prompts('/dev/null')) == ['one', 'two']
-    assert capsys.readouterr().out.count('Ctrl-C once more leaves') == 2
-
-
-def test_it_works_without_readline(typed, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'readline', None)
-    typed('one', EOFError)
-
-    assert list(ask_for_prompts('/dev/null')) == ['one']
-
-
-def lines_after(waiting, *steps):
-    """The lines of a terminal on which `waiting` was typed already."""
-    with Person(steps) as person:
-        raw = termios.tcgetattr(person.slave)
-        raw[3] &= ~(termios.ICANON | termios.ECHO | termios.ISIG)
-        termios.tcsetattr(person.slave, termios.TCSANOW, raw)
-        person.before = termios.tcgetattr(person.slave)
-        os.write(person.master, waiting)
-        lines = pasted_lines(person.device)
-        person.assert_done()
-    return lines
-
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _terminal(monkeypatch):
     monkeypatch.setenv('TERM', 'xterm')
 
 
-@pytest.mark.usefixtures('_terminal')
+def messages(*steps, above=lambda: None, columns=60, lines=20):
+    """What one who takes these steps has said until they leave, and the screen then."""
+    with Person(steps, columns=columns, lines=lines) as person:
+        prompts, said = Prompts(person.device), []
+        while (message := prompts.ask(above)) is not None:
+            said.append(message)
+        person.assert_done()
+    return said, person.text
+
+
+def test_enter_sends_and_empty_messages_are_left_out():
+    said, _ = messages(
+        (EMPTY, 'one'), ('> one', '\r'), (EMPTY, '\r'), (EMPTY, '  \r'), (EMPTY, ' two \r'), (EMPTY, '\x04')
+    )
+
+    assert said == ['one', 'two']
+
+
+@pytest.mark.parametrize('newline', ['\\\r', ALT_ENTER])
+def test_a_backslash_or_alt_begins_a_new_line(newline):
+    said, shown = messages((EMPTY, 'one'), ('> one', newline), ('  ', 'two'), ('  two', '\r'), (EMPTY, '\x04'))
+
+    assert said == ['one\ntwo']
+    assert shown.startswith('\n> one\n  two\n')
+
+
 @pytest.mark.parametrize(
-    ('waiting', 'lines'),
+    ('pasted', 'message'),
     [
-        (b'', []),
-        (b'two\r', ['two']),
-        (b'two\r\rthree\r', ['two', '', 'three']),
-        (b'\x1b[200~two\rthree\r\x1b[201~', ['two', 'three']),
-        (b'a\x1b[Cb\r', ['ab']),
+        ('\x1b[200~one\rt\two\r\rthree\x1b[201~', 'one\nt\two\n\nthree'),
+        ('one\rt\two\r\rthree', 'one\nt\two\n\nthree'),
+        ('\x1b[200~y\x1b[2J\x9b2J\u202e\x03\x1b[201~', 'y\x1b[2J\x9b2J\u202e\x03'),
     ],
 )
-def test_what_follows_a_line_at_once_belongs_to_it(waiting, lines):
-    assert lines_after(waiting) == lines
+def test_what_is_pasted_is_one_message_that_is_shown_before_it_is_sent(pasted, message):
+    last = '  three' if 'three' in pasted else '> y<U+001B>[2J<U+009B>2J<U+202E><U+0003>'
+    with Person([(EMPTY, pasted), (last, '\r')]) as person:
+        said = Prompts(person.device).ask()
+        person.assert_done()
+
+    assert said == message
+    for control in ('\x1b[2J', '\x9b', '\u202e', '\x03'):
+        assert control.encode() not in person.sent
 
 
-@pytest.mark.usefixtures('_terminal')
-@pytest.mark.parametrize(('key', 'last'), [('\r', 'three'), ('\x1b', '')])
-def test_the_last_line_waits_for_the_person_where_it_has_no_end(key, last):
-    assert lines_after(b'two\rthree', ('  three', key)) == ['two', last]
+def test_a_line_with_its_end_that_comes_in_one_go_is_sent():
+    said, shown = messages((EMPTY, 'one\rtwo\r'), (EMPTY, '\x04'))
+
+    assert said == ['one\ntwo']
+    assert shown.startswith('\n> one\n  two\n')
 
 
-@pytest.mark.usefixtures('_terminal')
-def test_ctrl_c_within_a_paste_drops_it():
-    with pytest.raises(KeyboardInterrupt):
-        lines_after(b'two\r\x03')
+def test_a_paste_that_fills_the_screen_shows_its_end_and_says_that_there_is_more():
+    lines = [f'line {number}' for number in range(100)]
+
+    said, shown = messages(
+        (EMPTY, '\x1b[200~' + '\r'.join(lines) + '\x1b[201~'),
+        ('  line 99', UP * 60),
+        ('  line 39', '\r'),
+        (EMPTY, '\x04'),
+        lines=10,
+    )
+
+    assert said == ['\n'.join(lines)]
+    assert shown.splitlines()[-3:] == ['  line 99', '', '>']
 
 
-@pytest.mark.usefixtures('_terminal')
-def test_a_terminal_that_goes_away_drops_it(typed, capsys):
-    typed('one', EOFError)
+def test_what_is_above_and_below_the_screen_is_said():
+    seen = []
+    steps = [
+        (EMPTY, '\x1b[200~' + '\r'.join(map(str, range(100))) + '\x1b[201~'),
+        ('  99', UP * 50),
+        ('  49', lambda person: [seen.append(person.text), os.write(person.master, b'\r')]),
+    ]
 
-    with Person([('  two', Person.hang_up)]) as person:
-        os.write(person.master, b'two')
-        assert list(ask_for_prompts(person.device)) == []
+    with Person(steps, lines=10) as person:
+        Prompts(person.device).ask()
+
+    rows = seen[0].splitlines()
+    assert (rows[1], rows[-1]) == ('  [more above]', '  [more below]')
+
+
+def test_the_first_ctrl_c_clears_and_a_second_one_leaves():
+    said, shown = messages(
+        (EMPTY, '\x03'),  # a hint, and nothing to clear
+        (EMPTY, 'one'),
+        ('> one', '\x03'),  # clears
+        (EMPTY, 'two'),
+        ('> two', '\r'),
+        (EMPTY, 'three'),
+        ('> three', '\x03'),
+        (EMPTY, '\x03'),
+    )
+
+    assert said == ['two']
+    assert shown.count(LEAVES) == 1
+
+
+def test_up_and_down_recall_what_was_said_or_cleared():
+    said, _ = messages(
+        (EMPTY, 'one'),
+        ('> one', '\r'),
+        (EMPTY, 'two'),
+        ('> two', '\x03'),
+        (EMPTY, 'unsent'),
+        ('> unsent', UP),
+        ('> two', UP),
+        ('> one', UP),  # there is no older one
+        ('> one', DOWN),
+        ('> two', DOWN),
+        ('> unsent', DOWN),
+        ('> unsent', UP),
+        ('> two', UP),
+        ('> one', '\r'),
+        (EMPTY, '\x04'),
+    )
+
+    assert said == ['one', 'one']
+
+
+def test_within_a_message_up_and_down_change_the_line():
+    said, _ = messages(
+        (EMPTY, '\x1b[200~first\rx\rthird\x1b[201~'),
+        ('  third', UP),
+        ('  x', UP),
+        ('> first', DOWN),
+        ('  x', '\x01'),  # its beginning
+        ('  x', 'a'),
+        ('  ax', '\x05'),  # its end
+        ('  ax', 'b\x1b[D\x1b[D\x15'),  # what is before the place, in this line
+        ('  xb', '\x08'),  # joins it with the line before
+        ('> firstxb', '\x1b[24~'),  # nothing
+        ('> firstxb', '\r'),
+        (EMPTY, '\x04'),
+    )
+
+    assert said == ['firstxb\nthird']
+
+
+def test_ctrl_d_leaves_only_where_nothing_was_typed():
+    said, _ = messages((EMPTY, 'one'), ('> one', '\x04'), ('> one', '\r'), (EMPTY, '\x04'))
+
+    assert said == ['one']
+
+
+def test_a_long_line_goes_on_in_the_next_row():
+    said, shown = messages((EMPTY, 'z' * 50), ('  zzz', '\r'), (EMPTY, '\x04'), columns=30)
+
+    assert said == ['z' * 50]
+    assert shown.startswith(f'\n> {"z" * 27}\n  {"z" * 23}\n')
+
+
+def test_a_note_comes_above_what_is_typed():
+    noted = []
+
+    def above():
+        if noted or not begun:
+            return None
+        noted.append('note')
+        return lambda: os.write(slave, b'A note.\r\n')
+
+    begun = []
+    with Person([(EMPTY, 'one'), ('> one', lambda _: begun.append(1)), ('> one', ' two\r')]) as person:
+        slave = person.slave
+        said = Prompts(person.device).ask(above)
+        person.assert_done()
+
+    assert said == 'one two'
+    assert person.text.startswith('\nA note.\n> one two')
+
+
+def test_what_goes_wrong_above_is_raised_and_the_terminal_put_back():
+    def above():
+        raise AssistantError('the settings are broken')
+
+    with Person([]) as person:
+        with pytest.raises(AssistantError, match='broken'):
+            Prompts(person.device).ask(above)
+        person.assert_done()
+
+
+def test_a_terminal_of_another_size_is_drawn_anew():
+    def widen(person):
+        person.resize(40, 20)
+
+    said, shown = messages((EMPTY, 'z' * 50), ('  zzz', widen), ('  zzzzz', '\r'), (EMPTY, '\x04'), columns=30)
+
+    assert said == ['z' * 50]
+    assert f'> {"z" * 37}' in shown
+
+
+def test_a_program_that_was_stopped_and_continued_goes_on_reading_keys():
+    def stop_and_continue(person):
+        termios.tcsetattr(person.slave, termios.TCSANOW, person.before)  # as the shell leaves it
+
+    said, _ = messages(
+        (EMPTY, 'one'), ('> one', stop_and_continue), ('> one', ' two'), ('> one two', '\r'), (EMPTY, '\x04')
+    )
+
+    assert said == ['one two']
+
+
+def test_a_terminal_that_goes_away_ends_it():
+    with Person([(EMPTY, Person.hang_up)]) as person:
+        assert Prompts(person.device).ask() is None
+
+
+def test_without_a_terminal_it_is_an_error():
+    with pytest.raises(AssistantError, match='nothing can be typed: /dev/null is no terminal'):
+        Prompts('/dev/null').ask()
+
+
+def test_a_dumb_terminal_is_sent_no_control_sequence(monkeypatch):
+    monkeypatch.setenv('TERM', 'dumb')
+
+    def above():
+        if noted:
+            return None
+        noted.append(1)
+        return lambda: None
+
+    noted = []
+    steps = [
+        (EMPTY, '\x1b[200~one\rtwo\rthree\x1b[201~'),
+        ('  three', UP),
+        ('  two', '!'),
+        ('  two!', '\r'),
+    ]
+    with Person(steps) as person:
+        said = Prompts(person.device).ask(above)
+        person.assert_done()
+
+    assert said == 'one\ntwo!\nthree'
+    assert b'\x1b' not in person.sent
+    assert '> one\n' in person.text

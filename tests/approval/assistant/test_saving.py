@@ -110,3 +110,35 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
 
     with pytest.raises(AssistantError, match='cannot be saved'):
         SavedConversation(tmp_path / 'file', 'work').save(MESSAGES)
+
+
+def test_what_cannot_be_thrown_away_is_an_error(tmp_path):
+    (tmp_path / 'work.json').mkdir()
+
+    with pytest.raises(AssistantError, match="the conversation 'work' cannot be thrown away"):
+        SavedConversation(tmp_path, 'work').discard()
+
+
+def test_the_last_conversation_of_a_directory_is_the_one_saved_last(tmp_path):
+    folder, here = tmp_path / 'conversations', tmp_path / 'here'
+    older, newer = (SavedConversation.unnamed(folder, here) for _ in range(2))
+    for each in (newer, older):
+        each.save(MESSAGES)
+    SavedConversation.unnamed(folder, tmp_path / 'there').save([])
+    for path, seconds in zip(sorted(folder.glob('*.json')), (1, 2, 3), strict=True):
+        os.utime(path, (seconds, seconds))
+    assert len(SavedConversation.last(folder, here).load()) == 2
+
+    with pytest.raises(AssistantError, match='no conversation to continue'):
+        SavedConversation.last(folder, tmp_path / 'elsewhere')
+
+
+def test_a_link_is_not_the_last_conversation(tmp_path):
+    saved = SavedConversation.unnamed(tmp_path, tmp_path)
+    saved.save(MESSAGES)
+    [path] = tmp_path.glob('*.json')
+    path.rename(tmp_path / 'elsewhere')
+    path.symlink_to(tmp_path / 'elsewhere')
+
+    with pytest.raises(AssistantError, match='no conversation to continue'):
+        SavedConversation.last(tmp_path, tmp_path)

@@ -48,6 +48,9 @@ class Turns:
     def save(self, messages):
         self._turns.append(len(messages))
 
+    def discard(self):
+        self._turns.append('discarded')
+
 
 def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
     turns, view = [], TurnView(shown_screen())
@@ -61,12 +64,7 @@ def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
         memory=memory,
         model=scripted(plan),
     )
-    status = hold_session(
-        conversation,
-        prompts,
-        saved=Turns(turns),
-        **options,
-    )
+    status = hold_session(conversation, prompts, **{'saved': Turns(turns), **options})
     return status, view.screen.shown, turns
 
 
@@ -183,6 +181,40 @@ def test_help_is_shown_and_quit_leaves():
 
     assert shown.startswith('  /approvals ')
     assert turns == []
+
+
+def test_the_conversation_is_written_into_a_new_file(tmp_path):
+    path = tmp_path / 'a talk.md'
+    steps = iter([[ToolCallPart('act')], 'done\x1b[2J'])
+
+    _, shown, _ = session(
+        ['one', f'/save {path}', f'/save {path}', '/save'], lambda results: next(steps), agent=with_tool()
+    )
+
+    assert path.read_text() == (
+        '## You\n\none\n\nCall of act:\n\n    {}\n\nResult of act:\n\n    acted\n\n## Agent\n\ndone<U+001B>[2J \n'
+    )
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert f'  Written: {path}\n' in shown
+    assert f"  '{path}' cannot be written: File exists\n" in shown
+    assert shown.endswith('  /save takes the name of a new file.\n')
+
+
+def test_a_conversation_that_is_thrown_away_begins_anew():
+    seen = []
+
+    def plan(results):
+        seen.append(len(results))
+        return 'yes'
+
+    _, shown, turns = session(['one', '/discard', 'two'], plan)
+
+    assert 'The conversation is thrown away.' in shown
+    assert turns == [2, 'discarded', 2]
+
+
+def test_one_that_is_not_kept_can_be_thrown_away_too():
+    assert 'thrown away' in session(['/discard'], lambda results: '', saved=None)[1]
 
 
 def test_a_command_that_is_not_known_is_said_to_be_none():

@@ -1,10 +1,13 @@
 """`tool-approval run` with an agent of the user's own, whose model is a script; tests/flows runs it in a terminal."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
 from tool_approval.assistant.errors import AssistantError
+from tool_approval.assistant.prompts import Prompts
 from tool_approval.assistant.saving import SavedConversation
 from tool_approval.cli import main, output
 from tool_approval.cli.run import MODEL_VARIABLE
@@ -49,6 +52,28 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def says(monkeypatch):
+    """Lets a person say something in a terminal, which `tests/flows/run` has, and leave."""
+
+    def prepare(*messages, before_it_is_loaded=False):
+        waiting = iter(messages)
+
+        def ask(self, above=None):
+            write = None if above is None else above()
+            while not (write is not None or above is None or before_it_is_loaded):
+                os.sched_yield()
+                write = above()
+            if write is not None:
+                write()
+            return next(waiting, None)
+
+        monkeypatch.setattr(sys, 'stdin', Typed('', is_terminal=True))
+        monkeypatch.setattr(Prompts, 'ask', ask)
+
+    return prepare
+
+
+@pytest.fixture
 def state(folder, tmp_path):
     return tmp_path / 'state' / 'tool-approval'
 
@@ -83,10 +108,8 @@ def test_what_comes_through_a_pipe_is_the_prompt(folder, capsys, monkeypatch):
     assert capsys.readouterr().out == '● I am here.\n'
 
 
-def test_in_a_terminal_there_is_a_turn_for_each_line(folder, capsys, monkeypatch):
-    lines = iter(['Hello.', '/help', 'Still?'])
-    monkeypatch.setattr(sys, 'stdin', Typed('', is_terminal=True))
-    monkeypatch.setattr('builtins.input', lambda prompt: next(lines, None) or (_ for _ in ()).throw(EOFError))
+def test_in_a_terminal_there_is_a_turn_for_each_message(folder, capsys, says):
+    says('Hello.', '/help', 'Still?')
 
     status = main(['run', '--agent', 'cashier:talker'])
 
@@ -142,14 +165,13 @@ def test_two_runs_at_once_do_not_keep_one_conversation(folder, state, capsys, op
 def test_a_run_holds_the_name_of_its_conversation_while_it_talks(folder, state, monkeypatch):
     held = []
 
-    def look(prompt):
+    def look(self):
         with pytest.raises(AssistantError, match='held by another run') as caught:
             SavedConversation(state / 'conversations', 'talk').held().__enter__()
         held.append(caught)
-        raise EOFError
 
     monkeypatch.setattr(sys, 'stdin', Typed('', is_terminal=True))
-    monkeypatch.setattr('builtins.input', look)
+    monkeypatch.setattr(Prompts, 'ask', look)
 
     main(['run', '--agent', 'cashier:talker', '--save', 'talk'])
 
@@ -179,6 +201,7 @@ def test_a_turn_that_fails_is_one_line_and_exit_status_1(folder, capsys):
     [
         (['Go.'], 'no model is named; use --model NAME, or set TOOL_APPROVAL_MODEL'),
         (['--agent', 'cashier:agent', '--save', 'a', '--resume', 'b', 'Go.'], 'name two conversations'),
+        (['--agent', 'cashier:agent', '--save', 'a', '--continue', 'Go.'], 'name two conversations'),
         (['--agent', 'cashier:agent', '--resume', 'never', 'Go.'], "there is no saved conversation 'never'"),
         (['--agent', 'cashier:agent', ' '], 'there is nothing to do'),
         (['--agent', 'cashier:nothing', 'Go.'], 'not an agent'),
@@ -208,20 +231,91 @@ def test_a_file_nobody_trusted_is_told_and_only_tightens(folder, capsys):
 
 
 @pytest.mark.parametrize(('key', 'is_trusted'), [('y', True), ('Y', True), ('n', False), (None, False)])
-def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(folder, capsys, monkeypatch, key, is_trusted):
+def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(folder, capsys, monkeypatch, says, key, is_trusted):
     (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: none}\n')
-    monkeypatch.setattr(sys, 'stdin', Typed('', is_terminal=True))
+    says('Pay.')
     # Stands in for the terminal itself, which `tests/flows/run` has.
     monkeypatch.setattr(output, 'pressed_key', lambda question: key)
-    lines = iter(['Pay.'])
-    monkeypatch.setattr('builtins.input', lambda prompt: next(lines, None) or (_ for _ in ()).throw(EOFError))
 
     main(['run', '--agent', 'cashier:agent', '--strict'])
 
     shown = capsys.readouterr()
     assert 'the tool `pay` runs unasked' in shown.err
+    assert 'you are asked about that before your first message is sent' in shown.err
     assert ('│ paid 5' in shown.out) is is_trusted
     assert ('it was not trusted' in shown.err) is not is_trusted
+
+
+@pytest.mark.parametrize('before_it_is_loaded', [False, True])
+def test_what_holds_is_said_however_early_the_first_message_comes(folder, capsys, says, before_it_is_loaded):
+    says('/help', before_it_is_loaded=before_it_is_loaded)
+
+    status = main(['run', '--model', 'test', '--no-os-sandbox'])
+
+    shown = capsys.readouterr()
+    assert status == 0
+    assert shown.err.count('model test, mode interactive') == 1
+    assert shown.err.startswith('tool-approval: say what to do')
+    assert '/approvals' in shown.out
+
+
+@pytest.mark.parametrize('first', [[], ['/quit']])
+@pytest.mark.parametrize('which', [['--model', 'test'], ['--agent', 'cashier:talker']])
+def test_who_leaves_at_once_is_asked_nothing(folder, state, capsys, says, first, which):
+    (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: none}\n')
+    says(*first)
+
+    assert main(['run', *which]) == 0
+
+    assert 'the tool `pay` runs unasked' not in capsys.readouterr().err
+    assert list((state / 'conversations').iterdir()) == []
+
+
+def test_settings_that_cannot_be_used_end_it_while_a_message_is_typed(folder, capsys, says):
+    (folder / 'approvals.yaml').write_text('nonsense: {')
+    says('Hello.')
+
+    assert main(['run', '--model', 'test']) == 2
+
+    assert 'approvals.yaml' in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_conversation_without_a_name_is_kept_and_continued(folder, state, capsys, says):
+    talk = ['run', '--agent', 'cashier:talker']
+    says('One.')
+    main(talk)
+    assert 'the conversation is kept; `tool-approval run --continue` goes on with it' in capsys.readouterr().err
+
+    says('Two.')
+    main([*talk, '--continue'])
+    main([*talk, '--continue', 'Three.'])
+
+    [kept] = (state / 'conversations').glob('*.json')
+    assert [text in kept.read_text() for text in ('One.', 'Two.', 'Three.')] == [True] * 3
+    assert kept.stat().st_mode & 0o777 == 0o600
+    says('Four.')
+    main(talk)
+    assert len(list((state / 'conversations').glob('*.json'))) == 2
+
+
+def test_a_conversation_that_is_thrown_away_is_gone(folder, state, capsys, says):
+    says('One.', '/discard')
+
+    main(['run', '--agent', 'cashier:talker'])
+
+    assert 'is kept' not in capsys.readouterr().err
+    assert list((state / 'conversations').iterdir()) == []
+
+
+def test_another_directory_has_other_conversations(folder, state, capsys, says, monkeypatch):
+    says('One.')
+    main(['run', '--agent', 'cashier:talker'])
+    (folder / 'below').mkdir()
+    monkeypatch.chdir(folder / 'below')
+
+    assert main(['run', '--model', 'test', '--continue', 'Two.']) == 2
+
+    assert 'there is no conversation to continue in this directory' in capsys.readouterr().err
 
 
 def test_the_model_can_be_named_by_the_environment(folder, capsys, monkeypatch):
@@ -231,3 +325,13 @@ def test_the_model_can_be_named_by_the_environment(folder, capsys, monkeypatch):
 
     assert status == 0
     assert '→ read_file' in capsys.readouterr().out
+
+
+def test_the_line_to_type_into_needs_neither_the_host_nor_the_settings():
+    late = ('pydantic', 'pydantic_ai', 'asyncio', 'yaml', 'tree_sitter', 'tool_approval.settings')
+    program = f'import sys, tool_approval.cli.run; print([name for name in {late} if name in sys.modules])'
+
+    # Without the plugins of a development environment, such as coverage.
+    shown = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, check=True, env={})
+
+    assert shown.stdout == '[]\n'

@@ -27,16 +27,41 @@ def has_question(shown: str) -> bool:
 def test_the_first_lines_say_what_holds_and_what_to_type(talk: Talk) -> None:
     screen = talk.start(steps=[], columns=300)
 
-    talk.wait_for_prompt()
+    screen.wait_for_question('> ')
+    screen.type('What')
+    screen.wait_for('defaults hold\n> What')
     shown = screen.text
 
-    assert shown.splitlines()[:5] == [
+    assert [line for line in shown.splitlines() if line] == [
+        'tool-approval: say what to do, and press Enter; /help shows more, Ctrl-D leaves',
         'tool-approval: model openai-chat:scripted, mode interactive',
         f'tool-approval: directory {talk.cwd}',
         'tool-approval: no OS sandbox: commands are not confined',
         'tool-approval: no settings file, so the defaults hold',
-        'tool-approval: say what to do, and press Enter; /help tells more, Ctrl-D leaves',
+        '> What',
     ]
+
+
+def test_ctrl_c_text_ctrl_c_clears_and_the_conversation_is_kept_and_continued(talk: Talk) -> None:
+    screen = talk.start(steps=[{'text': 'Good morning, Ada.'}])
+    talk.say('I am Ada.')
+    screen.wait_for('● Good morning, Ada.')
+    talk.wait_for_prompt()
+
+    screen.type('\x03')
+    screen.wait_for('Ctrl-C once more leaves')
+    screen.wait_for_question('> ')
+    screen.type('never sent')
+    screen.wait_for('> never sent')
+    screen.type('\x03')
+    talk.wait_for_prompt()
+    screen.type('\x03')
+    status = screen.end()
+    talk.start('--continue', 'Who am I?', steps=[{'text': 'Ada.'}]).end()
+
+    assert status == 0
+    assert 'the conversation is kept; `tool-approval run --continue` goes on with it' in ' '.join(screen.lines)
+    assert talk.server.told(0, 'user') == ['I am Ada.', 'Who am I?']
 
 
 def test_a_command_that_the_person_changed_is_asked_about_with_its_directory(talk: Talk) -> None:
@@ -226,10 +251,11 @@ def test_settings_that_nobody_trusted_loosen_nothing_until_they_are(answer: str,
         'sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n'
     )
     screen = talk.start(steps=[{'calls': [WRITE]}, {'text': 'Done.'}], columns=150)
+    talk.say('Write.')
     shown = screen.wait_for_question('Trust this file as it is now? [y/N]')
+    assert talk.server.requests == []
 
     screen.type(answer)
-    talk.say('Write.')
     if is_asked:
         talk.answer('Approve write_file? ', 'n')
     screen.wait_for('● Done.')
@@ -243,16 +269,19 @@ def test_settings_that_nobody_trusted_loosen_nothing_until_they_are(answer: str,
 
 def test_neither_keys_typed_ahead_nor_a_paste_trust_a_file(talk: Talk) -> None:
     (talk.cwd / 'approvals.yaml').write_text('default: none\n')
-    screen = talk.start(steps=[], columns=150)
-    screen.type('y\ry')
+    screen = talk.start(steps=[{'text': 'Hello.'}], columns=150)
+    talk.wait_for_prompt()
+    screen.type('y\ry\r')
     screen.wait_for_question('Trust this file as it is now? [y/N]')
 
     screen.type('y\ry\r\x1b[200~y\x1b[201~')
     screen.wait(lambda: '\a' in screen.sent, 'a bell')
     screen.type('n')
+    screen.wait_for('● Hello.')
     talk.wait_for_prompt()
 
     assert 'it was not trusted' in screen.text
+    assert talk.server.told(0, 'user') == ['y\ny']
     assert talk.leave() == 0
 
 

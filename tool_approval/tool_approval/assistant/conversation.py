@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic_ai import capture_run_messages
@@ -24,12 +26,13 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 from pydantic_ai_deferred import DeferredToolHandler, HandlerAgent
 
+from tool_approval.core.errors import ApprovalError
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.display import escape_line
 
 from .errors import error_text
 from .events import TurnView
-from .saving import SavedConversation
+from .saving import SavedConversation, write_transcript
 
 End = Literal['done', 'stopped']
 """How a turn ended: with an answer, or because the person stopped it."""
@@ -164,9 +167,12 @@ _COMMAND = re.compile(r'/[a-z]+(?:\s|$)')
 
 HELP = """\
   /approvals   what is remembered; /forget N forgets one
+  /save FILE   write the conversation into a new file, as Markdown
+  /discard     throw the conversation away, and begin anew
   /help        this
   /quit        leave, as does Ctrl-D
-  Ctrl-C stops what the agent does.
+  Enter sends; Alt-Enter, or a backslash before Enter, begins a new line. Up and down recall what you typed.
+  Ctrl-C stops what the agent does; at the prompt it clears what you typed, and leaves when pressed again.
 """
 
 
@@ -192,7 +198,10 @@ def hold_session(
             if obeys and _COMMAND.match(prompt):
                 if prompt.split() == ['/quit']:
                     break
-                _obey(prompt.split(), conversation.memory, write)
+                try:
+                    _obey(prompt, conversation, saved)
+                except ApprovalError as error:
+                    write(f'  {escape_line(str(error))}\n')
                 continue
             try:
                 end = runner.run(conversation.take_turn(prompt))
@@ -211,8 +220,9 @@ def hold_session(
     return status
 
 
-def _obey(words: list[str], memory: ApprovalMemory, write: Callable[[str], object]) -> None:
-    approvals = memory.list_approvals()
+def _obey(prompt: str, conversation: Conversation, saved: SavedConversation | None) -> None:
+    write, memory = conversation.view.screen.write, conversation.memory
+    approvals, words = memory.list_approvals(), prompt.split()
     match words:
         case ['/approvals']:
             for number, approval in enumerate(approvals, start=1):
@@ -226,6 +236,17 @@ def _obey(words: list[str], memory: ApprovalMemory, write: Callable[[str], objec
             write(f'  Forgotten: {escape_line(approvals[int(number) - 1].label)}\n')
         case ['/forget', *_]:
             write(f'  /forget takes one of the numbers that /approvals shows, of which there are {len(approvals)}.\n')
+        case ['/save']:
+            write('  /save takes the name of a new file.\n')
+        case ['/save', *_]:
+            path = os.path.expanduser(prompt.split(maxsplit=1)[1])
+            write_transcript(conversation.messages, Path(path))
+            write(f'  Written: {escape_line(path)}\n')
+        case ['/discard']:
+            conversation.messages = []
+            if saved is not None:
+                saved.discard()
+            write('  The conversation is thrown away. What you say next begins another one.\n')
         case ['/help', *_]:
             write(HELP)
         case _:

@@ -1,84 +1,152 @@
-"""Ask the person for one turn after the other."""
+"""Ask the person for one message after the other."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from importlib import import_module
+from collections.abc import Callable, Iterator
+from itertools import groupby
 
-from tool_approval.display import escape_line
-from tool_approval.ui.terminal.keyboard import BURST_S, Decoder, Key, Keyboard, Paste, Stopped
-from tool_approval.ui.terminal.line import read_line
+from tool_approval.ui.terminal.draft import LONGEST_DRAFT, Draft
+from tool_approval.ui.terminal.keyboard import Event, Key, Keyboard, Stopped
 from tool_approval.ui.terminal.tty import TTY, NoTerminal, Terminal, TerminalClosed, raw_terminal
 
-PROMPT = '\n> '
+from .errors import AssistantError
+
+PROMPT = '> '
 """Precedes what is typed."""
 
+_VERTICAL = frozenset({Key('up'), Key('down')})
 
-def ask_for_prompts(device: str = TTY) -> Iterator[str]:
-    """What the person types, until Ctrl-D, or Ctrl-C twice; empty lines are left out.
+LEAVES = 'Ctrl-C once more leaves, as does Ctrl-D.'
 
-    A line that ends in a backslash goes on in the next, and lines that are pasted are one prompt. `device` is the
-    terminal that standard input is.
+
+class Prompts:
+    """Messages that the person types at one terminal.
+
+    What is pasted, and what else comes in one go, is one message. Enter sends it; with Alt, or after a backslash, it
+    begins a new line. The first Ctrl-C clears what is typed. History is kept in memory alone: what is typed may be
+    secret.
     """
-    with contextlib.suppress(ImportError):
-        # `input` edits and recalls lines with it.
-        import_module('readline').parse_and_bind('set enable-bracketed-paste on')
-    was_interrupted = False
-    while True:
+
+    def __init__(self, device: str = TTY) -> None:
+        """Ask at `device`, the terminal that standard input is."""
+        self._device = device
+        self.history: list[str] = []
+        """What was typed, for the keys up and down, the newest last."""
+
+    def __iter__(self) -> Iterator[str]:
+        """One message after the other, until the person leaves."""
+        while (message := self.ask()) is not None:
+            yield message
+
+    def ask(self, above: Callable[[], Callable[[], object] | None] = lambda: None) -> str | None:
+        """Wait for a message.
+
+        Args:
+            above: Called now and then. What it returns, if anything, is called to write above what is typed.
+
+        Returns:
+            The message, without blanks around it, or `None` if the person leaves.
+
+        Raises:
+            AssistantError: Nothing can be typed at the terminal.
+        """
         try:
-            lines = [input(PROMPT), *pasted_lines(device)]
-            while lines[-1].endswith('\\'):
-                lines[-1] = lines[-1][:-1]
-                lines += [input('  '), *pasted_lines(device)]
-        except EOFError:
-            print()
-            return
-        except KeyboardInterrupt:
-            print()
-            if was_interrupted:
-                return
-            was_interrupted = True
-            print('Ctrl-C once more leaves, as does Ctrl-D.')
-            continue
-        was_interrupted = False
-        prompt = '\n'.join(lines).strip()
-        if prompt:
-            yield prompt
+            with raw_terminal(self._device) as terminal:
+                message = _Typing(terminal, self.history).message(above)
+        except NoTerminal as error:
+            raise AssistantError(f'nothing can be typed: {error}') from None
+        except TerminalClosed:
+            return None
+        return message
 
 
-def pasted_lines(device: str = TTY) -> list[str]:
-    """The lines that came in one go with the one before them: what follows an Enter faster than a person types.
+class _Typing:
+    """One message, while it is typed."""
 
-    A terminal that marks no paste sends its line ends as Enter. A last line without an end is completed by the person.
-    """
-    try:
-        with raw_terminal(device) as terminal:
-            *lines, last = _burst(terminal).split('\n')
-            for line in lines:
-                terminal.write(f'  {escape_line(line, ascii_only=terminal.is_plain)}\n')
-            if last:
-                lines.append(read_line(terminal, Keyboard(terminal), '  ', text=last) or '')
-                terminal.write('\n')
-            terminal.show_cursor(is_shown=True)
-            return lines
-    except NoTerminal:
-        return []
-    except (Stopped, TerminalClosed):
-        raise KeyboardInterrupt from None
+    def __init__(self, terminal: Terminal, history: list[str]) -> None:
+        self._terminal = terminal
+        self._history = history
+        self._draft = Draft(terminal, PROMPT)
+        self._place = len(history)
+        self._unsent = ''
 
+    def message(self, above: Callable[[], Callable[[], object] | None]) -> str | None:
+        """The message, or `None` if the person leaves."""
+        keyboard, may_leave = Keyboard(self._terminal, longest_paste=LONGEST_DRAFT), False
+        self._terminal.show_cursor(is_shown=True)
+        self._terminal.write('\n')
+        self._draft.draw()
+        while True:
+            if (write := above()) is not None:
+                self._draft.erase()
+                write()
+                self._draft.draw()
+            try:
+                events = keyboard.read()
+            except Stopped:
+                self._draft.end()
+                if may_leave and not self._draft.text:
+                    return None
+                may_leave = True
+                self._clear()
+                continue
+            if not events:
+                self._look()
+                continue
+            may_leave = False
+            if events == [Key('ctrl_d')] and not self._draft.text:
+                self._draft.end()
+                return None
+            if self._take(events) and (message := self._draft.text.strip()):
+                self._draft.end()
+                self._remember(message)
+                return message
+            self._draft.draw()
 
-def _burst(terminal: Terminal) -> str:
-    """The text that is there already, or follows within a moment."""
-    decoder, text = Decoder(), ''
-    while (data := terminal.read(BURST_S)) is not None:
-        for event in decoder.feed(data):
-            if isinstance(event, Paste):
-                text += event.text
-            elif event == Key('ctrl_c'):
-                raise Stopped
-            elif event == Key('enter'):
-                text += '\n'
-            elif len(event.name) == 1:
-                text += event.name
-    return text
+    def _take(self, events: list[Event]) -> bool:
+        """Do what was typed; whether it was the Enter that sends."""
+        # It was waited for what follows an Enter at once: the last one ends what was typed, others begin a new line.
+        is_ended = events[-1] == Key('enter')
+        for is_vertical, some in groupby(events[:-1] if is_ended else events, key=_VERTICAL.__contains__):
+            if not is_vertical:
+                self._draft.take(list(some))
+                continue
+            for event in some:
+                by = -1 if event == Key('up') else 1
+                if not self._draft.move_line(by):
+                    self._recall(self._place + by)
+        if is_ended and self._draft.ends_in_backslash():
+            self._draft.take([Key('enter')])
+            return False
+        return is_ended
+
+    def _recall(self, place: int) -> None:
+        if 0 <= place <= len(self._history):
+            if self._place == len(self._history):
+                self._unsent = self._draft.text
+            self._place = place
+            self._draft.set([*self._history, self._unsent][place])
+
+    def _clear(self) -> None:
+        """Begin anew below what was typed; the key up recalls that."""
+        if self._draft.text:
+            self._remember(self._draft.text)
+        else:
+            self._terminal.write(f'{LEAVES}\n')
+        self._place = len(self._history)
+        self._draft.set('')
+        self._draft.draw()
+
+    def _look(self) -> None:
+        """Draw anew where the terminal is not as it was."""
+        was_stopped = not self._terminal.is_raw
+        if was_stopped:
+            self._terminal.enter()
+            self._terminal.show_cursor(is_shown=True)
+        if was_stopped or self._draft.is_resized:
+            self._draft.erase()
+            self._draft.draw()
+
+    def _remember(self, text: str) -> None:
+        if text not in self._history[-1:]:
+            self._history.append(text)

@@ -1,17 +1,28 @@
-"""Keep a conversation, where that was asked for, in a file of the user's alone."""
+"""Keep a conversation in a file of the user's alone."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
+from typing import Self
 
 from pydantic import ValidationError
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
+from tool_approval.display import escape_text
 from tool_approval.storage.private_file import make_private_folder, open_private, replace_private
 
 from .errors import AssistantError
@@ -35,6 +46,29 @@ class SavedConversation:
             raise AssistantError('a conversation is named with letters, digits, `_`, `-` and `.`, at most 64 of them')
         self._name = name
         self._path = folder / f'{name}.json'
+        self.is_named = True
+        """Whether the person has named it."""
+
+    @classmethod
+    def unnamed(cls, folder: Path, directory: Path) -> Self:
+        """A new one, named for the directory and the time."""
+        saved = cls(folder, f'{_place(directory)}-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}')
+        saved.is_named = False
+        return saved
+
+    @classmethod
+    def last(cls, folder: Path, directory: Path) -> Self:
+        """The one without a name that was saved last in this directory.
+
+        Raises:
+            AssistantError: There is none.
+        """
+        found = [path for path in folder.glob(f'{_place(directory)}-*.json') if not path.is_symlink()]
+        if not found:
+            raise AssistantError('there is no conversation to continue in this directory')
+        saved = cls(folder, max(found, key=lambda path: path.stat().st_mtime_ns).stem)
+        saved.is_named = False
+        return saved
 
     def exists(self) -> bool:
         """Whether there is something of that name."""
@@ -50,7 +84,8 @@ class SavedConversation:
         with _explained(f'the name {self._name!r} cannot be held'):
             make_private_folder(self._path.parent)
             # A file of its own, as that of the conversation is replaced whenever it is saved.
-            descriptor = open_private(self._path.with_name(f'.{self._path.name}.lock'), os.O_RDWR | os.O_CREAT)
+            lock = self._path.with_name(f'.{self._path.name}.lock')
+            descriptor = open_private(lock, os.O_RDWR | os.O_CREAT)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,6 +94,8 @@ class SavedConversation:
                     f'the conversation {self._name!r} is held by another run; end that one, or name another'
                 ) from None
             yield
+            if not self.is_named and not self.exists():
+                lock.unlink()  # nobody else knows the name
         finally:
             os.close(descriptor)
 
@@ -91,6 +128,55 @@ class SavedConversation:
         with _explained(f'the conversation {self._name!r} cannot be saved'):
             make_private_folder(self._path.parent)
             replace_private(self._path, ModelMessagesTypeAdapter.dump_json(messages))
+
+    def discard(self) -> None:
+        """Throw away what was saved, if anything was.
+
+        Raises:
+            AssistantError: It cannot be removed.
+        """
+        with _explained(f'the conversation {self._name!r} cannot be thrown away'):
+            self._path.unlink(missing_ok=True)
+
+
+def _place(directory: Path) -> str:
+    return sha256(os.fsencode(directory)).hexdigest()[:16]
+
+
+def prompts_of(messages: Sequence[ModelMessage]) -> list[str]:
+    """What the person has said."""
+    parts = [part for message in messages for part in message.parts]
+    return [part.content for part in parts if isinstance(part, UserPromptPart) and isinstance(part.content, str)]
+
+
+def write_transcript(messages: Sequence[ModelMessage], path: Path) -> None:
+    """Write the conversation as Markdown into a new file, for the user alone; control characters are escaped.
+
+    Raises:
+        AssistantError: The file is there already, or cannot be written.
+    """
+    lines: list[str] = []
+    for message in messages:
+        for part in message.parts:
+            match part:
+                case UserPromptPart(content=str(text)):
+                    lines += ['## You', '', text, '']
+                case TextPart(content=text):
+                    lines += ['## Agent', '', text, '']
+                case ToolCallPart(tool_name=name):
+                    lines += [f'Call of {name}:', '', *_indented(part.args_as_json_str()), '']
+                case ToolReturnPart(tool_name=name):
+                    lines += [f'Result of {name}:', '', *_indented(part.model_response_str()), '']
+                case _:
+                    pass
+    with _explained(f'{str(path)!r} cannot be written'):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), 'w', encoding='utf-8') as file:
+            file.write('\n'.join(escape_text(line) for line in lines))
+
+
+def _indented(text: str) -> list[str]:
+    return [f'    {line}' for line in text.split('\n')]
 
 
 @contextmanager

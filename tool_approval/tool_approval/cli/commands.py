@@ -60,12 +60,19 @@ COMMANDS: Final = (
             _option('--agent', metavar='MODULE:NAME', help='an agent of your own, imported from here first'),
             _option('--save', metavar='NAME', help='keep the conversation under this name'),
             _option('--resume', metavar='NAME', help='go on with a conversation, and keep it'),
+            _option(
+                '--continue',
+                dest='resume_last',
+                action='store_true',
+                help='go on with the last conversation in this directory that has no name',
+            ),
         ),
         ending="""\
 tool-approval run --model openai-chat:gpt-5.2                  talk with an agent about this directory
 tool-approval run --model openai-chat:gpt-5.2 "Mend the tests" one turn, and the end
 tool-approval run --strict "What is in here?"                  nothing that needs approval runs
 tool-approval run --agent assistants.mail:agent                an agent of your own
+tool-approval run --continue                                   go on with the last conversation here
 tool-approval run --save mending; tool-approval run --resume mending
 
 exit status: 0 done, 1 the last turn failed, 2 called wrongly or not started, 130 the last turn was stopped

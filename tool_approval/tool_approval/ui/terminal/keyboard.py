@@ -15,7 +15,7 @@ class Key:
 
     name: str
     """The character it types, or the name of another key: `enter`, `escape`, `backspace`, `delete`, `left`, `right`,
-    `up`, `down`, `home`, `end`, `page_up`, `page_down`, `ctrl_c` and the like, `unknown`."""
+    `up`, `down`, `home`, `end`, `page_up`, `page_down`, `alt_enter`, `ctrl_c` and the like, `unknown`."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ _PASTE_BEGIN, _PASTE_END = '\x1b[200~', '\x1b[201~'
 class Decoder:
     """Takes bytes as they come, in pieces of any length."""
 
-    def __init__(self) -> None:
-        """Nothing was read yet."""
+    def __init__(self, longest_paste: int = LONGEST_PASTE) -> None:
+        """Nothing was read yet; of a paste, so many characters are kept."""
+        self._longest_paste = longest_paste
         self._bytes = codecs.getincrementaldecoder('utf-8')(errors='replace')
         self._text = ''
         self._pasted: str | None = None
@@ -92,14 +93,14 @@ class Decoder:
         if _BEGUN.fullmatch(self._text):
             return None
         # An escape character and something else: Alt and a key.
-        self._text = self._text[2:]
-        return Key('unknown')
+        key, self._text = self._text[1], self._text[2:]
+        return Key('alt_enter' if key in '\r\n' else 'unknown')
 
     def _paste(self) -> Event | None:
         end = self._text.find(_PASTE_END)
         # Where it has not ended, what may be the beginning of its end is kept back.
         take = end if end >= 0 else max(0, len(self._text) - len(_PASTE_END) + 1)
-        pasted = f'{self._pasted}{self._text[:take]}'[:LONGEST_PASTE]
+        pasted = f'{self._pasted}{self._text[:take]}'[: self._longest_paste]
         if end < 0:
             self._text, self._pasted = self._text[take:], pasted
             return None
@@ -137,11 +138,12 @@ class Stopped(Exception):
 class Keyboard:
     """Reads one terminal."""
 
-    def __init__(self, terminal: Terminal, *, quiet_s: float = QUIET_S) -> None:
+    def __init__(self, terminal: Terminal, *, quiet_s: float = QUIET_S, longest_paste: int = LONGEST_PASTE) -> None:
         """Read `terminal`, which is in raw mode; for `quiet_s`, see `QUIET_S`."""
         self._terminal = terminal
         self._quiet_s = quiet_s
-        self._decoder = Decoder()
+        self._longest_paste = longest_paste
+        self._decoder = Decoder(longest_paste)
 
     def settle(self) -> None:
         """Forget what was typed ahead, and wait until nothing is typed any more.
@@ -151,10 +153,10 @@ class Keyboard:
         """
         self._terminal.show_cursor(is_shown=False)
         self._terminal.drop_input()
-        self._decoder = Decoder()
+        self._decoder = Decoder(self._longest_paste)
         while (data := self._terminal.read(self._quiet_s)) is not None:
             self._fed(data)
-        self._decoder = Decoder()
+        self._decoder = Decoder(self._longest_paste)
         self._terminal.show_cursor(is_shown=True)
 
     def press(self) -> str | None:

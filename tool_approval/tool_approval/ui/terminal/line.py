@@ -21,7 +21,7 @@ def read_line(terminal: Terminal, keyboard: Keyboard, prompt: str, *, text: str 
     terminal.show_cursor(is_shown=True)
     line = Line(text, ascii_only=terminal.is_plain)
     while True:
-        _draw(terminal, prompt, line)
+        line.draw(terminal, prompt)
         events: list[Event] = []
         while not events:
             events = keyboard.read()
@@ -44,7 +44,7 @@ class Line:
     def take(self, events: list[Event]) -> None:
         """Do what was typed."""
         for event in events:
-            move = _MOVES.get(event.name) if isinstance(event, Key) else None
+            move = MOVES.get(event.name) if isinstance(event, Key) else None
             if move is not None:
                 self.text, self.at = move(self.text, self.at)
             else:
@@ -69,20 +69,19 @@ class Line:
             after = shown
         return before, after
 
-
-def _draw(terminal: Terminal, prompt: str, line: Line) -> None:
-    room = max(8, terminal.size[0] - cell_width(prompt) - 1)
-    before, after = line.window(room)
-    rest = ' ' * max(0, room - cell_width(before + after))
-    # No control sequence: a dumb terminal can do this too.
-    terminal.write(f'\r{prompt}{before}{after}{rest}\r{prompt}{before}')
+    def draw(self, terminal: Terminal, prompt: str) -> None:
+        """Draw it in the cursor's row. No control sequence is needed: a dumb terminal can do this too."""
+        room = max(8, terminal.size[0] - cell_width(prompt) - 1)
+        before, after = self.window(room)
+        rest = ' ' * max(0, room - cell_width(before + after))
+        terminal.write(f'\r{prompt}{before}{after}{rest}\r{prompt}{before}')
 
 
 def _word_start(text: str, at: int) -> int:
     return text[:at].rstrip().rfind(' ') + 1
 
 
-_MOVES: dict[str, Callable[[str, int], tuple[str, int]]] = {
+MOVES: dict[str, Callable[[str, int], tuple[str, int]]] = {
     'left': lambda text, at: (text, max(0, at - 1)),
     'right': lambda text, at: (text, min(len(text), at + 1)),
     'home': lambda text, at: (text, 0),

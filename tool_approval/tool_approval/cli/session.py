@@ -1,0 +1,116 @@
+"""The session behind `tool-approval run`: settings, trust, the agent, and the conversation that is kept."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+
+from tool_approval.assistant.asking import ask_at_terminal
+from tool_approval.assistant.build import build_assistant, load_agent
+from tool_approval.assistant.conversation import Conversation, hold_session
+from tool_approval.assistant.saving import SavedConversation, prompts_of
+from tool_approval.assistant.screen import Screen
+from tool_approval.settings import TrustStore, load_settings, trust_settings
+from tool_approval.storage.private_file import default_path
+
+from .output import Output, UsageError
+from .trust import NOT_TRUSTED, QUESTION, what_it_would_allow
+
+
+class Session:
+    """What one run needs. Nothing is asked before `begin`."""
+
+    def __init__(self, options: argparse.Namespace, stack: ExitStack) -> None:
+        """Load the settings and what was said before; `stack` lets go of the conversation's name.
+
+        Raises:
+            UsageError: The name is one of another conversation.
+            ApprovalError: Something cannot be used; the error says what.
+        """
+        directory = Path.cwd()
+        self._options = options
+        self._state = default_path().parent
+        self._saved = self._conversation_of(options, directory)
+        self._messages = None
+        if self._saved is not None:
+            # Held before it is looked up: of two runs at once, one conversation would replace the other.
+            stack.enter_context(self._saved.held())
+            if options.resume or options.resume_last:
+                self._messages = self._saved.load()
+            elif self._saved.exists():
+                name = options.save
+                problem = f'there is a conversation {name!r} already; go on with it by --resume, or name another one'
+                raise UsageError(problem)
+        self._agent = None if options.agent is None else load_agent(options.agent, directory=directory)
+        self._loaded = load_settings(options.config, directory=directory, named=options.config is not None)
+        self._built = self._build() if self._loaded.trusted else None
+
+    @property
+    def prompts(self) -> list[str]:
+        """What the person has said in the conversation that is resumed."""
+        return prompts_of(self._messages or [])
+
+    def note(self, output: Output) -> None:
+        """Say what holds, or that the person has to be asked before it does."""
+        if self._built is not None:
+            for note in self._built[1]:
+                output.note(note)
+            return
+        loaded = self._loaded
+        output.note(
+            f'{loaded.source} is not trusted: {loaded.why_untrusted}. Until it is, it only makes rules stricter.'
+        )
+        if self._options.is_talk:
+            output.note('you are asked about that before your first message is sent')
+        else:
+            output.note('you are asked about that in a conversation, or by `tool-approval trust`; not here')
+
+    def begin(self, output: Output) -> None:
+        """Ask whether to trust settings that are not, in a conversation; then the agent is built."""
+        if not self._options.is_talk:
+            self.note(output)
+        if self._built is not None:
+            return
+        if self._options.is_talk:
+            for line in what_it_would_allow(self._loaded):
+                output.note(line)
+            if output.confirm(QUESTION, NOT_TRUSTED):
+                self._loaded = trust_settings(self._loaded, TrustStore())
+        self._built = self._build()
+        self.note(output)
+
+    def hold(self, prompts: Iterable[str]) -> int:
+        """Take a turn for each prompt, and return the exit status."""
+        assert self._built is not None, 'a session begins before it is held'
+        options = self._options
+        return hold_session(self._built[0], prompts, saved=self._saved, obeys=options.is_talk, debug=options.debug)
+
+    def leave(self, output: Output) -> None:
+        """Say how to go on with a conversation that has no name."""
+        if self._saved is not None and not self._saved.is_named and self._saved.exists():
+            output.note('the conversation is kept; `tool-approval run --continue` goes on with it')
+
+    def _build(self) -> tuple[Conversation, tuple[str, ...]]:
+        options = self._options
+        return build_assistant(
+            self._loaded,
+            state=self._state,
+            make_ui=ask_at_terminal,
+            screen=Screen(),
+            mode='approve_all' if options.approve_all else 'strict' if options.strict else options.mode,
+            model=options.model,
+            agent=self._agent,
+            confined=not options.no_os_sandbox,
+            messages=self._messages,
+        )
+
+    def _conversation_of(self, options: argparse.Namespace, directory: Path) -> SavedConversation | None:
+        folder = self._state / 'conversations'
+        name = options.save or options.resume
+        if name is not None:
+            return SavedConversation(folder, name)
+        if options.resume_last:
+            return SavedConversation.last(folder, directory)
+        return SavedConversation.unnamed(folder, directory) if options.is_talk else None
