@@ -1,4 +1,4 @@
-"""Tell which commands read the working directory, and which change it."""
+"""Decide which commands read the working directory, and which change it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ from .names import program_name, trusted_name
 from .paths import reads_input
 from .words import SimpleCommand, Word
 from .wrappers import unwrap
+
+_GIT: Final = frozenset({'git status', 'git log', 'git diff', 'git show', 'git branch'})
+"""Sub-commands of git that look at the repository."""
+_CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
+_CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
+_DEEPEST: Final = 8
+"""Chosen: how many wrappers in one another are looked into."""
 
 
 def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
@@ -35,14 +42,6 @@ def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
     git = os.path.join(cwd, '.git')
     # A file of that name, or a link, leads to a repository elsewhere.
     return os.path.isdir(git) and not os.path.islink(git)
-
-
-_GIT: Final = frozenset({'git status', 'git log', 'git diff', 'git show', 'git branch'})
-"""Sub-commands of git that look at the repository."""
-_CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
-_CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
-_DEEPEST: Final = 8
-"""Chosen: how many wrappers in one another are looked into."""
 
 
 def runs_anywhere(words: Sequence[Word]) -> bool:
@@ -69,9 +68,8 @@ def changes_cwd(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:
     if inside is None:
         return False
     scripts = inside.scripts if program_name(words[0].value) == 'eval' else ()
-    return any(changes_cwd(inner, cwd, depth + 1) for inner in inside.words) or any(
-        map(_CWD_CHANGE_IN_CODE.search, scripts)
-    )
+    is_in_code = any(map(_CWD_CHANGE_IN_CODE.search, scripts))
+    return is_in_code or any(changes_cwd(inner, cwd, depth + 1) for inner in inside.words)
 
 
 def _stays(words: Sequence[Word], cwd: str) -> bool:

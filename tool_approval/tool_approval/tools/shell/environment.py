@@ -1,4 +1,4 @@
-"""Which variables may be set without anybody being asked: those that change nothing but how output looks."""
+"""List the variables that may be set unasked, since they only change how output looks, and clean environments."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-_HARMLESS: Final = frozenset(
-    {
-        'LANG', 'LANGUAGE', 'TZ', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'FORCE_COLOR', 'COLUMNS', 'LINES', 'CI',
-        'PYTHONUNBUFFERED', 'PYTHONDONTWRITEBYTECODE', 'RUST_BACKTRACE',
-    }
-)  # fmt: skip
+_HARMLESS: Final = frozenset({
+    'LANG', 'LANGUAGE', 'TZ', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'FORCE_COLOR', 'COLUMNS', 'LINES', 'CI',
+    'PYTHONUNBUFFERED', 'PYTHONDONTWRITEBYTECODE', 'RUST_BACKTRACE',
+})  # fmt: skip
 _LOCALE: Final = re.compile(r'LC_[A-Z]+')
 _OWN: Final = re.compile(r'[a-z][a-z0-9_]*')
-"""A name in lower case is the command's own; those that programs read are in `_READ`."""
+"""A name in lower case is the command's own, unless `_READ` has it, which programs read."""
 _READ: Final = re.compile(r'(?:[a-z]+_)?proxy|histchars|auto_resume|npm_.*|git_.*|pip_.*')
 _KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
 SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-"""Where programs are looked for if nothing else is said."""
+"""Where programs are looked for by default."""
 
 
 def is_harmless(name: str, *, is_exported: bool) -> bool:
@@ -26,7 +24,7 @@ def is_harmless(name: str, *, is_exported: bool) -> bool:
 
     Args:
         name: The variable.
-        is_exported: Whether a program is given it; a shell's own variable is read by nobody else.
+        is_exported: Whether a program is given it; a shell's own variable is read by nothing else.
     """
     if name in _HARMLESS or _LOCALE.fullmatch(name):
         return True
@@ -34,7 +32,7 @@ def is_harmless(name: str, *, is_exported: bool) -> bool:
 
 
 def clean_environment(given: Mapping[str, str], *, path: str | None = None) -> dict[str, str]:
-    """The environment of a command: who and where one is, and a search path without relative parts.
+    """The environment of a command: the user, the places and a search path without relative parts.
 
     Everything else stays out, since it may hold a secret (`*_TOKEN`) or change what runs (`BASH_ENV`, `LD_PRELOAD`).
 

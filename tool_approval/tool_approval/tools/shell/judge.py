@@ -20,50 +20,49 @@ from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
 from .labels import find_unlisted, is_known, label, needed_access, takes_data
-from .names import guarded_name, named_words, other_names, trusted_name
+from .names import named_words, other_names, trusted_name
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
 from .rules import CompiledRule, Found, RuleBook
-from .scripts import SHELLS, WrappedCommand, code_within, is_shell
+from .scripts import WrappedCommand, code_within, is_shell
 from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 
 if TYPE_CHECKING:
     from .config import ShellConfig
 
-_MAX_SCRIPTS: Final = 8
-"""Chosen: how deep `sh -c 'sh -c ...'` is followed."""
+_MAX_DEPTH: Final = 8
+"""Chosen: how deep `sh -c 'sh -c ...'` and `env env ...` are followed."""
 _LOOKED_AT: Final = 1_000
 """Chosen: so many characters of what is not parsed are looked at for a blocked program."""
 _SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
-_NEUTRAL: Final = frozenset(
-    {
-        ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
-        'read',
-    }
-)  # fmt: skip
+_NEUTRAL: Final = frozenset({
+    ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
+    'read',
+})  # fmt: skip
 """What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
-
-
-_ELSEWHERE: Final = 'it runs in another directory, whose files may change what it does'
-
-
 _UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
 """What may lead out of a directory, or anywhere, in a word with a glob."""
+
+_Verdict = tuple[Outcome, str, str | None]
+"""A decision, why, and the pattern of the rule that decides."""
 
 
 @dataclass
 class _LineState:
     """What is gathered about one line."""
 
-    parts: list[Part]
+    parts: list[Part] = field(default_factory=list[Part])
     cwd_changed: bool = False
     depth: int = 0
-    wrappers: int = 0
     is_in_runner: bool = False
     description: str | None = None
     needs: set[AccessName] = field(default_factory=set[AccessName])
     named_paths: list[str] = field(default_factory=list[str])
+
+    def add(self, text: str, decision: Outcome, why: str, rule: str | None = None, kind: PartKind = 'command') -> None:
+        """Note a part."""
+        self.parts.append(Part(text=text, kind=kind, decision=decision, rule=rule, reason=why))
 
     def need(self, needs: Iterable[AccessName], paths: Iterable[str]) -> None:
         """Note what a command needs; behind a change of directory, where a relative path leads is not known."""
@@ -101,10 +100,10 @@ class ShellJudge:
 
     def explain(self, command: str) -> Explanation:
         """Judge a command, part by part."""
-        state = _LineState(parts=[])
+        state = _LineState()
         commands = self._line(command, state)
         if not state.parts:
-            state.parts.append(_asks(command, 'syntax', 'there is nothing to run, so no rule is about it'))
+            state.add(command, 'ask', 'there is nothing to run, so no rule is about it', kind='syntax')
         return Explanation(
             command=command,
             parts=tuple(state.parts),
@@ -118,22 +117,24 @@ class ShellJudge:
         parsed = parse(text, clock=self._clock)
         reader = CommandReader(parsed, runner)
         if parsed.root is None:
-            self._look_for_blocked(text, state)
+            # A text that is not parsed is asked about, unless it begins with what is blocked.
+            words = [fixed(word) for word in re.findall(r'[^\s;&|()<>]+', text[:_LOOKED_AT])]
+            if words and (guard := self._guard(words)) is not None and not guard.rule.allowed:
+                state.add(text, *_by_rule(guard))
         for problem in reader.problems:
-            state.parts.append(_asks(text, 'syntax', f'not understood: {problem}'))
+            state.add(text, 'ask', f'not understood: {problem}', kind='syntax')
         changes = [changes_cwd(command.words, self._cwd) for command in reader.commands]
-        # What stands before a `cd` runs before it, unless a loop comes back to it.
+        # What is before a `cd` runs before it, unless a loop comes back to it.
         state.cwd_changed = state.cwd_changed or (reader.has_loop and any(changes))
         for command, changes_on in zip(reader.commands, changes, strict=True):
             self._command(command, state)
             state.cwd_changed = state.cwd_changed or (changes_on and len(reader.commands) > 1)
         return reader.commands
 
-    def _look_for_blocked(self, text: str, state: _LineState) -> None:
-        """A text that is not parsed is asked about, unless it begins with what is blocked."""
-        words = [fixed(word) for word in re.findall(r'[^\s;&|()<>]+', text[:_LOOKED_AT])]
-        if words and (rule := self._book.find(words, lambda rule: True).decided) and not rule.rule.allowed:
-            state.parts.append(_by_rule(text, rule))
+    def _guard(self, words: Sequence[Word]) -> CompiledRule | None:
+        """The rule that blocks a command or asks, whatever paths it names."""
+        rule = self._book.find(words, lambda rule: True).decided
+        return rule if rule is not None and rule.is_guard else None
 
     def _command(self, command: SimpleCommand, state: _LineState, granted: CompiledRule | None = None) -> None:
         """Judge one command.
@@ -154,7 +155,7 @@ class ShellJudge:
             return
         first = words[0].value
         if not words[0].is_fixed or not first or first.startswith('-') or not first.isascii():
-            state.parts.append(_asks(command.raw, 'command', 'which program it runs is not known before it runs'))
+            state.add(command.raw, 'ask', 'which program it runs is not known before it runs')
             self._guard_within(command, state)
             return
         inside = unwrap(words)
@@ -163,16 +164,17 @@ class ShellJudge:
             self._inside(command, inside, decided, state)
 
     def _redirect(self, target: Word, *, is_write: bool, state: _LineState) -> None:
-        text = target.raw
-        if is_write and target.is_fixed and not target.value.startswith('/dev/'):
-            state.need(['names'], [target.value])
-        if target.value.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
-            state.parts.append(_asks(text, 'redirection', 'where it leads is not known, or is another machine'))
-        elif is_write and target.value not in _SINKS:
-            if self._may_write(target, state):
-                state.parts.append(_allows(text, 'redirection', None, 'the file sandbox lets it be written unasked'))
-            else:
-                state.parts.append(_asks(text, 'redirection', 'the file is written'))
+        path = target.value
+        if is_write and target.is_fixed and not path.startswith('/dev/'):
+            state.need(['names'], [path])
+        verdict: _Verdict = 'ask', 'the file is written', None
+        if path.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
+            verdict = 'ask', 'where it leads is not known, or is another machine', None
+        elif not is_write or path in _SINKS:
+            return
+        elif self._may_write(target, state):
+            verdict = 'allow', 'the file sandbox lets it be written unasked', None
+        state.add(target.raw, *verdict, kind='redirection')
 
     def _may_write(self, target: Word, state: _LineState) -> bool:
         path = target.value if target.value.startswith('/') else f'{self._cwd}/{target.value}'
@@ -184,65 +186,50 @@ class ShellJudge:
         return is_plain and is_inside(self._cwd, os.path.join(self._cwd, path.value))
 
     def _assignment(self, name: str, *, is_exported: bool, state: _LineState) -> None:
+        verdict: _Verdict = 'ask', 'the variable may change what runs', None
         if is_harmless(name, is_exported=is_exported):
-            state.parts.append(_allows(name, 'assignment', None, 'the variable changes nothing that runs'))
-        else:
-            state.parts.append(_asks(name, 'assignment', 'the variable may change what runs'))
-
-    def _names_file(self, command: SimpleCommand, decided: CompiledRule | None) -> bool:
-        """Whether a rule lets a shell run just this file: `bash scripts/test.sh`."""
-        if decided is None or decided.is_guard or guarded_name(command.words[0].value) not in SHELLS:
-            return False
-        return (
-            len(decided.words) > 1
-            and not decided.words[1].startswith('-')
-            and all(word.is_fixed for word in command.words)
-        )
+            verdict = 'allow', 'the variable changes nothing that runs', None
+        state.add(name, *verdict, kind='assignment')
 
     def _inside(
         self, command: SimpleCommand, inside: WrappedCommand, decided: CompiledRule | None, state: _LineState
     ) -> None:
+        """Judge what a command runs."""
         for name in inside.assignments:
             self._assignment(name, is_exported=True, state=state)
         state.cwd_changed = state.cwd_changed or inside.changes_cwd
+        if state.depth >= _MAX_DEPTH:
+            state.add(command.raw, 'ask', 'not understood: scripts within scripts', kind='syntax')
+            return
+        state.depth += 1
         rest = _rest(decided, command.words, inside.own)
         outer, state.is_in_runner = state.is_in_runner, state.is_in_runner or inside.is_runner
-        state.wrappers += 1
-        for words in inside.words:
+        for words in filter(None, inside.words):
             # Attack: a rule for `find rm` approves no `find rm -exec rm x`.
             is_named = rest is not None and [word.value for word in words[: len(rest.words)]] == list(rest.words)
             granted = rest if is_named else None
-            if state.wrappers > _MAX_SCRIPTS:
-                state.parts.append(_asks(command.raw, 'syntax', 'not understood: wrappers within wrappers'))
-            elif decided is not None and granted is None and 'fetches' in label(command.words).flags:
+            if decided is not None and granted is None and 'fetches' in label(command.words).flags:
                 # Attack: `npx ls`, where whoever registered the package `ls` decides what runs.
-                state.parts.append(_asks(command.raw, 'command', 'it fetches a program that the rule does not name'))
-            elif inside.is_runner and words and words[0].value in _NEUTRAL:
+                state.add(command.raw, 'ask', 'it fetches a program that the rule does not name')
+            elif inside.is_runner and words[0].value in _NEUTRAL:
                 self._script(command.of(words), granted, state)
-            elif words:
+            else:
                 self._command(command.of(words), state, granted)
         state.is_in_runner = outer
-        state.wrappers -= 1
         for script in inside.scripts:
-            if state.depth >= _MAX_SCRIPTS:
-                state.parts.append(_asks(script, 'syntax', 'not understood: scripts within scripts'))
-                continue
-            state.depth += 1
             self._line(script, state, command)
-            state.depth -= 1
+        state.depth -= 1
 
     def _script(self, command: SimpleCommand, granted: CompiledRule | None, state: _LineState) -> None:
         """Judge a script of a project, to its runner, that has the name of a builtin of the shell: `hatch run test`."""
-        decided = self._book.find(command.words, lambda rule: True).decided
-        if decided is None or not decided.is_guard:
-            decided = granted
+        decided = self._guard(command.words) or granted
         if decided is not None:
-            state.parts.append(_by_rule(command.raw, decided))
+            state.add(command.raw, *_by_rule(decided))
         elif self._config.default.approval or not self._config.default.allowed:
-            state.parts.append(_asks(command.raw, 'command', 'no rule names the script that is run'))
+            state.add(command.raw, 'ask', 'no rule names the script that is run')
 
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> Found:
-        """The rule that decides, after what might be meant was written down."""
+        """The rule that decides, after noting one that may be meant."""
         cwd_changed = state.cwd_changed
         # Attack: with the directory in the place of all paths, `ls /etc` would be free (test_sandbox_paths.py).
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
@@ -256,8 +243,7 @@ class ShellJudge:
         found = self._book.find(command.words, is_in_roots)
         if found.possible is not None:
             pattern = found.possible.rule.pattern
-            reason = f'a word is not known before it runs, and it may be `{pattern}`'
-            state.parts.append(Part(text=command.raw, kind='command', decision='ask', rule=pattern, reason=reason))
+            state.add(command.raw, 'ask', f'a word is not known before it runs, and it may be `{pattern}`', pattern)
         if found.decided is not None and found.decided.is_guard and state.description is None:
             state.description = found.decided.rule.description
         return found
@@ -274,18 +260,16 @@ class ShellJudge:
         state.need(*needed_access(words))
         found = self._by_rules(command, state)
         decided = found.decided if granted is None or (found.decided and found.decided.is_guard) else granted
-        for inner in other_names(words):
-            other = self._book.find(inner, lambda rule: True).decided
-            if other is not None and other.is_guard:
-                state.parts.append(_by_rule(command.raw, other))
-        part = _by_rule(command.raw, decided) if decided else self._default(command, inside, found.skipped, state)
-        problem = inside.problem if inside is not None and not self._names_file(command, decided) else None
-        if part.decision == 'allow' and (lifted := problem or self._lifted(command, inside, decided, state)):
-            part = _asks(command.raw, 'command', lifted)
-        elif part.decision == 'ask' and problem is not None and decided is None:
-            part = _asks(command.raw, 'command', problem)
-        state.parts.append(part)
-        if part.decision != 'block':
+        for guard in filter(None, map(self._guard, other_names(words))):
+            state.add(command.raw, *_by_rule(guard))
+        verdict = _by_rule(decided) if decided else self._default(command, inside, found.skipped, state)
+        problem = inside.problem if inside is not None and not _names_file(words, decided) else None
+        if verdict[0] == 'allow':
+            problem = problem or self._lifted(command, inside, decided, state)
+        if problem and (verdict[0] == 'allow' or (verdict[0] == 'ask' and decided is None)):
+            verdict = 'ask', problem, None
+        state.add(command.raw, *verdict)
+        if verdict[0] != 'block':
             self._guard_within(command, state)
         return decided
 
@@ -295,28 +279,24 @@ class ShellJudge:
         inside: WrappedCommand | None,
         skipped: CompiledRule | None,
         state: _LineState,
-    ) -> Part:
+    ) -> _Verdict:
+        """The decision where no rule decides."""
         default, name = self._config.default, command.words[0].value
         if inside is not None and not (inside.is_program or inside.is_runner) and skipped is None:
             is_itself = entries().is_listed(name) or (is_shell(name) and trusted_name(name) is not None)
             if inside.is_transparent and is_itself:
-                return _allows(command.raw, 'command', None, 'what it runs is judged by itself')
+                return 'allow', 'what it runs is judged by itself', None
             if default.allowed:
-                reason = 'it runs another program in its own way, and no rule is about that'
-                return _asks(command.raw, 'command', reason)
-        is_neutral = name in _NEUTRAL and entries().program(name) is not None and not state.is_in_runner
-        if is_neutral and default.allowed:
-            return _allows(command.raw, 'command', None, 'it changes nothing outside of the shell')
+                return 'ask', 'it runs another program in its own way, and no rule is about that', None
         if not default.allowed:
-            outcome: Outcome = 'block'
-            reason = 'no rule is about it, and by default nothing may run'
-        elif default.approval and skipped is not None:
-            outcome, reason = 'ask', self._skipping(command, skipped, state)
-        elif default.approval:
-            outcome, reason = 'ask', 'no rule is about it, and by default somebody is asked'
-        else:
-            outcome, reason = 'allow', 'no rule is about it, and by default nobody is asked'
-        return Part(text=command.raw, kind='command', decision=outcome, rule='default', reason=reason)
+            return 'block', 'no rule is about it, and by default nothing may run', 'default'
+        if name in _NEUTRAL and not state.is_in_runner:
+            return 'allow', 'it changes nothing outside of the shell', None
+        if not default.approval:
+            return 'allow', 'no rule is about it, and by default nobody is asked', 'default'
+        if skipped is None:
+            return 'ask', 'no rule is about it, and by default somebody is asked', 'default'
+        return 'ask', self._skipping(command, skipped, state), 'default'
 
     def _skipping(self, command: SimpleCommand, rule: CompiledRule, state: _LineState) -> str:
         names, after = rule.rule.sandbox_paths, len(rule.words)
@@ -341,7 +321,7 @@ class ShellJudge:
         if command.is_fed and is_exact and not is_listed and not is_inline:
             return 'the program is not listed, and may run what it is fed'
         if state.cwd_changed and not is_inline and not runs_anywhere(words):
-            return _ELSEWHERE
+            return 'it runs in another directory, whose files may change what it does'
         if is_shell(words[0].value):
             return None
         takes_any = decided.rule.arguments == 'any' if decided is not None else not is_listed
@@ -362,9 +342,15 @@ class ShellJudge:
         """Ask where a blocked program is named, unless it is data to the program."""
         rule = self._book.blocked_within(command.words)
         if rule is not None and not takes_data(command.words):
-            reason = f'`{rule.rule.pattern}` is blocked, and may be what this runs'
-            part = Part(text=command.raw, kind='command', decision='ask', rule=rule.rule.pattern, reason=reason)
-            state.parts.append(part)
+            pattern = rule.rule.pattern
+            state.add(command.raw, 'ask', f'`{pattern}` is blocked, and may be what this runs', pattern)
+
+
+def _names_file(words: Sequence[Word], decided: CompiledRule | None) -> bool:
+    """Whether a rule lets a shell run just this file: `bash scripts/test.sh`."""
+    if decided is None or decided.is_guard or len(decided.words) < 2 or decided.words[1].startswith('-'):
+        return False
+    return is_shell(words[0].value) and all(word.is_fixed for word in words)
 
 
 def _rest(decided: CompiledRule | None, words: Sequence[Word], own: int | None) -> CompiledRule | None:
@@ -374,18 +360,10 @@ def _rest(decided: CompiledRule | None, words: Sequence[Word], own: int | None) 
     return CompiledRule(decided.index, decided.rule, decided.words[own - named_words(words, decided.words) :])
 
 
-def _asks(text: str, kind: PartKind, reason: str) -> Part:
-    return Part(text=text, kind=kind, decision='ask', rule=None, reason=reason)
-
-
-def _allows(text: str, kind: PartKind, rule: str | None, reason: str) -> Part:
-    return Part(text=text, kind=kind, decision='allow', rule=rule, reason=reason)
-
-
-def _by_rule(text: str, rule: CompiledRule) -> Part:
-    pattern = rule.rule.pattern
+def _by_rule(rule: CompiledRule) -> _Verdict:
+    pattern, shown = rule.rule.pattern, rule.rule.shown
     if not rule.rule.allowed:
-        return Part(text=text, kind='command', decision='block', rule=pattern, reason=f'{rule.rule.shown} blocks it')
+        return 'block', f'{shown} blocks it', pattern
     if rule.rule.approval:
-        return Part(text=text, kind='command', decision='ask', rule=pattern, reason=f'{rule.rule.shown} asks')
-    return Part(text=text, kind='command', decision='allow', rule=pattern, reason=f'{rule.rule.shown} allows it')
+        return 'ask', f'{shown} asks', pattern
+    return 'allow', f'{shown} allows it', pattern
