@@ -222,9 +222,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _check_profile(git: str, profile: OSProfile) -> None:
-    inner = [
-        path for path in (*(root.path for root in profile.roots), *profile.protected, *profile.held) if path != git
-    ]
+    inner = [path for path in (*(root.path for root in profile.roots), *profile.protected) if path != git]
     if profile.access(os.path.dirname(git)) is not Access.WRITE or profile.access(git) is not Access.READ:
         raise LayerError('the folder it is in cannot be written')
     if any(covers((git,), path) for path in inner) or any(covers((f'{git}/objects',), path) for path in profile.hidden):

@@ -7,8 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from tool_approval.core.errors import printable
@@ -18,8 +17,9 @@ from .backend import OSSandboxBackend
 from .bubblewrap import BubblewrapBackend
 from .git_files import LayerError
 from .git_layer import GitLayer
-from .mounts import Mount
-from .profile import Access, OSProfile, OSSandboxError, trail
+from .mounts import Mount, as_mounted, plan_mounts
+from .names_layer import NamesLayer
+from .profile import Access, OSProfile, OSSandboxError
 
 _ENV: Final = '/usr/bin/env'
 
@@ -38,7 +38,7 @@ class Layer:
         self,
         backend: OSSandboxBackend,
         profile: OSProfile,
-        parts: Sequence[GitLayer],
+        parts: Sequence[GitLayer | NamesLayer],
         problems: Sequence[str],
     ) -> None:
         """Hold what was opened."""
@@ -88,30 +88,55 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
     Raises:
         OSSandboxError: The profile cannot be followed.
     """
-    problem = layer_problem(backend)
-    parts: list[GitLayer] = []
-    problems: list[str] = []
-    if extra.git and problem is not None:
-        problems.append(problem)
-    if not extra.git or problem is not None:
-        yield Layer(backend, profile, (), problems)
+    problem = layer_problem(backend) if extra.git or extra.names else None
+    if problem is not None or not (extra.git or extra.names):
+        yield Layer(backend, profile, (), () if problem is None else (problem,))
         return
-    # As the mounts see it: what a path is called, and where it leads.
-    real = replace(profile, hidden=(*profile.hidden, *(trail(path)[1] for path in profile.hidden)))
-    staging = os.path.realpath(tempfile.mkdtemp(prefix='tool-approval-layer-'))
-    try:
-        if real.access(staging) is Access.WRITE:
-            raise OSSandboxError('temporary files are in a folder that commands can write', path=staging)
-        for number, tree in enumerate(extra.git):
-            folder = os.path.join(staging, str(number))
-            os.mkdir(folder)
+    parts: list[GitLayer | NamesLayer] = []
+    problems: list[str] = []
+    mounted = as_mounted(profile)
+    with ExitStack() as stack:
+        # Names first: `.git` comes on top of the folder that it is in.
+        for top in extra.names:
+            held = plan_mounts(profile, top).frozen.get(top)
+            if held is None:
+                continue
             try:
-                parts.append(GitLayer(tree, folder, real))
+                parts.append(NamesLayer(top, stack.enter_context(_staging(mounted, top)), mounted, held))
+            except (LayerError, OSError) as error:
+                problems.append(f'names at the top of {printable(top)} cannot be changed: {printable(str(error))}')
+        for tree in extra.git:
+            try:
+                parts.append(GitLayer(tree, stack.enter_context(_staging(mounted)), mounted))
             except (LayerError, OSError, subprocess.SubprocessError) as error:
                 problems.append(f'{printable(tree)}/.git cannot be written: {printable(str(error))}')
         yield Layer(backend, profile, parts, problems)
+
+
+@contextmanager
+def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
+    """An empty folder of ours that no command writes.
+
+    Args:
+        profile: What a command may touch.
+        near: What has to be on the same file system, so that files can be moved there.
+
+    Raises:
+        LayerError: There is no such place.
+    """
+    places = [tempfile.gettempdir(), os.path.expanduser('~/.cache'), os.path.expanduser('~')]
+    for place in (os.path.realpath(place) for place in places):
+        is_near = near is None or (os.path.isdir(place) and os.stat(place).st_dev == os.stat(near).st_dev)
+        # Below what is hidden a command does not get either.
+        if is_near and profile.access(place) < Access.WRITE and os.access(place, os.W_OK):
+            break
+    else:
+        raise LayerError('there is no folder for temporary files that suits')
+    folder = tempfile.mkdtemp(prefix='tool-approval-layer-', dir=place)
+    try:
+        yield folder
     finally:
-        _remove(staging)
+        _remove(folder)
 
 
 def _remove(folder: str) -> None:

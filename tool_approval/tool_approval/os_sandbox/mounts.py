@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -61,6 +61,8 @@ class MountPlan:
     """In order."""
     notes: tuple[str, ...]
     """Where the plan is stricter than the profile, and what to do about it, for a person."""
+    frozen: Mapping[str, tuple[str, ...]]
+    """Each folder that is frozen, with the paths in it that are missing or symbolic links, and must stay so."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
@@ -82,6 +84,19 @@ def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> M
     return _Planner(profile).plan(cwd, change)
 
 
+def as_mounted(profile: OSProfile) -> OSProfile:
+    """What mounts alone can open of a profile, by where paths lead.
+
+    Raises:
+        OSSandboxError: Links lead in a circle, or a folder cannot be searched.
+    """
+    return OSProfile(
+        roots=tuple(root if root.suffixes is None else replace(root, access=Access.NONE) for root in profile.roots),
+        hidden=(*_KERNEL, *(trail(path)[1] for path in profile.hidden)),
+        protected=tuple(trail(path)[1] for path in profile.protected),
+    )
+
+
 class _Planner:
     """One plan in the making."""
 
@@ -91,14 +106,10 @@ class _Planner:
         self.notes: list[str] = []
         self.pinned: set[str] = set()
         self.frozen: dict[str, dict[str, Step]] = {}
-        trails = {path: trail(path) for path in (*profile.hidden, *profile.protected, *profile.held)}
-        self.denied_steps = [step for way, _ in trails.values() for step in way]
-        self.mounted = OSProfile(
-            roots=tuple(root if root.suffixes is None else replace(root, access=Access.NONE) for root in profile.roots),
-            hidden=(*_KERNEL, *(trails[path][1] for path in profile.hidden)),
-            protected=tuple(trails[path][1] for path in profile.protected),
-        )
-        """What mounts alone can open, by where paths lead."""
+        self.denied_steps = [
+            step for path in (*profile.hidden, *profile.protected, *profile.held) for step in trail(path)[0]
+        ]
+        self.mounted = as_mounted(profile)
 
     def plan(self, cwd: str, change: Change | None) -> MountPlan:
         boundaries = {root.path for root in self.profile.roots} | {*self.mounted.hidden, *self.mounted.protected}
@@ -133,7 +144,8 @@ class _Planner:
         locks = [Mount(kind='lock', path=mount.path) for mount in mounts if mount.kind in ('empty', 'proc')]
         if self.level('/') is Access.NONE:
             locks.append(Mount(kind='lock', path='/'))
-        return MountPlan(mounts=(*mounts, *self._start(cwd), *locks), notes=tuple(self.notes))
+        frozen = {folder: tuple(sorted(found)) for folder, found in self.frozen.items()}
+        return MountPlan(mounts=(*mounts, *self._start(cwd), *locks), notes=tuple(self.notes), frozen=frozen)
 
     def level(self, path: str) -> Access:
         """How far a path without links is open by mounts alone."""

@@ -1,0 +1,200 @@
+"""A copy of the top of a frozen folder, at which a command may make and remove names.
+
+Files directly in it are copied, folders in it are shown as they are. What the command made, changed or removed is moved
+to the folder afterwards, except the names for whose sake it is frozen.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from tool_approval.core.errors import printable
+
+from .backend import OSSandboxBackend
+from .git_files import LayerError
+from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
+from .profile import Access, OSProfile, trail
+
+_LARGEST: Final = 1 << 24
+"""Chosen: copied in some milliseconds. Larger files are shown as they are, and cannot be removed."""
+_MOST_COPIED: Final = 1000
+"""Chosen: each takes a quarter of a millisecond."""
+_MOST_NAMED: Final = 10
+
+_Look = tuple[int, ...]
+"""What changes with a file: which it is, of what kind and size, and when it was changed."""
+
+
+class _Copy(NamedTuple):
+    """A file or link that was copied."""
+
+    before: _Look
+    """The folder's own."""
+    copy: _Look
+    """The copy."""
+
+
+class NamesLayer:
+    """The top of one folder, for one command."""
+
+    def __init__(self, top: str, staging: str, profile: OSProfile, held: Iterable[str]) -> None:
+        """Copy it.
+
+        Args:
+            top: The folder, frozen for this profile.
+            staging: An empty folder of ours on the same file system that no command reaches.
+            profile: What the command may touch, as mounts can open it.
+            held: The paths that must not appear, or stay symbolic links.
+
+        Raises:
+            LayerError: There can be no layer for it.
+            OSError: It cannot be read.
+        """
+        if (
+            top == '/'
+            or profile.access(top) is not Access.WRITE
+            or any(step.kind != 'folder' for step in trail(top)[0])
+        ):
+            raise LayerError('it cannot be written')
+        self._top = top
+        self._copy = os.path.join(staging, 'top')
+        self._held = frozenset(os.path.basename(path) for path in held)
+        self._copies: dict[str, _Copy] = {}
+        self._mounts: dict[str, Mount] = {}
+        """By name, what is shown as it is."""
+        self._full: set[str] = set()
+        self._skipped: set[str] = set()
+        os.mkdir(self._copy)
+        with os.scandir(top) as found:
+            for each in found:
+                self._take(each, profile.access(each.path))
+                if len(self._mounts) > MOST_FROZEN_ENTRIES or len(self._copies) > _MOST_COPIED:
+                    raise LayerError('it holds too many folders or files')
+        shutil.copystat(top, self._copy)
+
+    def variables(self) -> dict[str, str]:
+        """Nothing."""
+        return {}
+
+    def change(self, mounts: Iterable[Mount]) -> Iterator[Mount]:
+        """The mounts of a command, with the copy in the place of the top."""
+        shown = {mount.path: mount for mount in self._mounts.values()}
+        yield Mount(kind='write', path=self._top, source=self._copy)
+        for mount in mounts:
+            if os.path.dirname(mount.path) == self._top:
+                # A folder may be frozen itself. Files that were copied have no mount.
+                if shown.pop(mount.path, None) is not None:
+                    yield mount
+            elif mount.path != self._top:
+                yield mount
+        yield from shown.values()
+
+    def keep(self, backend: OSSandboxBackend) -> tuple[str, ...]:
+        """Move what the command made to the folder, once it has ended.
+
+        Returns:
+            What was dropped, and what another program changed meanwhile, a line each.
+        """
+        dropped: list[str] = []
+        lost: list[str] = []
+        shown = printable(self._top)
+        emptied = sorted(name for name in self._full if not _is_full(os.path.join(self._top, name)))
+        try:
+            for name in sorted({*os.listdir(self._copy), *self._copies} - self._mounts.keys()):
+                copied = self._copies.get(name)
+                after = _look(os.path.join(self._copy, name))
+                if after == (copied.copy if copied is not None else None):
+                    continue
+                if name in self._held or (after is not None and not _is_kept(after)):
+                    dropped.append(name)
+                elif name in self._skipped or not self._move(name, copied, after):
+                    lost.append(name)
+        except OSError as error:
+            return (f'{shown}: not all was kept: {printable(str(error))}',)
+        return (
+            *([f'dropped from {shown}: {_listed(dropped)}'] if dropped else []),
+            *([f'not kept in {shown}, another program changed it: {_listed(lost)}'] if lost else []),
+            *(
+                [f'emptied in {shown}, where no folder can be removed or renamed: {_listed(emptied)}']
+                if emptied
+                else []
+            ),
+        )
+
+    def _take(self, entry: os.DirEntry[str], access: Access) -> None:
+        status = entry.stat(follow_symlinks=False)
+        path = os.path.join(self._copy, entry.name)
+        if stat.S_ISDIR(status.st_mode):
+            os.mkdir(path)
+            self._show(entry, access, 'empty')
+            if access is Access.WRITE and _is_full(entry.path):
+                self._full.add(entry.name)
+        elif stat.S_ISLNK(status.st_mode):
+            os.symlink(os.readlink(entry.path), path)
+        elif not stat.S_ISREG(status.st_mode):
+            self._skipped.add(entry.name)
+            return
+        elif access is not Access.WRITE or not _is_ours(status):
+            with open(path, 'xb'):
+                pass
+            self._show(entry, access, 'mask')
+        else:
+            shutil.copy2(entry.path, path, follow_symlinks=False)
+        if entry.name not in self._mounts:
+            before, copy = _look(entry.path), _look(path)
+            if before is None or copy is None:
+                raise LayerError('it is changing')
+            self._copies[entry.name] = _Copy(before, copy)
+
+    def _show(self, entry: os.DirEntry[str], access: Access, closed: MountKind) -> None:
+        kind: MountKind = 'write' if access is Access.WRITE else 'read' if access is Access.READ else closed
+        self._mounts[entry.name] = Mount(kind=kind, path=entry.path)
+
+    def _move(self, name: str, copied: _Copy | None, after: _Look | None) -> bool:
+        """Whether a name could be moved, or removed: if it is what the command saw."""
+        source, path = os.path.join(self._copy, name), os.path.join(self._top, name)
+        if _look(path) != (copied.before if copied is not None else None):
+            return False
+        if after is None:
+            os.unlink(path)
+            return True
+        if copied is not None and stat.S_ISDIR(after[0]):
+            os.unlink(path)
+        # Attack: another command made a link of this name; this replaces it, and follows nothing.
+        os.rename(source, path)
+        return True
+
+
+def _look(path: str) -> _Look | None:
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_mode, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _is_full(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as found:
+            return next(found, None) is not None
+    except OSError:
+        return False
+
+
+def _is_kept(look: _Look) -> bool:
+    return stat.S_ISREG(look[0]) or stat.S_ISDIR(look[0]) or stat.S_ISLNK(look[0])
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Whether a copy can take the place of a file: it has no other owner, and no second name."""
+    is_readable = bool(status.st_mode & stat.S_IRUSR)
+    return is_readable and status.st_uid == os.geteuid() and status.st_nlink == 1 and status.st_size <= _LARGEST
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ', '.join(printable(name) for name in names[:_MOST_NAMED]) + (f' and {more} more' if more > 0 else '')
