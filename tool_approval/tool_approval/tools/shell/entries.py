@@ -9,12 +9,12 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Annotated, Any, Final, Literal, NamedTuple, cast, get_args
 
-from pydantic import ConfigDict, ValidationError, create_model
+from pydantic import ConfigDict, Field, ValidationError, create_model
 
 from tool_approval.os_sandbox.access import ACCESS_NAMES, AccessName
 
@@ -31,19 +31,9 @@ Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', '
 program is there to write, a program or a command line, a command line for a shell, code in a language that is not read
 here, where or as whom the program works, the first word of a command."""
 
-_ROLES: Final[Mapping[str, Kind | None]] = {
-    'flags': None,
-    'text': 'text',
-    'read': 'read',
-    'write': 'write',
-    'target': 'target',
-    'command': 'command',
-    'script': 'script',
-    'code': 'code',
-    'context': 'context',
-    'rest': 'rest',
-}
-_OPERANDS: Final = frozenset({'text', 'read', 'write', 'command', 'script', 'code'})
+_ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
+_OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|script|code|command)\*?|'
+"""What a list of kinds may be: `*` and `command` are at its end."""
 _BOOLEANS: Final = frozenset(
     {
         'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
@@ -59,12 +49,15 @@ _CHECKERS: Final = frozenset(
 )  # fmt: skip
 _INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes', 'response_files', 'needs'})
 """What holds for the sub-commands of a program, too."""
+_OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'reads_cwd_with', 'beyond')
+"""Fields that name some of the options."""
 _TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(_BOOLEANS, bool),
-    **dict.fromkeys((*_ROLES, 'aliases', 'operands', 'operands_without_first', 'operands_only_with', 'beyond'), str),
-    **dict.fromkeys(('handed_on', 'reads_cwd_with', 'needs', 'opens'), str),
+    **dict.fromkeys((*_ROLES, *_OPTION_LISTS, 'aliases', 'handed_on', 'needs', 'opens'), str),
+    'operands': Annotated[str, Field(pattern=f'^(?:{_OPERANDS})$')],
     **dict.fromkeys(('like', 'allowed', 'asked'), list[str]),
-    **dict.fromkeys(('values', 'pairs'), dict[str, str]),
+    'values': dict[str, str],
+    'pairs': dict[str, Annotated[str, Field(pattern=f'^(?:{_OPERANDS})$')]],
     'operand_values': str | list[str],
     'style': Literal['gnu', 'one_dash', 'attached'],
     'unlisted_options': Literal['text'],
@@ -76,6 +69,9 @@ _OPTION: Final = re.compile(r'[-+].+|[!(),]', re.DOTALL)
 Fields = Mapping[str, Any]
 """An entry as it is written."""
 
+Place = Literal['next', 'attached', 'either']
+"""Where a value is that is not attached: in the next word, nowhere, or there unless that word is an option."""
+
 
 class OptionRole(NamedTuple):
     """What an option takes."""
@@ -84,8 +80,10 @@ class OptionRole(NamedTuple):
     """The kind of its value; `None` of a flag."""
     more: tuple[Kind, ...] = ()
     """The kinds of the values behind the first."""
-    place: Literal['next', 'attached', 'either'] = 'next'
-    """Where a value is that is not attached: in the next word, nowhere, or there unless that word is an option."""
+    place: Place = 'next'
+    """Where its value is."""
+    allowed: re.Pattern[str] | None = None
+    """What the value may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,37 +94,29 @@ class Entry:
     """The program, and the words of the sub-command."""
     options: Mapping[str, OptionRole]
     """By name, as it is written in a command, without a `=`."""
-    prefixes: Mapping[str, OptionRole] = field(default_factory=dict[str, OptionRole])
+    prefixes: Mapping[str, OptionRole]
     """How options begin whose value follows at once: `-D` of `-Dname=value`."""
-    values: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
-    """What the value of an option may be."""
-    operands: tuple[Kind, ...] | None = None
+    operands: tuple[Kind, ...] | None
     """The kinds of the operands; `None` if the entry does not list them."""
-    has_more: bool = False
+    has_more: bool
     """Whether any number of operands may be of the last kind."""
-    without_first: frozenset[str] = frozenset()
-    """Options that take the place of the first operand."""
-    flags: frozenset[str] = frozenset()
+    listed: Mapping[str, frozenset[str]]
+    """By field: the options that it names; `*` of `beyond` is all."""
+    flags: frozenset[str]
     """The fields that are true."""
-    operand_values: tuple[re.Pattern[str], ...] = ()
+    operand_values: tuple[re.Pattern[str], ...]
     """What the operands may be, in order; the last one is for all that follow, too."""
-    only_with: frozenset[str] = frozenset()
-    """Options without any of which there are no operands."""
-    reads_cwd_with: frozenset[str] = frozenset()
-    """Options with which it reads the working directory if it is given no path."""
-    beyond: frozenset[str] = frozenset()
-    """Options with which more is read than the paths that are named; `*` if that is so without any."""
-    handed_on: str | None = None
+    handed_on: str | None
     """The entry of what takes the words behind `--`."""
-    opens: re.Pattern[str] | None = None
+    opens: re.Pattern[str] | None
     """What its code opens other files with."""
-    style: str = 'gnu'
+    style: str
     """How options are written."""
-    takes_any_option: bool = False
+    takes_any_option: bool
     """Whether the program reads and prints, whatever option it is given."""
-    checker: str | None = None
+    checker: str | None
     """The name of the check that decides what data cannot say."""
-    needs: frozenset[AccessName] = frozenset()
+    needs: frozenset[AccessName]
     """The extra access it needs where an OS sandbox gives it none."""
 
 
@@ -288,18 +278,9 @@ def _problems(name: str, all_fields: Mapping[str, Fields], aliases: Mapping[str,
 
 
 def _unlisted_names(entry: Entry, all_fields: Mapping[str, Fields]) -> Iterator[str]:
-    for key, options in (
-        ('operands_without_first', entry.without_first),
-        ('operands_only_with', entry.only_with),
-        ('reads_cwd_with', entry.reads_cwd_with),
-        ('beyond', entry.beyond),
-    ):
+    for key, options in entry.listed.items():
         for option in sorted(options - {*entry.options, '*'}):
             yield f'`{key}` names `{option}`, which is not listed'
-    for option in entry.values:
-        role = entry.options.get(option) or entry.prefixes.get(option)
-        if role is None or role.kind is None:
-            yield f'`values` names `{option}`, which takes no value'
     if entry.handed_on is not None and entry.handed_on not in all_fields:
         yield f'it hands words on to `{entry.handed_on}`, which is missing'
 
@@ -326,15 +307,11 @@ def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
         name=name,
         options={option: role for option, role in options.items() if not option.endswith('*')},
         prefixes={option[:-1]: role for option, role in options.items() if option.endswith('*')},
-        values={option: re.compile(pattern, re.DOTALL) for option, pattern in _values(name, all_fields).items()},
-        operands=None if kinds is None else _operands(kinds),
+        operands=None if kinds is None else _kinds(kinds),
         has_more=bool(kinds) and kinds[-1].endswith('*'),
-        without_first=frozenset(fields.get('operands_without_first', '').split()),
+        listed={key: frozenset(fields.get(key, '').split()) for key in _OPTION_LISTS},
         flags=true,
         operand_values=tuple(re.compile(each, re.DOTALL) for each in _texts(fields.get('operand_values', []))),
-        only_with=frozenset(fields.get('operands_only_with', '').split()),
-        reads_cwd_with=frozenset(fields.get('reads_cwd_with', '').split()),
-        beyond=frozenset(fields.get('beyond', '').split()),
         handed_on=fields.get('handed_on'),
         opens=re.compile(fields['opens']) if 'opens' in fields else None,
         style=given.get('style', 'gnu'),
@@ -362,11 +339,7 @@ def _needs(text: str) -> frozenset[AccessName]:
     return frozenset(name for name in ACCESS_NAMES if name in text.split())
 
 
-def _operands(kinds: list[str]) -> tuple[Kind, ...]:
-    for at, kind in enumerate(kinds):
-        is_last = at == len(kinds) - 1
-        if kind.removesuffix('*') not in _OPERANDS or (not is_last and (kind.endswith('*') or kind == 'command')):
-            raise ValueError(f'`operands` cannot have `{kind}` in this place')
+def _kinds(kinds: list[str]) -> tuple[Kind, ...]:
     return tuple(cast('Kind', kind.removesuffix('*')) for kind in kinds)
 
 
@@ -377,42 +350,39 @@ def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...])
     if name in path:
         raise ValueError(f'it is like itself: {" like ".join((*path, name))}')
     fields = all_fields[name]
-    own: dict[str, OptionRole] = {}
-    for field_name, kind in _ROLES.items():
-        for given in fields.get(field_name, '').split():
-            option = _name(given)
-            if not _OPTION.fullmatch(option):
-                raise ValueError(f'`{given}` is not an option')
-            if kind is None and given != option:
-                raise ValueError(f'the flag `{given}` has a value')
-            if option in own and not (own[option].kind is None and given.endswith('=')):
-                raise ValueError(f'`{option}` is listed twice')
-            own[option] = OptionRole(kind, place='next' if given == option else _PLACES[given[-1]])
-    for options, kinds in fields.get('pairs', {}).items():
-        first, *more = _operands(kinds.split())
-        own.update(dict.fromkeys(options.split(), OptionRole(first, tuple(more))))
+    own = _own_options(fields)
     found: dict[str, OptionRole] = {}
     for other in fields.get('like', ()):
         for option, role in _options(other, all_fields, (*path, name)).items():
             if option not in own and found.setdefault(option, role) != role:
                 raise ValueError(f'`{option}` has two roles in the entries it is like')
-    return {**found, **own}
+    found.update(own)
+    for options, pattern in fields.get('values', {}).items():
+        for option in options.split():
+            named = [each for each in (option, f'{option}*') if each in found and found[each].kind is not None]
+            if not named:
+                raise ValueError(f'`values` names `{option}`, which takes no value')
+            found.update((each, found[each]._replace(allowed=re.compile(pattern, re.DOTALL))) for each in named)
+    return found
 
 
-_PLACES: Final[Mapping[str, Literal['attached', 'either']]] = {'=': 'attached', '?': 'either'}
+def _own_options(fields: Fields) -> dict[str, OptionRole]:
+    own: dict[str, OptionRole] = {}
+    for field_name, kind in _ROLES.items():
+        for given in fields.get(field_name, '').split():
+            place: Place = _PLACES.get(given[-1], 'next') if len(given) > 2 else 'next'
+            option = given if place == 'next' else given[:-1]
+            if not _OPTION.fullmatch(option):
+                raise ValueError(f'`{given}` is not an option')
+            if kind is None and given != option:
+                raise ValueError(f'the flag `{given}` has a value')
+            if option in own and not (own[option].kind is None and place == 'attached'):
+                raise ValueError(f'`{option}` is listed twice')
+            own[option] = OptionRole(kind, place=place)
+    for options, kinds in fields.get('pairs', {}).items():
+        first, *more = _kinds(kinds.split())
+        own.update(dict.fromkeys(options.split(), OptionRole(first, tuple(more))))
+    return own
 
 
-def _name(given: str) -> str:
-    return given[:-1] if len(given) > 2 and given[-1] in _PLACES else given
-
-
-def _values(name: str, all_fields: Mapping[str, Fields]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    fields = all_fields[name]
-    for other in fields.get('like', ()):
-        found.update(_values(other, all_fields))
-    listed = {_name(given) for role in _ROLES for given in fields.get(role, '').split()}
-    for names, pattern in fields.get('values', {}).items():
-        found.update(dict.fromkeys(names.split(), pattern))
-    own = {each for names in fields.get('values', {}) for each in names.split()}
-    return {option.removesuffix('*'): each for option, each in found.items() if option in own or option not in listed}
+_PLACES: Final[Mapping[str, Place]] = {'=': 'attached', '?': 'either'}

@@ -254,7 +254,7 @@ class _Labeller:
         if role.kind is None:
             self._labels.append(Label('flag', options=options))
         elif value is not None:
-            self._labels.append(self._valued('option', role.kind, options, value, word))
+            self._labels.append(self._valued('option', role, options, value, word))
         elif role.place == 'attached' or (role.place == 'either' and (following is None or following.can_be_option)):
             self._labels.append(Label('flag', options=options))
         elif role.kind == 'rest':
@@ -264,12 +264,11 @@ class _Labeller:
             # Where the value is missing, the option itself asks.
             self._labels.append(Label('option', role.kind if following is None else None, options))
             for kind, each in zip((role.kind, *role.more), self._words[at + 1 :], strict=False):
-                self._labels.append(self._valued('value', kind, options[-1:], each.value, each))
+                self._labels.append(self._valued('value', role._replace(kind=kind), options[-1:], each.value, each))
 
-    def _valued(self, kind: LabelKind, holds: Kind, options: tuple[str, ...], value: str, word: Word) -> Label:
+    def _valued(self, kind: LabelKind, role: OptionRole, options: tuple[str, ...], value: str, word: Word) -> Label:
         """A word with the value of an option."""
-        follows = kind == 'value'
-        allowed = self._pattern(options[-1])
+        follows, holds, allowed = kind == 'value', role.kind, role.allowed
         if word.growth != 'none' and not self._is_harmless:
             kind = 'unknown_word'
         elif 'response_files' in self._entry.flags and _FILE.match(value):
@@ -288,12 +287,6 @@ class _Labeller:
         """Whether a value may be an option to the program. A pattern that matches any option proves nothing."""
         is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
         return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
-
-    def _pattern(self, option: str) -> re.Pattern[str] | None:
-        for entry in self._entries():
-            if (name := self._plain(option, entry)) in entry.values:
-                return entry.values[name]
-        return None
 
     def _whole(self, text: str) -> _Found | None:
         role = self._role(text)
@@ -335,13 +328,14 @@ class _Labeller:
         """Give each operand its kind, now that all options are known."""
         entry, kinds = self._entry, list(self._entry.operands or ())
         given = {option for each in self._labels if each.kind in ('flag', 'option') for option in each.options}
-        is_replaced = not given.isdisjoint(entry.without_first)
+        only_with = entry.listed['operands_only_with']
+        is_replaced = not given.isdisjoint(entry.listed['operands_without_first'])
         if is_replaced and kinds and (len(kinds) > 1 or not entry.has_more):
             del kinds[0]
         for place, at in enumerate(self._operands):
             if self._labels[at].kind == 'operand':
                 is_listed = place < len(kinds) or (entry.has_more and bool(kinds))
-                is_listed = is_listed and (not entry.only_with or not given.isdisjoint(entry.only_with))
+                is_listed = is_listed and (not only_with or not given.isdisjoint(only_with))
                 kind = kinds[min(place, len(kinds) - 1)] if is_listed else None
                 self._labels[at] = self._named_operand(at, place, kind, may_be_several=place >= len(kinds) - 1)
         has_command = any(each.kind == 'command' for each in self._labels)

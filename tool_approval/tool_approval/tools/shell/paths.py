@@ -140,7 +140,7 @@ def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
         return False
     # Attack: `echo | grep -r x` reads the working directory.
     given = {option for each in found.labels for option in each.options}
-    return 'read' in (entry.operands or ()) and given.isdisjoint(entry.reads_cwd_with)
+    return 'read' in (entry.operands or ()) and given.isdisjoint(entry.listed['reads_cwd_with'])
 
 
 def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bool:
@@ -151,7 +151,8 @@ def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bo
     # Attack: `awk 'BEGIN {ARGV[1] = "/etc/passwd"} 1' out/a`.
     if entry.opens is not None and any(entry.opens.search(word.value) for word in words[after:]):
         return True
-    return '*' in entry.beyond or any(not entry.beyond.isdisjoint(each.options) for each in found.labels)
+    beyond = entry.listed['beyond']
+    return '*' in beyond or any(not beyond.isdisjoint(each.options) for each in found.labels)
 
 
 def _paths(word: Word, each: Label) -> Iterator[str | None]:
