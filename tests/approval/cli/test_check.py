@@ -213,3 +213,65 @@ def test_every_command_says_what_to_do_about_a_file_in_toml(tool_approval, work,
 
     assert finished.status == 2
     assert 'write the same keys as YAML into `approvals.yaml` instead' in finished.out + finished.err
+
+
+def test_what_is_alike_is_printed_together(tool_approval, work):
+    (work / 'approvals.yaml').write_text(
+        'shell:\n'
+        '  rules:\n'
+        '    - {pattern: make, approval: false}\n'
+        '    - {pattern: ours, approval: false}\n'
+        '    - {pattern: pytest, approval: false}\n'
+        '    - {pattern: theirs, approval: false}\n'
+        '    - {pattern: npm test, approval: false}\n'
+    )
+
+    finished = tool_approval('check')
+
+    shown = finished.out.splitlines()
+    assert shown[0].startswith('warning: approvals.yaml:3: shell.rules.0: `make` runs files that an agent may have')
+    assert shown[1] == '  the same of `pytest` (line 5), `npm test` (line 7)'
+    assert shown[2].startswith(
+        'note: approvals.yaml:4: shell.rules.1: `ours` is not known, so the rule covers its exact'
+    )
+    assert shown[3] == '  the same of `theirs` (line 6)'
+    assert '0 errors, 3 warnings' in finished.out
+
+
+@pytest.mark.parametrize(
+    ('rules', 'said'),
+    [
+        (
+            '[{pattern: git commit, approval: false}]',
+            ['`git commit` fails where it writes to `.git`: unasked, no command may do that in the OS sandbox'],
+        ),
+        (
+            '[{pattern: curl -I, approval: false}]',
+            ['`curl -I` fails where it uses the network: unasked, no command may do that in the OS sandbox'],
+        ),
+        ('[{pattern: git clone, approval: false}]', ['`git clone` fails where it uses the network']),
+        ('[{pattern: curl -I, approval: false}], network: true', []),
+        ('[{pattern: git commit}, {pattern: curl}]', []),
+        ('[{pattern: git status, approval: false}, {pattern: ls, approval: false}]', []),
+    ],
+)
+def test_what_fails_in_the_os_sandbox_is_noted(tool_approval, work, rules, said):
+    finished = check(tool_approval, work, f'shell: {{rules: {rules}}}')
+
+    found = [each['message'] for each in finished.json['findings'] if ' fails where it ' in each['message']]
+    assert [message[: len(wanted)] for message, wanted in zip(found, said, strict=True)] == said
+
+
+def test_presets_are_hinted_at_where_none_is_named(tool_approval, work):
+    (work / 'Cargo.toml').touch()
+
+    without, within = (check(tool_approval, work, text) for text in ('{}', 'extends: [go]'))
+
+    hints = [
+        [each['message'] for each in finished.json['findings'] if 'extends no preset' in each['message']]
+        for finished in (without, within)
+    ]
+    assert hints == [
+        ['it extends no preset; `extends: [default, rust]` lets what only looks, tests or checks run unasked'],
+        [],
+    ]

@@ -87,6 +87,7 @@ def decision(folder, command, backend=None):
         ('sort -o src/b other/a', 'ask'),
         ('cat src/a > other/b', 'allow'),
         ('cat other/a > src/b', 'ask'),
+        ('cat other/a > "$x"', 'ask'),
         # Where a path leads counts, not how it is written.
         ('cat private/../a', 'allow'),
         ('cat src/../private/a', 'ask'),

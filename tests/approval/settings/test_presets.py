@@ -182,12 +182,14 @@ def test_without_an_os_sandbox_no_preset_lets_a_command_run_unasked(project, nam
     assert set(decisions.values()) == {'ask'}
 
 
-def test_without_an_os_sandbox_the_files_own_rules_hold(project):
-    settings = parse_settings('{extends: [default], shell: {rules: [{pattern: make, approval: false}]}}')
+@pytest.mark.parametrize(
+    ('text', 'decision'),
+    [('{extends: [default], shell: {rules: [{pattern: make, approval: false}]}}', 'allow'), ('{}', 'ask')],
+)
+def test_without_an_os_sandbox_the_files_own_rules_hold(project, text, decision):
+    workspace = open_workspace(parse_settings(text), project, backend=UnconfinedBackend())
 
-    workspace = open_workspace(settings, project, backend=UnconfinedBackend())
-
-    assert workspace.shell.explain('make').decision == 'allow'
+    assert workspace.shell.explain('make').decision == decision
 
 
 def test_under_read_only_the_file_tools_change_nothing(project):

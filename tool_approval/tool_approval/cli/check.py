@@ -12,13 +12,13 @@ from typing import Any, Final, Literal
 from tool_approval.core.config import LineOf, PolicyConfig, ToolRule, ToolRules
 from tool_approval.core.errors import ApprovalConfigError, ApprovalError
 from tool_approval.os_sandbox.toolchains import configured_problem
-from tool_approval.settings.extends import PresetRule
+from tool_approval.settings.extends import PresetRule, found_presets
 from tool_approval.settings.files import LoadedSettings, load_settings
 from tool_approval.settings.model import Settings
 from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.file_sandbox.names import starts_with
 from tool_approval.tools.shell.entries import entries
-from tool_approval.tools.shell.labels import label
+from tool_approval.tools.shell.labels import label, needed_access
 from tool_approval.tools.shell.names import trusted_name
 from tool_approval.tools.shell.rules import CompiledRule, RuleBook
 from tool_approval.tools.shell.scripts import is_shell
@@ -43,6 +43,8 @@ class ConfigFinding:
     """The keys down to it."""
     line: int | None = None
     """The line it stands in, from 1, where it is known."""
+    about: str = ''
+    """The rule that the message begins with: findings that differ in it alone are printed together."""
 
     @property
     def key(self) -> str:
@@ -103,7 +105,10 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
     findings = [replace(each, line=loaded.line_of(each.path)) for each in _warnings(loaded.settings, judge)]
     why = f'it is not trusted ({loaded.why_untrusted}), so it only tightens the defaults; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='it is trusted' if loaded.trusted else why)
-    return str(loaded.source), loaded, [*findings, trust]
+    presets = ', '.join(['default', *found_presets(directory)])
+    hint = f'it extends no preset; `extends: [{presets}]` lets what only looks, tests or checks run unasked'
+    hints = [] if loaded.settings.extends else [ConfigFinding(level='note', message=hint)]
+    return str(loaded.source), loaded, [*findings, *hints, trust]
 
 
 def _mistake(error: ApprovalError, line_of: LineOf = lambda path: None) -> ConfigFinding:
@@ -117,11 +122,22 @@ def _mistake(error: ApprovalError, line_of: LineOf = lambda path: None) -> Confi
 def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
     here = os.getcwd()
     shown = os.path.relpath(source, here) if os.path.dirname(source) == here else source
-    for each in findings:
-        place = shown if each.line is None else f'{shown}:{each.line}'
-        output.line(f'{each.level}: {": ".join(part for part in (place, each.key, each.message) if part)}')
+    for first, *others in alike(findings):
+        place = shown if first.line is None else f'{shown}:{first.line}'
+        output.line(f'{first.level}: {": ".join(part for part in (place, first.key, first.message) if part)}')
+        if others:
+            output.line(f'  the same of {", ".join(f"{each.about} (line {each.line})" for each in others)}')
     counts = {level: sum(each.level == level for each in findings) for level in ('error', 'warning')}
     output.line(', '.join(f'{count} {level}{"" if count == 1 else "s"}' for level, count in counts.items()))
+
+
+def alike(findings: Sequence[ConfigFinding]) -> list[list[ConfigFinding]]:
+    """The findings in groups, each of those that say the same of several rules, in the order of the first ones."""
+    groups: dict[object, list[ConfigFinding]] = {}
+    for at, each in enumerate(findings):
+        said = (each.level, each.path[:-1], each.message.removeprefix(each.about)) if each.about else at
+        groups.setdefault(said, []).append(each)
+    return list(groups.values())
 
 
 def _warnings(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
@@ -130,7 +146,7 @@ def _warnings(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
         *_roots(judge.files),
         *_toolchains(settings, judge.files),
         *_shadowed(settings, judge.settings),
-        *_pre_approved(settings, judge.files),
+        *_pre_approved(settings, judge),
     ]
 
 
@@ -211,24 +227,35 @@ def _does(rule: CompiledRule) -> str:
     return 'blocks' if not rule.rule.allowed else 'asks' if rule.rule.approval else 'asks nobody'
 
 
-def _pre_approved(settings: Settings, sandbox: FileSandbox) -> Iterator[ConfigFinding]:
-    shell = settings.shell
-    if shell is None:
+_LACKING: Final = {'network': 'uses the network', 'git': 'writes to `.git`'}
+"""What a command that runs unasked has not, by the name of the access."""
+
+
+def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFinding]:
+    shell, expanded = settings.shell, judge.settings.shell
+    if shell is None or expanded is None:
         return
-    paths = sandbox.config.paths
+    paths = judge.files.config.paths
     writable = ', '.join(f'`{name}`' for name, path in paths.items() if path.mode == 'rw')
     unasked = [(at, rule) for at, rule in enumerate(shell.rules) if rule.allowed and not rule.approval]
     for at, rule in unasked:
+        path, about = ('shell', 'rules', at), f'`{rule.pattern}`'
         if writable and runs_files(rule.words):
-            what = f'`{rule.pattern}` runs files that an agent may have written in {writable}'
-            yield _warning(('shell', 'rules', at), f'{what}; ask, or count on the OS sandbox alone')
+            what = f'{about} runs files that an agent may have written in {writable}'
+            message = f'{what}; ask, or count on the OS sandbox alone'
+            yield ConfigFinding(level='warning', path=path, message=message, about=about)
         if rule.arguments != 'any' and entries().program(rule.words[0]) is None:
-            message = f'nothing is known of `{rule.words[0]}`, so the rule covers its exact words; see `arguments: any`'
-            yield ConfigFinding(level='note', path=('shell', 'rules', at), message=message)
+            message = f'`{rule.words[0]}` is not known, so the rule covers its exact words; see `arguments: any`'
+            yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
+        needs, _ = needed_access([fixed(word) for word in rule.words])
+        for name, what in _LACKING.items():
+            if name in needs and not (name == 'network' and shell.network):
+                message = f'{about} fails where it {what}: unasked, no command may do that in the OS sandbox'
+                yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
         yield _warning(('shell', 'default'), 'every command that no rule is about runs unasked; set `approval: true`')
-    if shell.network and (unasked or is_open):
+    if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
         yield _warning(('shell', 'network'), 'what runs unasked may use the network; set it to false, or ask')
 
 

@@ -14,7 +14,7 @@ from tool_approval.settings.model import Settings
 from tool_approval.settings.trust import TrustStore
 from tool_approval.tools.shell import ShellConfig
 
-from .check import inspect, worst
+from .check import alike, inspect, worst
 from .judging import existing_directory
 from .output import FAILED, Output, UsageError
 
@@ -27,9 +27,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.revoke:
         return _revoke(options, output)
     _, loaded, findings = inspect(options.file, options.cwd)
-    for each in findings:
-        if each.level != 'note':
-            output.note(f'{each.level}: {": ".join(part for part in (each.key, each.message) if part)}')
+    for first, *others in alike([each for each in findings if each.level != 'note']):
+        more = f' (the same of {", ".join(each.about for each in others)})' if others else ''
+        output.note(f'{first.level}: {": ".join(part for part in (first.key, first.message) if part)}{more}')
     if loaded is None or worst(findings) == 'error':
         output.note(f'{NOT_TRUSTED}: correct it first')
         return FAILED

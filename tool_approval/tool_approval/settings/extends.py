@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from pathlib import Path
+from typing import Final
 
 from tool_approval.core.config import parse_document
 from tool_approval.core.errors import ApprovalConfigError
 from tool_approval.tools.shell import ShellConfig, ShellRule
 
 from .model import PathSettings, PresetName, SandboxSettings, Settings, read_settings
+
+_MARKS: Final[dict[PresetName, tuple[str, ...]]] = {
+    'python': ('pyproject.toml', 'setup.py', 'setup.cfg', 'requirements.txt', 'tox.ini'),
+    'node': ('package.json',),
+    'rust': ('Cargo.toml',),
+    'go': ('go.mod',),
+    'git': ('.git',),
+}
+"""The files by which a project is known, by the preset for it."""
 
 
 class PresetRule(ShellRule):
@@ -121,3 +132,13 @@ def unconfined(settings: Settings) -> Settings:
         return settings
     rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))
     return settings.model_copy(update={'shell': settings.shell.model_copy(update={'rules': rules})})
+
+
+def found_presets(directory: Path) -> dict[PresetName, str]:
+    """The presets for what a directory has, each with the file by which it was found; `default` is for all."""
+    found: dict[PresetName, str] = {}
+    for preset, names in _MARKS.items():
+        name = next((name for name in names if os.path.lexists(directory / name)), None)
+        if name is not None:
+            found[preset] = name
+    return found
