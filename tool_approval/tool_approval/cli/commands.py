@@ -79,6 +79,28 @@ exit status: 0 done, 1 the last turn failed, 2 called wrongly or not started, 13
 in place of --model, the variable TOOL_APPROVAL_MODEL names the model""",
     ),
     CommandEntry(
+        'init',
+        'write an approvals.yaml for a directory',
+        options=(
+            _option('--preset', action='append', metavar='NAME', help='extend this preset; those that fit if none'),
+            _flag('--network', 'let commands use the network'),
+            _flag('--strict', 'deny what would be asked'),
+            _ROOTS_BEGIN,
+            _flag('--yes', 'write and trust it without asking anything'),
+        ),
+        ending="""\
+examples:
+  tool-approval init
+  tool-approval init --preset default --preset python --preset git
+  tool-approval init --yes
+
+It asks what the options do not say, shows the file and what it allows, and writes it where there is none. You have seen
+it then, so it is trusted.
+
+exit status: 0 it is written, 2 it is not
+""",
+    ),
+    CommandEntry(
         'demo',
         'see approvals at work, without a model or a network',
         options=(

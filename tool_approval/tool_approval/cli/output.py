@@ -57,9 +57,17 @@ class Output:
         Raises:
             UsageError: What the person reads or types is no terminal.
         """
+        self.check_terminal(otherwise)
+        return self.confirm(question, otherwise)
+
+    def check_terminal(self, otherwise: str) -> None:
+        """Check that somebody can be asked.
+
+        Raises:
+            UsageError: What the person reads or types is no terminal.
+        """
         if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
             raise UsageError(f'nobody can be asked here, so {otherwise}; use a terminal, or `--yes`')
-        return self.confirm(question, otherwise)
 
     def flush(self) -> None:
         """Hand everything over."""

@@ -1,0 +1,208 @@
+"""A first settings file: what is asked, what is written, and what is never replaced."""
+
+import os
+
+import pytest
+from tool_approval.cli.trust import allowances
+from tool_approval.settings import load_settings
+
+
+@pytest.fixture
+def fresh(work):
+    (work / 'approvals.yaml').unlink()
+    return work
+
+
+def written(work):
+    return load_settings(directory=work)
+
+
+@pytest.mark.parametrize(
+    ('names', 'presets'),
+    [
+        ([], ('default',)),
+        (['pyproject.toml'], ('default', 'python')),
+        (['setup.py', 'requirements.txt', '.git/'], ('default', 'python', 'git')),
+        (['package.json', 'Cargo.toml', 'go.mod'], ('default', 'node', 'rust', 'go')),
+        (['sub/pyproject.toml', 'Package.json', '\x1b[2J\u202epackage.json', 'package.json\n'], ('default',)),
+    ],
+)
+def test_the_presets_are_those_of_the_files_that_are_there(tool_approval, fresh, names, presets):
+    for name in names:
+        path = fresh / name
+        path.parent.mkdir(exist_ok=True)
+        path.mkdir() if name.endswith('/') else path.touch()
+
+    finished = tool_approval('init', '--yes')
+
+    loaded = written(fresh)
+    assert finished.status == 0
+    assert loaded.settings.extends == presets
+    assert (loaded.trusted, loaded.settings.mode, loaded.settings.shell.network) == (True, 'interactive', False)
+    assert '\x1b' not in finished.out + finished.err
+
+
+def test_a_link_that_leads_nowhere_is_a_mark_too(tool_approval, fresh):
+    (fresh / 'package.json').symlink_to('/nowhere')
+
+    tool_approval('init', '--yes')
+
+    assert written(fresh).settings.extends == ('default', 'node')
+
+
+@pytest.mark.parametrize(
+    ('typed', 'presets', 'network', 'mode'),
+    [
+        ('\n\n\ny', ('default', 'go'), False, 'interactive'),
+        ('read-only, git\ny\nn\ny', ('read-only', 'git'), True, 'strict'),
+        ('go\nN\nI\nY', ('go',), False, 'interactive'),
+    ],
+)
+def test_three_questions_decide_what_is_written(tool_approval, fresh, typed, presets, network, mode):
+    (fresh / 'go.mod').touch()
+
+    finished = tool_approval('init', typed=typed, is_terminal=True)
+
+    loaded = written(fresh)
+    assert finished.status == 0
+    assert 'Found: go.mod.' in finished.out
+    assert (loaded.settings.extends, loaded.settings.shell.network, loaded.settings.mode) == (presets, network, mode)
+    assert loaded.trusted
+
+
+def test_what_options_say_is_not_asked(tool_approval, fresh):
+    finished = tool_approval('init', '--preset', 'git', '--network', '--strict', typed='y', is_terminal=True)
+
+    loaded = written(fresh)
+    assert 'Found' not in finished.out
+    assert (loaded.settings.extends, loaded.settings.shell.network, loaded.settings.mode) == (('git',), True, 'strict')
+
+
+@pytest.mark.parametrize(
+    ('typed', 'said'),
+    [
+        ('', 'the input ended, so nothing was written'),
+        ('\n\n\nn', 'nothing was written'),
+        ('\n\n\n', 'nothing was written'),
+        ('\nperhaps\n', "'perhaps' is no answer; type n or y; nothing was written"),
+        ('\n\nsomebody\n', "'somebody' is no answer; type i or n; nothing was written"),
+        ('pyton\n\n\ny', 'unknown value `pyton`; did you mean `python`?'),
+        ("it's\n\n\ny", "unknown value `it's`"),
+    ],
+)
+def test_without_three_answers_and_a_yes_nothing_is_written(tool_approval, fresh, typed, said):
+    finished = tool_approval('init', typed=typed, is_terminal=True)
+
+    assert finished.status == 2
+    assert said in finished.err
+    assert not os.path.lexists(fresh / 'approvals.yaml')
+
+
+def test_without_a_terminal_nothing_is_asked_or_written(tool_approval, fresh):
+    finished = tool_approval('init', typed='\n\n\ny')
+
+    assert finished.status == 2
+    assert 'nobody can be asked here, so nothing was written' in finished.err
+    assert not os.path.lexists(fresh / 'approvals.yaml')
+
+
+def test_the_whole_file_and_what_it_allows_are_shown_before_it_is_written(tool_approval, fresh):
+    finished = tool_approval('init', '--yes', '--preset', 'rust')
+
+    shown = finished.out.splitlines()
+    text = (fresh / 'approvals.yaml').read_text()
+    assert [line.removeprefix('| ').removeprefix('|') for line in shown if line.startswith('|')] == text.splitlines()
+    assert any(line.startswith('  - commands that begin with `cargo check`') for line in shown)
+    assert shown[-1] == f'{fresh}/approvals.yaml is written. It is trusted until it, or a preset, changes.'
+
+
+@pytest.mark.parametrize('options', [(), ('--preset', 'git'), ('--strict',)])
+def test_what_is_written_passes_check_with_nothing_to_say(tool_approval, fresh, options):
+    tool_approval('init', '--yes', *options)
+
+    finished = tool_approval('check', '--strict')
+
+    assert (finished.status, finished.out) == (0, 'note: approvals.yaml: it is trusted\n0 errors, 0 warnings\n')
+
+
+def test_with_a_network_check_warns_and_passes(tool_approval, fresh):
+    tool_approval('init', '--yes', '--network')
+
+    finished = tool_approval('check')
+
+    assert finished.status == 0
+    assert 'shell.network: what runs unasked may use the network' in finished.out
+
+
+@pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])
+@pytest.mark.parametrize('kind', ['file', 'folder', 'link', 'broken link'])
+def test_what_is_there_is_never_replaced(tool_approval, fresh, name, kind, tmp_path):
+    path, other = fresh / name, tmp_path / 'other'
+    match kind:
+        case 'file':
+            path.write_text('mode: strict\n')
+        case 'folder':
+            path.mkdir()
+        case 'link':
+            other.write_text('theirs')
+            path.symlink_to(other)
+        case _:
+            path.symlink_to(other)
+
+    finished = tool_approval('init', '--yes')
+
+    assert finished.status == 2
+    assert 'already, which is never replaced' in finished.err
+    assert sorted(each.name for each in fresh.iterdir()) == sorted(['cache', 'notes', name])
+    assert (other.read_text() if kind == 'link' else not other.exists()) in ('theirs', True)
+
+
+@pytest.mark.parametrize('target', ['nowhere', 'theirs'])
+def test_a_link_that_is_made_meanwhile_is_not_followed(tool_approval, fresh, tmp_path, monkeypatch, target):
+    place = tmp_path / target
+    if target == 'theirs':
+        place.write_text('theirs')
+
+    def link(settings, directory):
+        (fresh / 'approvals.yaml').symlink_to(place)
+        return allowances(settings, directory)
+
+    monkeypatch.setattr('tool_approval.cli.init.allowances', link)
+
+    finished = tool_approval('init', '--yes')
+
+    assert finished.status == 2
+    assert 'File exists' in finished.err
+    assert place.exists() == (target == 'theirs')
+
+
+def test_a_file_that_is_another_one_by_then_is_not_trusted(tool_approval, fresh, monkeypatch):
+    def swapped(**options):
+        (fresh / 'approvals.yaml').write_text('default: none')
+        return load_settings(**options)
+
+    monkeypatch.setattr('tool_approval.cli.init.load_settings', swapped)
+
+    finished = tool_approval('init', '--yes')
+
+    assert finished.status == 2
+    assert 'is another one already; it was not trusted' in finished.err
+    assert not written(fresh).trusted
+
+
+def test_a_directory_may_be_named(tool_approval, fresh):
+    (fresh / 'notes' / 'go.mod').touch()
+
+    finished = tool_approval('init', '--yes', '--cwd', 'notes')
+
+    assert finished.status == 0
+    assert written(fresh / 'notes').settings.extends == ('default', 'go')
+
+
+def test_a_name_of_a_directory_draws_nothing(tool_approval, fresh):
+    (fresh / 'a\x1b[2Jb').mkdir()
+
+    finished = tool_approval('init', '--yes', '--cwd', 'a\x1b[2Jb')
+
+    assert finished.status == 0
+    assert '\x1b' not in finished.out

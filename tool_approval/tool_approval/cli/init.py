@@ -1,0 +1,139 @@
+"""`tool-approval init`: writes the approvals.yaml that fits a directory, after three questions, and trusts it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tool_approval.settings.extends import found_presets
+from tool_approval.settings.files import NAMES, find_settings, load_settings, trust_settings
+from tool_approval.settings.model import PresetName, Settings, parse_settings
+from tool_approval.settings.trust import TrustStore
+
+from .judging import CallJudge, existing_directory
+from .output import FAILED, Output, UsageError
+from .trust import allowances
+
+_PURPOSES: Final[dict[PresetName, str]] = {
+    'default': 'looking at the directory is free, changes ask',
+    'read-only': 'nothing in the directory is changed',
+    'python': 'tests and checkers run unasked',
+    'node': 'tests and checkers run unasked',
+    'rust': 'tests and checks run unasked',
+    'go': 'tests and checks run unasked',
+    'git': 'looking at the repository is free',
+}
+_NOT_WRITTEN: Final = 'nothing was written'
+_TEXT: Final = """\
+# What an agent may do in this directory. What nothing here is about is asked about.
+# `tool-approval check` finds mistakes, and `tool-approval explain shell 'git status'` says what is decided, and why.
+
+# Presets that come with tool-approval. What they let run unasked does so only where an OS sandbox confines it.
+extends:
+{extends}
+# `interactive` asks; `strict` denies what would be asked.
+mode: {mode}
+
+shell:
+  # Whether every command may use the network, also unasked. Otherwise, one that needs it asks for it.
+  network: {network}
+  # Your own rules go before those of the presets; the first that matches decides. Such as:
+  #   - {{pattern: make lint, approval: false}}  # runs unasked, with what is listed as safe
+  #   - {{pattern: git push, allowed: false}}    # never runs
+  rules: []
+
+# Directories with rules of their own, such as one that is written unasked:
+# sandbox:
+#   paths:
+#     drafts: {{root: drafts, mode: rw, write_approval: false}}
+"""
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Ask, show what would be written, write and trust it.
+
+    Raises:
+        UsageError: There is such a file, nobody can be asked, or an answer is none.
+        ApprovalError: A preset is not known, or the trust cannot be kept.
+        OSError: The file cannot be written.
+    """
+    directory = existing_directory(options.cwd)
+    there = find_settings(directory)
+    if there is not None:
+        raise UsageError(f'there is {there} already, which is never replaced; `tool-approval check` looks at it')
+    if not options.yes:
+        output.check_terminal(_NOT_WRITTEN)
+    presets = options.preset or _presets(directory, output, asks=not options.yes)
+    network = options.network or (not options.yes and _answer(_NETWORK, 'ny', output) == 'y')
+    strict = options.strict or (not options.yes and _answer(_WHO, 'in', output) == 'n')
+    text = _text(presets, network=network, strict=strict)
+    settings = parse_settings(text, source=NAMES[0])
+    CallJudge(settings, directory)  # as `check` does
+    for line in text.splitlines():
+        output.line(f'| {line}'.rstrip())
+    output.line('It would allow:')
+    for line in allowances(settings, directory):
+        output.line(f'  - {line}')
+    if not (options.yes or output.confirm(f'Write it to {directory / NAMES[0]}, and trust it?', _NOT_WRITTEN)):
+        return FAILED
+    return _write(directory, text, settings, output)
+
+
+def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
+    found = found_presets(directory)
+    presets = ['default', *found]
+    if not asks:
+        return presets
+    output.line(f'Found: {", ".join(found.values()) or "no kind of project that is known"}.')
+    typed = _line(f'Presets? Enter for {" ".join(presets)}; or names of {" ".join(_PURPOSES)}:', output)
+    return typed.replace(',', ' ').split() or presets
+
+
+_NETWORK: Final = 'May every command use the network? Otherwise, one that needs it asks for it. y/N'
+_WHO: Final = 'Who answers questions? i for you, interactively; n for nobody, and they are denied. I/n'
+
+
+def _answer(question: str, letters: str, output: Output) -> str:
+    """One of two letters, the first of which is meant by Enter alone."""
+    typed = _line(question, output).lower() or letters[0]
+    if typed not in letters:
+        raise UsageError(f'{typed!r} is no answer; type {letters[0]} or {letters[1]}; {_NOT_WRITTEN}')
+    return typed
+
+
+def _line(question: str, output: Output) -> str:
+    output.line(question)
+    output.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise UsageError(f'the input ended, so {_NOT_WRITTEN}')
+    return line.strip()
+
+
+def _text(presets: Sequence[str], *, network: bool, strict: bool) -> str:
+    # A name that is none of them is quoted, so that the error about it is that of any file.
+    lines = [f'  - {name}  # {_PURPOSES[name]}\n' if name in _PURPOSES else f'  - {name!r}\n' for name in presets]
+    return _TEXT.format(
+        extends=''.join(lines),
+        mode='strict' if strict else 'interactive',
+        network='true' if network else 'false',
+    )
+
+
+def _write(directory: Path, text: str, settings: Settings, output: Output) -> int:
+    path = directory / NAMES[0]
+    # Attack: a link of this name, made meanwhile, leads the text elsewhere (test_init.py).
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, 'w', encoding='utf-8') as file:
+        file.write(text)
+    loaded = load_settings(directory=directory)
+    if loaded.settings != settings:
+        output.note(f'{path} was written, and is another one already; it was not trusted')
+        return FAILED
+    trust_settings(loaded, TrustStore())
+    output.line(f'{path} is written. It is trusted until it, or a preset, changes.')
+    return 0
