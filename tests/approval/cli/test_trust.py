@@ -139,7 +139,7 @@ def test_trust_is_taken_back_also_from_a_file_that_is_gone(tool_approval, work):
 
 
 SAID = {
-    'extends': ('extends: [go]', 'begin with `go test`, `go vet`, `go build`, `gofmt -l`'),
+    'extends': ('extends: [go]', 'begin with `go test`, `go vet`, `go build ./...`, `gofmt -l`'),
     'default': ('default: none', 'every other tool'),
     'tools.approval': ('tools: {t: {approval: none}}', 'the tool `t` runs unasked'),
     'tools.description': ('tools: {t: {description: lie}}', 'questions about the tool `t` describe it as: lie'),

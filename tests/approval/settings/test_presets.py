@@ -1,5 +1,6 @@
 """The presets of the package: what each lets run unasked, asks about and blocks."""
 
+import asyncio
 from importlib.resources import files
 from typing import get_args
 
@@ -60,14 +61,15 @@ DECISIONS = {
             pytest | pytest -q tests | pytest -x -k "a or b" tests/test_a.py::test_b | python -m pytest -q
             pytest --cov=src | python -m unittest discover -s tests | ruff check .
             ruff format --check . | mypy --strict src | pyright | black --check --diff . | isort --check . | flake8 src
-            pylint src | pip list | python --version | coverage report -m
+            pylint src | pip list | python --version
         """,
         'ask': """
             pytest -p evil | pytest --rootdir=/x | pytest -o cache_dir=/x | pytest -c evil.ini | pytest --pastebin=all
             pytest --junitxml=x | python -m pytest --basetemp=src | python x.py | python -c x | python -m http.server
             PYTHONPATH=x pytest | cd src && pytest | ruff check --fix . | ruff format . | ruff check --config x
             mypy --install-types | mypy --python-executable=x a | pyright --pythonpath ./x | black . | pip install x
-            flake8 --output-file=x | pylint --init-hook=x a | python -m pip install x | coverage run x.py | uv sync
+            flake8 --output-file=x | pylint --init-hook=x a | python -m pip install x | coverage report
+            coverage run x.py | uv sync
             .venv/bin/pytest | ./pytest | pytest $(rm x) | pytest; rm x | black --check --config x .
         """,
     },
@@ -86,10 +88,11 @@ DECISIONS = {
     'rust': {
         'allow': """
             cargo test | cargo test foo -- --nocapture | cargo check | cargo clippy -- -D warnings
-            cargo build --release | cargo fmt --check | cargo tree --offline | rustc --version
+            cargo fmt --check | cargo tree --offline | rustc --version
         """,
         'ask': """
-            cargo run | cargo install x | cargo add x | cargo publish | cargo update | cargo fmt | cargo clippy --fix
+            cargo run | cargo build | cargo install x | cargo add x | cargo publish | cargo update | cargo fmt
+            cargo clippy --fix
             cargo build --target-dir /x | cargo check --config x | cargo test --manifest-path ../x | rustup install x
             cargo +nightly test | rustc x.rs | cargo tree
         """,
@@ -100,7 +103,8 @@ DECISIONS = {
             golangci-lint run | staticcheck ./... | go version | go env
         """,
         'ask': """
-            go test -exec x | go test -c -o x | go test -toolexec=x | go vet -vettool=x | go build -o x | go get x
+            go test -exec x | go test -c -o x | go test -toolexec=x | go vet -vettool=x | go build | go build -o x
+            go get x
             go install x | go generate | go mod tidy | gofmt -l -w . | go env -w X=y | golangci-lint run --fix
             go -C /x test | go run . | gofmt -w .
         """,
@@ -230,3 +234,19 @@ def test_tests_of_the_project_run_unasked_and_can_write_nothing_in_it(tmp_path):
     assert not asked
     assert 'Ran 1 test' in said
     assert 'OK' in said
+
+
+@pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')
+def test_what_checkers_build_is_kept_apart_from_the_project(tmp_path, monkeypatch):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    names = ('CARGO_TARGET_DIR', 'COVERAGE_FILE', 'MYPY_CACHE_DIR', 'RUFF_CACHE_DIR')
+    text = 'extends: [default]\nshell: {rules: [{pattern: mkdir -p, approval: false, arguments: any}]}'
+    desk = Desk(tmp_path / 'desk', text, backend=choose_backend())
+
+    shown, _ = desk.run(f'env | grep -E "^({"|".join(names)})="')
+    unasked = asyncio.run(desk.workspace.shell.run('mkdir -p "$CARGO_TARGET_DIR" "$COVERAGE_FILE"; env'))
+
+    private = dict(line.split('=', 1) for line in unasked.stdout.splitlines())
+    assert unasked.stderr == ''
+    assert all(private[name].startswith(str(tmp_path / 'cache' / 'tool-approval')) for name in names)
+    assert all(name not in shown for name in names)

@@ -25,6 +25,13 @@ _BUILDS: Final = {
     'npm_config_cache': 'npm',
 }
 """By variable, a folder that a program has to be able to write."""
+_IN_PROJECT: Final = {
+    'CARGO_TARGET_DIR': 'cargo-target',
+    'COVERAGE_FILE': 'coverage',
+    'MYPY_CACHE_DIR': 'mypy',
+    'RUFF_CACHE_DIR': 'ruff',
+}
+"""The same for what is in the project otherwise, where a command that runs unasked cannot write."""
 _DOWNLOADS: Final = {'CARGO_HOME': 'cargo', 'GOMODCACHE': 'go-mod'}
 """By variable, a folder whose programs are content with reading it."""
 
@@ -41,7 +48,8 @@ class Caches:
     def open_in(self, profile: OSProfile, *, approved: bool) -> OSProfile:
         """The profile, with the caches that a command may use, and the variables that lead there."""
         own = self.approved if approved else self.unasked
-        variables = {name: posixpath.join(own, folder).rstrip('/') for name, folder in _BUILDS.items()}
+        written = _BUILDS if approved else _BUILDS | _IN_PROJECT
+        variables = {name: posixpath.join(own, folder).rstrip('/') for name, folder in written.items()}
         variables |= {name: posixpath.join(self.approved, folder) for name, folder in _DOWNLOADS.items()}
         # Links from a cache into an environment are not possible between two mounts.
         variables['UV_LINK_MODE'] = 'copy'
