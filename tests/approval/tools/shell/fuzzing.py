@@ -181,6 +181,7 @@ class Fuzzer:
                 lambda: f'while {two()}; do {one()}; break; done',
                 lambda: f'case {self.word(depth)} in {choose(["a", "*", "a|b", "(a"])}) {one()};; esac',
                 lambda: f'{self.simple(depth)} # {one()}',
+                lambda: f'{self.simple(depth)}{choose(["", " "])}\\\n#{choose(["", " ", ";"])} {one()}',
                 lambda: (
                     f'{one()} {choose(["2>&1", "</dev/null", "2>/dev/null", ">/dev/null", "<f", "<<<" + self.word(1)])}'
                 ),
@@ -188,7 +189,7 @@ class Fuzzer:
                 lambda: f'{choose(["a=", "LC_ALL=", "a+="])}{self.word(depth)} {choose(["", one()])}',
                 lambda: self.assigned(one()),
                 lambda: (
-                    f'{choose(["[ ", "[[ "])}{self.word(depth)} {choose(["=", "=~", "-eq", "<"])} '
+                    f'{choose(["[ ", "[[ "])}{self.word(depth)} {choose(["=", "=~", "-eq", "<", ">", "||", "&&"])} '
                     f'{self.word(1)}{choose([" ]", " ]]"])}'
                 ),
                 lambda: f'coproc {choose(["", "C "])}{choose([one, lambda: f"{{ {one()}; }}"])()}; wait',

@@ -17,6 +17,13 @@ NOT_UNDERSTOOD = [
     ('echo "$a\\\n"', 'a text in double quotes is not understood'),
     ('echo a$"', 'a text in double quotes is not understood'),
     ('echo a$', 'a word is not understood'),
+    ('ls a\\\n#; ls', 'a comment stands where bash may see none'),
+    ('if\\\nls; then ls; fi', 'two words stand without a blank'),
+    ('!\\\nls', 'two words stand without a blank'),
+    ('[ a || ls ]', '`||` is not understood in `[`'),
+    ('[ a && ls -eq 1 ]', '`&&` is not understood in `[`'),
+    ('[ a > b ]', '`>` is not understood in `[`'),
+    ('[ (a) ]', '`(` is not understood in `[`'),
 ]
 
 
@@ -57,7 +64,7 @@ def test_a_bracket_that_is_no_word_of_its_own_is_a_glob(command):
 @pytest.mark.parametrize(
     'command',
     ['[ -f x ]', '[\t-f x\t]', '[ -f \\\n x ]', '[ "a\nb" = c ]', '[ ]', '[[ a == b\n&& c == d ]]',
-        'if [ -f x ]; then ls; fi'], ids=ascii
+        'if [ -f x ]; then ls; fi', 'if ! [ -f x ]; then ls; fi', '[[ a > b || ( c < d && ! -f e ) ]]'], ids=ascii
 )  # fmt: skip
 def test_a_bracket_between_blanks_is_the_test_program(command):
     assert decision(command, {'pattern': 'ls', 'approval': False}) == 'allow'
