@@ -16,6 +16,7 @@ sandbox:
     ref: {root: src/ref, mode: ro}
     private: {root: private, mode: rw, write_approval: false, read_approval: true}
     closed: {root: closed, read_approval: blocked}
+    texts: {root: texts, mode: rw, write_approval: false, suffixes: [.txt]}
     far: {root: ../far, mode: rw, write_approval: false}
 shell:
   rules:
@@ -26,6 +27,7 @@ shell:
     - {pattern: cat, approval: false, sandbox_paths: [top]}
     - {pattern: head, approval: false, sandbox_paths: [top, private]}
     - {pattern: touch, approval: false, sandbox_paths: [top], arguments: any}
+    - {pattern: cp, approval: false, sandbox_paths: [top], arguments: any}
     - {pattern: sed -i, approval: false, sandbox_paths: [top], arguments: any}
     - {pattern: sort -o, approval: false, sandbox_paths: [top], arguments: any}
     - {pattern: grep, approval: false, sandbox_paths: [top]}
@@ -36,15 +38,27 @@ shell:
 @pytest.fixture
 def folder(tmp_path):
     top = tmp_path / 'top'
-    for name in ('src/ref', 'src/deep', 'private', 'closed', 'other', '../far'):
+    for name in ('src/ref', 'src/deep', 'private', 'closed', 'other', 'texts', '../far'):
         (top / name).mkdir(parents=True)
-    for name in ('a', 'src/a', 'src/ref/a', 'src/deep/a', 'private/a', 'closed/a', 'other/a', '../far/a'):
+    for name in (
+        'a',
+        'src/a',
+        'src/ref/a',
+        'src/deep/a',
+        'private/a',
+        'closed/a',
+        'other/a',
+        'texts/a',
+        'texts/a.txt',
+        '../far/a',
+    ):
         (top / name).write_text('x\n')
     (top / 'to-private').symlink_to('private')
     (top / 'other/a-link').symlink_to('../private/a')
     (top / 'src/out').symlink_to('../private')
     (top / 'private/back').symlink_to('../src')
     (top / 'src/etc').symlink_to('/etc')
+    (top / 'src/hard').hardlink_to(top / 'private/a')
     (top / 'src/loop').symlink_to('loop')
     return top
 
@@ -81,6 +95,9 @@ def decision(folder, command, backend=None):
         ('touch src/b', 'ask'),
         ('touch src/ref/b', 'ask'),
         ('touch private/b', 'ask'),
+        ('cp other/a other/b', 'allow'),
+        ('cp private/a other/b', 'ask'),
+        ('cp src/ref/a other/b', 'ask'),
         ('sed -i s/a/b/ other/a', 'allow'),
         ('sed -i s/a/b/ src/a', 'ask'),
         ('sort -o other/b src/a', 'allow'),
@@ -98,6 +115,12 @@ def decision(folder, command, backend=None):
         ('cat private/back/a', 'allow'),
         ('touch private/back/b', 'ask'),
         ('cat src/etc/passwd', 'ask'),
+        ('cat src/hard', 'ask'),
+        ('cat texts/a.txt', 'allow'),
+        ('cat texts/a', 'ask'),
+        ('touch texts/b.txt', 'allow'),
+        ('touch texts/b', 'ask'),
+        ('touch texts/.git/config', 'ask'),
         ('cat src/loop', 'ask'),
         ('cat "$x"', 'ask'),
         ('cat src/*', 'ask'),

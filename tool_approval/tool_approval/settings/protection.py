@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tool_approval.storage.private_file import default_path
-from tool_approval.tools.file_sandbox import FileSandbox
+from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.names import git_led_to, is_control, places, starts_with
 from tool_approval.tools.file_sandbox.paths import SandboxRoot
 
@@ -75,16 +75,21 @@ class RootCheck:
     def asking(self, path: str, *, is_written: bool) -> str | None:
         """The name of the root within it that a path is in, if that one asks about it."""
         innermost, below = self.files.roots_at(path)
+        if innermost is not None and innermost != self.root and self._asks(path, is_written):
+            return innermost.name
         # Attack: `grep -r x .`, and a directory below asks. In the OS sandbox, such a directory is empty.
-        within = [] if self.is_confined else list(below)
-        if innermost is not None and innermost != self.root:
-            within.append(innermost)
-        return next((each.name for each in within if _asks(each, is_written)), None)
+        return None if self.is_confined else next((each.name for each in below if _asks(each.config, is_written)), None)
+
+    def _asks(self, path: str, is_written: bool) -> bool:
+        try:
+            # What is written may be read as well: the source of `cp` counts as written.
+            return self.files.needs_read_approval(path) or (is_written and self.files.needs_write_approval(path))
+        except PermissionError:
+            return True
 
 
-def _asks(root: SandboxRoot, is_written: bool) -> bool:
-    changes = is_written and (root.config.mode != 'rw' or root.config.write_approval)
-    return changes or root.config.read_approval is not False
+def _asks(root: PathConfig, is_written: bool) -> bool:
+    return root.read_approval is not False or (is_written and (root.mode != 'rw' or root.write_approval))
 
 
 def is_written_unasked(files: FileSandbox, path: str) -> bool:
