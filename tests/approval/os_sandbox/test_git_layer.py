@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tool_approval.os_sandbox import OSSandboxError, UnconfinedBackend
+from tool_approval.os_sandbox import OSSandboxError, UnconfinedBackend, git_files, git_layer, git_writes
 from tool_approval.os_sandbox.access import ExtraAccess
 from tool_approval.os_sandbox.layer import layer_problem, open_layer
 
@@ -514,6 +514,140 @@ def test_what_the_settings_close_has_no_layer(repo: Repository):
 
         assert 'cannot be written: ' in note
         assert repo.git('tag') == ''
+
+
+@once
+@pytest.mark.parametrize(
+    ('limit', 'most', 'script', 'why'),
+    [
+        (
+            'MOST_FILES',
+            200,
+            'mkdir .git/x .git/refs/x; touch .git/x/{1..300} .git/refs/x/{1..200}',
+            'more than 200 files',
+        ),
+        ('MOST_BYTES', 1 << 20, 'truncate -s 9T .git/COMMIT_EDITMSG', 'more than 1 MiB'),
+        ('MOST_BYTES', 1 << 20, 'truncate -s 9T .git/objects/pack/x.pack; git tag x', 'more than 1 MiB'),
+        ('MOST_BYTES', 1 << 20, 'head -c 9M /dev/zero | git hash-object -w --stdin; git tag x', 'more than 1 MiB'),
+        ('_DEEPEST', 5, 'mkdir -p .git/refs/1/2/3/4/5/6/7', 'deep'),
+    ],
+)
+def test_a_layer_that_is_too_large_is_not_looked_at(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, script: str, why: str
+):
+    monkeypatch.setattr(git_files, limit, most)
+    before = repo.files()
+
+    _, _, [note] = repo.run(script)
+
+    assert note.startswith(f'{repo.path} is as it was, nothing was kept: it holds ')
+    assert why in note
+    assert repo.files() == before
+
+
+@once
+def test_folders_without_end_are_removed(repo: Repository):
+    deep = 'import os\nfor n in range(3000):\n os.mkdir("d"); os.chdir("d")'
+    temporary = set(os.listdir(tempfile.gettempdir()))
+
+    _, _, [note] = repo.run(f"cd .git/refs; exec {PYTHON} -I -c '{deep}'")
+
+    assert 'deep' in note
+    assert not {name for name in set(os.listdir(tempfile.gettempdir())) - temporary if 'layer' in name}
+
+
+@once
+def test_without_git_there_is_no_layer(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(git_layer, '_GIT', ())
+
+    _, _, notes = repo.run('git tag x')
+
+    assert notes == (f'{repo.path} cannot be written: git is not where a system has it',)
+
+
+@once
+def test_a_repository_may_borrow_objects(repo: Repository):
+    shared = repo.house.work / 'shared'
+    repo.git('clone', '-q', '--shared', str(repo.house.lib / 'bare'), str(shared))
+    repo.path = shared / '.git'
+
+    status, _, notes = repo.run('cd shared && echo x > x && git add x && git commit -qm x', trees=(shared,))
+
+    assert (status, notes) == (0, ())
+    assert repo.git('log', '--format=%s', folder=shared).split() == ['x', 'two', 'one']
+    repo.git('fsck', folder=shared)
+
+
+@once
+def test_packs_and_packed_refs_are_worked_with(repo: Repository):
+    for name in ('first', 'second'):
+        (repo.house.work / name).write_text(name)
+        repo.git('add', '-A')
+        repo.git('commit', '-qm', name)
+        repo.git('tag', '-am', name, name)
+        repo.git('repack', '-q')
+    (repo.house.work / 'third').touch()
+    repo.git('add', 'third')
+    repo.git('commit', '-qm', 'touched')
+    repo.git('-c', 'pack.indexVersion=1', 'repack', '-q', '-d')
+    repo.git('pack-refs', '--all')
+    packs = {name: each for name, each in repo.files('objects').items() if '/pack' in name}
+
+    status, output, notes = repo.run(
+        'git tag -d first > /tmp/x; git tag -d second > /tmp/x; git tag -am new new HEAD~; git rm -q first; '
+        'cp second copy; git add copy; '
+        'git commit -qm third; cp .git/objects-before/pack/* .git/objects/pack; chmod -R u+w .git/objects'
+    )
+
+    assert (status, output) == (0, '')
+    assert [note.split(':')[0] for note in notes] == [f'removed from {repo.path}']
+    assert repo.git('tag') == 'new\n'
+    assert {name: each for name, each in repo.files('objects').items() if '/pack' in name} == packs
+    assert '^' not in (repo.path / 'packed-refs').read_text()
+    repo.git('fsck', '--strict')
+
+
+@once
+def test_stashes_are_dropped_from_the_middle(repo: Repository):
+    for text in ('x', 'y', 'z'):
+        (repo.house.work / 'file.txt').write_text(text)
+        repo.git('stash', '-q')
+    middle = repo.git('rev-parse', 'stash@{1}').strip()
+
+    status, _, notes = repo.run('git stash drop -q stash@{1}')
+
+    assert (status, notes) == (0, (f'removed from {repo.path}: refs/stash (was {middle})',))
+    assert len(repo.git('stash', 'list').splitlines()) == 2
+
+
+@once
+def test_links_and_pipes_that_were_there_are_nothing_new(repo: Repository):
+    (repo.path / 'hooks/linked').symlink_to('../../hook')
+    os.mkfifo(repo.path / 'pipe')
+
+    status, output, notes = repo.run('readlink .git/hooks/linked; ls .git/pipe; git tag x; touch .git/pipe')
+
+    assert output.splitlines()[0] == '../../hook'
+    assert 'No such file' in output
+    assert notes == (f'dropped from {repo.path}: pipe',)
+    assert status == 0
+    assert repo.git('tag') == 'x\n'
+
+
+@once
+def test_an_error_in_the_middle_is_said(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+    def full(path: str, **times: object) -> None:
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(git_writes.os, 'utime', full)
+
+    _, _, notes = repo.run('echo x > x; git add x; git commit -qm x')
+
+    assert notes == (f'{repo.path}: not all was kept: [Errno 28] No space left on device',)
+    assert not list(repo.path.rglob('*.lock'))
+    # The commit is there, and the index can be made again.
+    repo.git('reset', '-q')
+    assert repo.git('status', '--short') == ''
 
 
 @once

@@ -1,6 +1,7 @@
 """Commands that make and remove names at the top of a frozen folder, in real bubblewrap."""
 
 import os
+import shutil
 import socket
 import subprocess
 from collections.abc import Callable
@@ -221,6 +222,13 @@ def test_files_that_a_copy_cannot_replace_are_shown_as_they_are(house: House, mo
     assert notes == ()
     assert (house.work / 'large').read_text() == f'{"x" * 11}more\n'
     assert (house.work / 'sub/second').read_text() == 'a\nmore\n'
+
+
+@once
+def test_a_folder_that_is_gone_meanwhile_is_said_to_be_empty(house: House):
+    _, _, notes = run(house, 'true', meanwhile=lambda: shutil.rmtree(house.work / 'full'))
+
+    assert notes == (f'emptied in {house.work}, where no folder can be removed or renamed: full',)
 
 
 @once

@@ -200,11 +200,8 @@ def _is_pointer(name: str, data: bytes) -> bool:
     return len(data) == 41 and data.endswith(b'\n') and ID.match(data) is not None
 
 
-def is_kept(name: str, file: File) -> bool:
+def is_kept(name: str, data: bytes) -> bool:
     """Whether a file of `.git` that is no object or ref has a name that is kept, and what git writes there."""
-    data = file.data
-    if data is None:
-        return False
     if name == 'HEAD':
         return _is_pointer(name, data)
     if name == 'shallow':

@@ -249,14 +249,11 @@ def _check_repository(
 
 def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
     """What is kept of the files of a `.git`, by name."""
-    index = files.get('index', File(None)).data
-    finished = {name: file.data for name, file in files.items() if name in _FINISHED and file.data is not None}
-    return {
-        **refs_of(files),
-        **{name: file.data for name, file in files.items() if file.data is not None and is_kept(name, file)},
-        **({'index': index} if index is not None else {}),
-        **finished,
+    contents = {name: file.data for name, file in files.items() if file.data is not None}
+    others = {
+        name: data for name, data in contents.items() if name == 'index' or name in _FINISHED or is_kept(name, data)
     }
+    return refs_of(files) | others
 
 
 def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File]) -> bool:

@@ -17,7 +17,7 @@ from tool_approval.core.errors import printable
 from .backend import OSSandboxBackend
 from .git_files import LayerError
 from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
-from .profile import Access, OSProfile, trail
+from .profile import Access, OSProfile
 
 _LARGEST: Final = 1 << 24
 """Chosen: copied in some milliseconds. Larger files are shown as they are, and cannot be removed."""
@@ -54,12 +54,6 @@ class NamesLayer:
             LayerError: There can be no layer for it.
             OSError: It cannot be read.
         """
-        if (
-            top == '/'
-            or profile.access(top) is not Access.WRITE
-            or any(step.kind != 'folder' for step in trail(top)[0])
-        ):
-            raise LayerError('it cannot be written')
         self._top = top
         self._copy = os.path.join(staging, 'top')
         self._held = frozenset(os.path.basename(path) for path in held)
@@ -145,10 +139,7 @@ class NamesLayer:
         else:
             shutil.copy2(entry.path, path, follow_symlinks=False)
         if entry.name not in self._mounts:
-            before, copy = _look(entry.path), _look(path)
-            if before is None or copy is None:
-                raise LayerError('it is changing')
-            self._copies[entry.name] = _Copy(before, copy)
+            self._copies[entry.name] = _Copy(_seen(status), _seen(os.lstat(path)))
 
     def _show(self, entry: os.DirEntry[str], access: Access, closed: MountKind) -> None:
         kind: MountKind = 'write' if access is Access.WRITE else 'read' if access is Access.READ else closed
@@ -171,9 +162,12 @@ class NamesLayer:
 
 def _look(path: str) -> _Look | None:
     try:
-        status = os.lstat(path)
+        return _seen(os.lstat(path))
     except FileNotFoundError:
         return None
+
+
+def _seen(status: os.stat_result) -> _Look:
     return status.st_mode, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
