@@ -66,8 +66,8 @@ def _print_labels(command: object, shell: ShellTool, output: Output) -> None:
         raise UsageError('`--labels` is for shell commands')
     for each in CommandReader(parse(command)).commands:
         if each.words and each.words[0].is_fixed:
-            for word, of in zip(each.words, label(each.words).labels, strict=True):
-                output.line(f'{of!s:20} {word.raw}')
+            for of in label(each.words).labels:
+                output.line(f'{of!s:20} {of.word.raw}')
     if needs := shell.explain(command).needs:
         output.line(f'{"needs":20} {", ".join(name for name in ACCESS_NAMES if name in needs)}')
 

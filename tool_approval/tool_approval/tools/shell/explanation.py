@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from tool_approval.os_sandbox.access import AccessName
@@ -37,13 +37,7 @@ class Part:
 
     def as_json(self) -> dict[str, Any]:
         """The same as a JSON object with the names of the fields as keys."""
-        return {
-            'text': self.text,
-            'kind': self.kind,
-            'decision': self.decision,
-            'rule': self.rule,
-            'reason': self.reason,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,8 @@ program runs; an `unknown_word` is not known before the command runs, and may be
 class Label(NamedTuple):
     """What one word of a command is."""
 
+    word: Word
+    """The word."""
     kind: LabelKind
     """What it is."""
     holds: Kind | None = None
@@ -51,6 +53,11 @@ class LabelledCommand:
     """One for each word."""
     sub_at: int
     """How many words the program and its sub-commands are, with the options between them."""
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words."""
+        return tuple(each.word for each in self.labels)
 
     @property
     def flags(self) -> frozenset[str]:
@@ -102,7 +109,8 @@ def label(words: Sequence[Word]) -> LabelledCommand:
     """Label the words of a command with a fixed program."""
     entry = entries().program(words[0].value)
     if entry is None:
-        return LabelledCommand(None, (Label('program'), *[Label('unknown_program')] * (len(words) - 1)), 1)
+        labels = (Label(each, 'unknown_program' if at else 'program') for at, each in enumerate(words))
+        return LabelledCommand(None, tuple(labels), 1)
     return _Labeller(words, entry).run()
 
 
@@ -120,57 +128,65 @@ class _Labeller:
         self._words = words
         self._entry = entry
         self._above: tuple[Entry, ...] = ()
-        self._labels: list[Label] = [Label('program')]
+        self._labels: list[Label] = []
         self._operands: list[int] = []
         self._sub_at = 1
         self._is_over = False
 
     def run(self) -> LabelledCommand:
+        self._add('program')
         while len(self._labels) < len(self._words):
-            self._word(len(self._labels))
+            self._word(self._words[len(self._labels)])
         if 'sub_commands' in self._entry.flags and self._entry.operands is None:
             # `yarn` alone installs, and other programs have a meaning of their own without a sub-command.
-            self._labels[-1] = Label('unknown_sub_command')
+            self._labels[-1] = Label(self._words[-1], 'unknown_sub_command')
         self._name_operands()
         return LabelledCommand(self._entry, tuple(self._labels), self._sub_at)
+
+    def _add(self, kind: LabelKind, holds: Kind | None = None, options: tuple[str, ...] = ()) -> None:
+        """Label the next word."""
+        self._labels.append(Label(self._words[len(self._labels)], kind, holds, options))
+
+    def _add_all(self, kind: LabelKind) -> None:
+        """Label all words that are left."""
+        while len(self._labels) < len(self._words):
+            self._add(kind)
 
     @property
     def _is_harmless(self) -> bool:
         is_audited = self._entry.takes_any_option or 'harmless' in self._entry.flags
         return is_audited and entries().is_listed(self._words[0].value)
 
-    def _word(self, at: int) -> None:
-        word, entry = self._words[at], self._entry
+    def _word(self, word: Word) -> None:
+        entry = self._entry
         kinds = entry.operands or ()
         if kinds[-1:] == ('command',) and len(self._operands) >= len(kinds):
-            self._labels.append(Label('command'))
+            self._add('command')
         elif entry.checker == 'find' and word.value in ('-exec', '-execdir'):
-            self._labels.append(Label('flag', options=(word.value,)))
-            end = min(command_end(self._words, at + 1) + 1, len(self._words))
-            # Attack: `x=' ; -exec touch y ;'; find . -exec cat f$x {} ;`
-            self._labels += [
-                Label('unknown_word' if not each.is_fixed and each.can_be_option else 'command')
-                for each in self._words[at + 1 : end]
-            ]
+            self._add('flag', options=(word.value,))
+            end = min(command_end(self._words, len(self._labels)) + 1, len(self._words))
+            for each in self._words[len(self._labels) : end]:
+                # Attack: `x=' ; -exec touch y ;'; find . -exec cat f$x {} ;`
+                self._add('unknown_word' if not each.is_fixed and each.can_be_option else 'command')
         elif entry.checker in _ASSIGNING and not self._operands and re.match('(?!-)[^=]*=', word.value):
             # Attack: `x='C touch y'; env LC_ALL=$x ls`
-            self._labels.append(Label('assignment' if word.growth == 'none' else 'unknown_word'))
+            self._add('assignment' if word.growth == 'none' else 'unknown_word')
             # Attack: `env LC_ALL=C -0`, where the program is `-0`. Only sudo has options behind a variable.
             self._is_over = self._is_over or entry.checker != 'sudo'
         elif entry.checker == 'env' and word.value == '-' and word.is_fixed and not self._is_over:
-            self._labels.append(Label('flag', options=('-',)))
+            self._add('flag', options=('-',))
         elif self._is_over:
-            self._operand(at)
+            self._operand(word)
         elif word.is_fixed and word.value == '--':
             self._is_over = 'end' in entry.flags
-            self._labels.append(Label('end'))
-            self._hand_on(at + 1)
+            self._add('end')
+            self._hand_on()
         elif self._is_option(word):
-            self._option(at)
+            self._option(word)
         elif word.can_be_option and not word.is_fixed:
-            self._unknown_word(at)
+            self._unknown_word(word)
         else:
-            self._operand(at)
+            self._operand(word)
 
     def _is_option(self, word: Word) -> bool:
         text = word.value
@@ -195,80 +211,77 @@ class _Labeller:
         is_same = 'both_dashes' in entry.flags and option.startswith('--') and option not in entry.options
         return option[1:] if is_same else option
 
-    def _hand_on(self, at: int) -> None:
+    def _hand_on(self) -> None:
         """Label the words behind `--` as the program does that is given them."""
         entry = entries().fragment(self._entry.handed_on) if self._entry.handed_on is not None else None
         if entry is not None:
-            self._labels += _Labeller((self._words[0], *self._words[at:]), entry).run().labels[1:]
+            self._labels += _Labeller((self._words[0], *self._words[len(self._labels) :]), entry).run().labels[1:]
 
-    def _unknown_word(self, at: int) -> None:
+    def _unknown_word(self, word: Word) -> None:
         """A word such as `$x`. Only what does no harm whatever its options are may be given one."""
         # Behind the program of awk there are files and variables.
-        is_file = (
-            self._entry.checker == 'awk' and self._operands and not self._words[len(self._labels)].value.startswith('-')
-        )
-        is_harmless = self._is_harmless or bool(is_file)
-        if not is_harmless or 'sub_commands' in self._entry.flags:
-            self._labels.append(Label('unknown_word'))
+        is_file = self._entry.checker == 'awk' and self._operands and not word.value.startswith('-')
+        if 'sub_commands' in self._entry.flags or not (is_file or self._is_harmless):
+            self._add('unknown_word')
         else:
-            self._operand(at)
+            self._operand(word)
 
-    def _operand(self, at: int) -> None:
-        word, entry = self._words[at], self._entry
+    def _operand(self, word: Word) -> None:
+        entry = self._entry
         if 'sub_commands' in entry.flags and not self._operands and not self._is_over:
             found = entries().sub_command(entry, word.value) if word.is_fixed else None
             if found is not None:
                 self._above = (entry, *self._above) if 'global_anywhere' in entry.flags else ()
-                self._entry, self._sub_at = found, at + 1
-                self._labels.append(Label('sub_command'))
+                self._add('sub_command')
+                self._entry, self._sub_at = found, len(self._labels)
                 return
             if not entry.operands:
-                self._labels += [Label('unknown_sub_command')] * (len(self._words) - at)
+                self._add_all('unknown_sub_command')
                 return
         if 'response_files' in entry.flags and _FILE.match(word.value):
-            self._labels.append(Label('response_file'))
+            self._add('response_file')
             return
-        self._operands.append(at)
+        self._operands.append(len(self._labels))
         kinds = entry.operands or ()
         is_command = len(self._operands) == len(kinds) and kinds[-1:] == ('command',)
-        self._labels.append(Label('command' if is_command else 'operand'))
+        self._add('command' if is_command else 'operand')
         # Attack: `ssh host -t rm x`, where there are options behind the host, too.
         ends = 'options_first' in entry.flags or ('command' in kinds and entry.checker != 'ssh')
         self._is_over = self._is_over or ends or is_command
 
-    def _option(self, at: int) -> None:
+    def _option(self, word: Word) -> None:
         """A word of one option, or of several letters. Its value may be the next word."""
-        word = self._words[at]
         found = self._whole(word.value) if word.is_fixed else None
         found = found or self._with_value(word.value) or self._cluster(word.value)
         if not word.is_fixed and (found is None or found[2] is None):
             # Attack: `x=; sort -k"$x" -o f`. An empty value is the next word.
-            self._unknown_word(at)
+            self._unknown_word(word)
             return
         if found is None:
-            is_text = self._entry.takes_any_option
-            self._labels.append(Label('operand', 'text') if is_text else Label('unknown_option', None, (word.value,)))
+            if self._entry.takes_any_option:
+                self._add('operand', 'text')
+            else:
+                self._add('unknown_option', options=(word.value,))
             return
         options, role, value = found
-        following = self._words[at + 1] if at + 1 < len(self._words) else None
-        if role.kind is None:
-            self._labels.append(Label('flag', options=options))
-        elif value is not None:
-            self._labels.append(self._valued('option', role, options, value, word))
-        elif role.place == 'attached' or (role.place == 'either' and (following is None or following.can_be_option)):
-            self._labels.append(Label('flag', options=options))
+        following = self._words[len(self._labels) + 1 :]
+        is_flag = role.place == 'attached' or (role.place == 'either' and (not following or following[0].can_be_option))
+        if value is not None and role.kind is not None:
+            self._valued('option', role, options, value)
+        elif role.kind is None or is_flag:
+            self._add('flag', options=options)
         elif role.kind == 'rest':
-            self._labels.append(Label('option', options=options))
-            self._labels += [Label('command')] * (len(self._words) - at - 1)
+            self._add('option', options=options)
+            self._add_all('command')
         else:
             # Where the value is missing, the option itself asks.
-            self._labels.append(Label('option', role.kind if following is None else None, options))
-            for kind, each in zip((role.kind, *role.more), self._words[at + 1 :], strict=False):
-                self._labels.append(self._valued('value', role._replace(kind=kind), options[-1:], each.value, each))
+            self._add('option', None if following else role.kind, options)
+            for kind, each in zip((role.kind, *role.more), following, strict=False):
+                self._valued('value', role._replace(kind=kind), options[-1:], each.value)
 
-    def _valued(self, kind: LabelKind, role: OptionRole, options: tuple[str, ...], value: str, word: Word) -> Label:
-        """A word with the value of an option."""
-        follows, holds, allowed = kind == 'value', role.kind, role.allowed
+    def _valued(self, kind: LabelKind, role: OptionRole, options: tuple[str, ...], value: str) -> None:
+        """Label the next word, with the value of an option."""
+        word, follows, holds, allowed = self._words[len(self._labels)], kind == 'value', role.kind, role.allowed
         if word.growth != 'none' and not self._is_harmless:
             kind = 'unknown_word'
         elif 'response_files' in self._entry.flags and _FILE.match(value):
@@ -281,7 +294,7 @@ class _Labeller:
                 holds = 'text' if holds not in ('read', 'text') else holds
             else:
                 kind = 'refused_value'
-        return Label(kind, holds, options, value, follows)
+        self._labels.append(Label(word, kind, holds, options, value, follows))
 
     def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
         """Whether a value may be an option to the program. A pattern that matches any option proves nothing."""
@@ -342,18 +355,17 @@ class _Labeller:
         is_wrapper = kinds[-1:] == ['command'] and not entry.has_more and 'transparent' not in entry.flags
         is_needed = is_wrapper or ('needs_operand' in entry.flags and not self._operands)
         if is_needed and not has_command and not is_replaced:
-            self._labels[0] = Label('missing_operand')
+            self._labels[0] = Label(self._words[0], 'missing_operand')
 
     def _named_operand(self, at: int, place: int, kind: Kind | None, *, may_be_several: bool) -> Label:
         word, values = self._words[at], self._entry.operand_values
         if kind is None:
-            return Label('unlisted_operand')
-        is_one = not (may_be_several and self._entry.has_more) and not self._is_harmless
-        if word.growth != 'none' and is_one:
-            return Label('unknown_word', kind)
+            return Label(word, 'unlisted_operand')
+        if word.growth != 'none' and not (may_be_several and self._entry.has_more) and not self._is_harmless:
+            return Label(word, 'unknown_word', kind)
         if values and not (word.is_fixed and values[min(place, len(values) - 1)].fullmatch(word.value)):
-            return Label('refused_value', kind)
-        return Label('operand', kind, value=word.value)
+            return Label(word, 'refused_value', kind)
+        return Label(word, 'operand', kind, value=word.value)
 
 
 def find_unlisted(
@@ -374,7 +386,7 @@ def find_unlisted(
         is_here: Whether a path is certainly in the working directory.
     """
     found = label(words)
-    if (hit := _check(found, words, named)) is not None:
+    if (hit := _check(found, named)) is not None:
         return hit
     covered: frozenset[str] = frozenset()
     # Attack: `git t`, where the configuration says `alias.t = !touch x`.
@@ -387,8 +399,8 @@ def find_unlisted(
     if any(each.kind == 'unknown_option' for each in found.labels[:named]):
         covered |= {'unlisted_operand'}  # a rule for `git branch -D` covers what it deletes
     owner = 0
-    for at, (word, each) in enumerate(zip(words, found.labels, strict=True)):
-        owner = owner if each.follows else at
+    for at, each in enumerate(found.labels):
+        word, owner = each.word, owner if each.follows else at
         # A rule covers a sub-command that is not listed, and nothing behind it.
         is_named = owner < named and each.kind not in ('unknown_sub_command', 'missing_operand')
         # Attack: `x='C touch y'; ln -s /usr/bin/env cat; ./cat -- $x`, where another program has the name.
@@ -399,7 +411,7 @@ def find_unlisted(
             continue
         if each.kind in _ASKS:
             return UnsafeArgument(word.raw, _ASKS[each.kind])
-        if each.holds in _UNSAFE_KINDS and not _may(found, each, word, may_write):
+        if each.holds in _UNSAFE_KINDS and not _may(found, each, may_write):
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
         path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
         if path is not None and 'runs_beside' in found.flags and not is_here(path):
@@ -425,12 +437,8 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
     needs = frozenset[AccessName]() if found.entry is None else found.entry.needs
     if 'names' not in needs:
         return needs, ()
-    paths = [
-        each.value
-        for word, each in zip(words, found.labels, strict=True)
-        if each.holds in ('write', 'target') and word.is_fixed and each.value is not None
-    ]
-    return needs, tuple(paths) or ('.',)
+    written = (each for each in found.labels if each.holds in ('write', 'target') and each.word.is_fixed)
+    return needs, tuple(each.value for each in written if each.value is not None) or ('.',)
 
 
 def takes_data(words: Sequence[Word]) -> bool:
@@ -451,9 +459,9 @@ def takes_data(words: Sequence[Word]) -> bool:
     return 'writes' not in entry.flags or holds <= {None, 'text'}
 
 
-def _check(found: LabelledCommand, words: Sequence[Word], named: int | None) -> UnsafeArgument | None:
+def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     """What is decided of the command as a whole."""
-    entry = found.entry
+    entry, words = found.entry, found.words
     if entry is None:
         return None
     if 'never' in entry.flags:
@@ -463,14 +471,13 @@ def _check(found: LabelledCommand, words: Sequence[Word], named: int | None) -> 
     if 'named' in entry.flags and is_needed:
         return UnsafeArgument(words[found.sub_at - 1].raw, 'a rule has to name the sub-command')
     if 'needs_operand' in entry.flags:
-        fed = (word for word, each in zip(words, found.labels, strict=True) if each.kind == 'operand')
+        fed = (each.word for each in found.labels if each.kind == 'operand')
         if (device := next(filter(is_device, fed), None)) is not None:
             return UnsafeArgument(device.raw, 'it runs what it is fed')
-    if entry.name in _MAKES and named is not None and named > 1:
-        # Attack: a rule approves `make test`, and `make test deploy` deploys.
-        more = (word for word, each in zip(words[named:], found.labels[named:], strict=True) if each.kind == 'operand')
-        if (target := next(more, None)) is not None:
-            return UnsafeArgument(target.raw, 'it may be one more target, which the rule does not name')
+    # Attack: a rule approves `make test`, and `make test deploy` deploys.
+    more = found.labels[named:] if entry.name in _MAKES and named is not None and named > 1 else ()
+    if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
+        return UnsafeArgument(target.word.raw, 'it may be one more target, which the rule does not name')
     behind = words[named] if named is not None and 1 < named < len(words) else None
     if behind is not None and behind.value.casefold() in _NO and words[(named or 1) - 1].value.startswith('-'):
         # Attack: `tsc --noEmit false`.
@@ -483,9 +490,9 @@ def _check(found: LabelledCommand, words: Sequence[Word], named: int | None) -> 
     return hit
 
 
-def _may(found: LabelledCommand, each: Label, word: Word, may_write: Callable[[Word], bool]) -> bool:
+def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
     """Whether a file may be written, code is harmless, or a command is judged by itself."""
-    entry = found.entry
+    entry, word = found.entry, each.word
     if entry is None or each.holds in ('command', 'script', 'rest'):
         return each.kind == 'operand' and each.holds == 'script'
     if each.holds == 'code':

@@ -118,8 +118,8 @@ class ShellRoots:
         is_unknown = any(each.kind == 'unknown_option' for each in labels)
         writes = is_unknown or found.entry is None or 'writes' in found.entry.flags
         touched: list[tuple[str, bool]] = [('.', writes)] if is_here else []
-        for word, each in list(zip(words, labels, strict=True))[after:]:
-            for path in _paths(word, each):
+        for each in labels[after:]:
+            for path in _paths(each):
                 if path is None:
                     return None
                 touched += [(path, writes or each.holds != 'read')] if path else []
@@ -155,8 +155,9 @@ def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bo
     return '*' in beyond or any(not beyond.isdisjoint(each.options) for each in found.labels)
 
 
-def _paths(word: Word, each: Label) -> Iterator[str | None]:
+def _paths(each: Label) -> Iterator[str | None]:
     """What a word names as paths, with `None` for what cannot be said."""
+    word = each.word
     value = each.value if each.value is not None else word.value
     if each.kind in _NO_PATHS or (each.kind == 'option' and each.value is None):
         return

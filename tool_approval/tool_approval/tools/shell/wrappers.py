@@ -29,26 +29,26 @@ def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
     if found.entry is None:
         return None
     special = _SPECIAL.get(found.entry.checker or '')
-    return special(found, words) if special is not None else _labelled(found, words)
+    return special(found) if special is not None else _labelled(found)
 
 
-def _labelled(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None:
+def _labelled(found: LabelledCommand) -> WrappedCommand | None:
     """By the labels: the last operand is a command, operands or values are scripts."""
-    scripts = [(word, each.value or '') for word, each in zip(words, found.labels, strict=True)
-               if each.holds in ('script', 'command')]  # fmt: skip
+    scripts = [each for each in found.labels if each.holds in ('script', 'command')]
     at = found.command_at
-    assignments = _assignments(found, words)
+    assigning = (each.word.value for each in found.labels if each.kind in ('assignment', 'unknown_word'))
+    assignments = tuple(text.partition('=')[0] for text in assigning if '=' in text)
     if at is None and not scripts:
         # Attack: `time PATH=.; ls`, where the shell's own `time` sets the variable.
         return WrappedCommand(is_program=True, assignments=assignments) if assignments else None
-    problem = None if all(word.is_fixed for word, _ in scripts) else _UNKNOWN_CODE
-    problem = problem or next(filter(None, (reads_otherwise(script) for _, script in scripts)), None)
-    inner = tuple(words[at:]) if at is not None else ()
+    problem = None if all(each.word.is_fixed for each in scripts) else _UNKNOWN_CODE
+    problem = problem or next(filter(None, (reads_otherwise(each.value or '') for each in scripts)), None)
+    inner = found.words[at:] if at is not None else ()
     if inner and 'appends' in found.flags:
         inner = (*inner, _ANYTHING)
     return WrappedCommand(
         words=(inner,) if inner else (),
-        scripts=tuple(script for _, script in scripts),
+        scripts=tuple(each.value or '' for each in scripts),
         is_transparent='transparent' in found.flags,
         is_runner=found.sub_at > 1 or 'runs_files' in found.flags,
         assignments=assignments,
@@ -57,20 +57,11 @@ def _labelled(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand |
     )
 
 
-def _assignments(found: LabelledCommand, words: Sequence[Word]) -> tuple[str, ...]:
-    pairs = zip(words, found.labels, strict=True)
-    return tuple(
-        word.value.partition('=')[0]
-        for word, each in pairs
-        if each.kind in ('assignment', 'unknown_word') and '=' in word.value
-    )
-
-
-def _xargs(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None:
-    inside = _labelled(found, words)
+def _xargs(found: LabelledCommand) -> WrappedCommand | None:
+    inside = _labelled(found)
     if inside is None:
         return None
-    inner = tuple(_replaced(words[: inside.own], each) for each in inside.words)
+    inner = tuple(_replaced(found.words[: inside.own], each) for each in inside.words)
     return replace(inside, words=inner)
 
 
@@ -94,13 +85,13 @@ def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...
     )
 
 
-def _env(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None:
+def _env(found: LabelledCommand) -> WrappedCommand | None:
     # Attack: `env rm -S x`. Behind the command, `-S` is an option of the command.
-    for word in words[1 : found.command_at]:
+    for word in found.words[1 : found.command_at]:
         # `-S` splits its value by rules of its own.
         if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
-            return WrappedCommand(words=(_split(words),), problem='`env -S` splits a text into a command')
-    return _labelled(found, words)
+            return WrappedCommand(words=(_split(found.words),), problem='`env -S` splits a text into a command')
+    return _labelled(found)
 
 
 def _split(words: Sequence[Word]) -> tuple[Word, ...]:
@@ -109,56 +100,52 @@ def _split(words: Sequence[Word]) -> tuple[Word, ...]:
     return tuple(fixed(part) for part in itertools.dropwhile(lambda part: '=' in part, parts))
 
 
-def _command(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None:
-    if len(words) > 1 and words[1].value in ('-v', '-V'):
+def _command(found: LabelledCommand) -> WrappedCommand | None:
+    if len(found.words) > 1 and found.words[1].value in ('-v', '-V'):
         return None  # it says what it would run
-    return _labelled(found, words)
+    return _labelled(found)
 
 
-def _eval(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand:
-    if not all(word.is_fixed for word in words):
+def _eval(found: LabelledCommand) -> WrappedCommand:
+    if not all(word.is_fixed for word in found.words):
         return WrappedCommand(problem='`eval` is given code that is not known')
-    operands = [word.value for word in words[1:]]
-    if operands[:1] == ['--']:
-        del operands[0]
-    return WrappedCommand(scripts=(' '.join(operands),), is_transparent=True)
+    operands = [word.value for word in found.words[1:]]
+    return WrappedCommand(scripts=(' '.join(operands[operands[:1] == ['--'] :]),), is_transparent=True)
 
 
-def _trap(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand:
-    scripts = tuple(word.value for word in words[1:] if word.is_fixed and not word.value.startswith('-'))[:1]
+def _trap(found: LabelledCommand) -> WrappedCommand:
+    scripts = tuple(word.value for word in found.words[1:] if word.is_fixed and not word.value.startswith('-'))[:1]
     return WrappedCommand(scripts=scripts, problem='`trap` runs it later')
 
 
-def _joined(problem: str | None) -> Callable[[LabelledCommand, Sequence[Word]], WrappedCommand | None]:
+def _joined(problem: str | None) -> Callable[[LabelledCommand], WrappedCommand | None]:
     """Of a program that gives its operands to a shell, with blanks between them."""
 
-    def find(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None:
-        given = [word.value for word, each in zip(words, found.labels, strict=True)
-                 if each.kind == 'command' or each.holds in ('script', 'command')]  # fmt: skip
+    def find(found: LabelledCommand) -> WrappedCommand | None:
+        commands = (each for each in found.labels if each.kind == 'command' or each.holds in ('script', 'command'))
+        given = [each.word.value for each in commands]
         return WrappedCommand(scripts=(' '.join(given),), problem=problem) if given else None
 
     return find
 
 
-def _flock(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None:
-    inside = _labelled(found, words)
-    given = inside.words[0] if inside is not None and inside.words else ()
+def _flock(found: LabelledCommand) -> WrappedCommand | None:
+    given = found.words[found.command_at or len(found.words) :]
     if len(given) > 1 and given[0].value in ('-c', '--command') and given[1].is_fixed:
         return WrappedCommand(scripts=(given[1].value,), problem='it is given to a shell')
-    return inside
+    return _labelled(found)
 
 
-def _entr(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None:
-    inside = _labelled(found, words)
-    script = next(iter(inside.words[0]), None) if inside is not None and inside.words else None
-    own = words[1 : inside.own] if inside is not None else ()
-    if script is None or not any(re.fullmatch(r'-[a-z]*s[a-z]*', word.value) for word in own):
-        return inside
+def _entr(found: LabelledCommand) -> WrappedCommand | None:
+    at = found.command_at
+    if at is None or not any(re.fullmatch(r'-[a-z]*s[a-z]*', word.value) for word in found.words[1:at]):
+        return _labelled(found)
+    script = found.words[at]
     return WrappedCommand(scripts=(script.value,), problem=None if script.is_fixed else _UNKNOWN_CODE)
 
 
-def _find(found: LabelledCommand, words: Sequence[Word]) -> WrappedCommand | None:
-    inner: list[tuple[Word, ...]] = []
+def _find(found: LabelledCommand) -> WrappedCommand | None:
+    words, inner = found.words, list[tuple[Word, ...]]()
     starts = list(itertools.takewhile(lambda word: not word.value.startswith(('-', '(', '!')), words[1:]))
     for at, word in enumerate(words):
         if word.value in ('-exec', '-execdir', '-ok', '-okdir'):
@@ -185,7 +172,7 @@ def _found(word: Word, starts: Sequence[Word], *, is_batch: bool) -> Word:
     return Word('{}', './' if is_path else '', is_fixed=False, growth='alike' if is_batch else 'none')
 
 
-_SPECIAL: Final[dict[str, Callable[[LabelledCommand, Sequence[Word]], WrappedCommand | None]]] = {
+_SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] = {
     'command': _command,
     'env': _env,
     'eval': _eval,
