@@ -136,32 +136,6 @@ def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
     return None
 
 
-def _ip(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Whatever is not certain to show something; nearly every word may be cut short."""
-    at = 1
-    while at < len(words) and words[at].value.startswith('-'):
-        takes_value = words[at].value in ('-f', '-family')
-        if not takes_value and not re.fullmatch(_IP_FLAG, words[at].value):
-            return UnsafeArgument(words[at].raw, 'it may take the next word as its value')
-        at += 2 if takes_value else 1
-    if (unknown := next((word for word in words[: at + 2] if not word.is_fixed), None)) is not None:
-        return UnsafeArgument(unknown.raw, 'it is not known before it runs, and may change the network')
-    thing, does = ([word.value for word in words[at : at + 2]] + ['', ''])[:2]
-    is_thing = thing != '' and any(each.startswith(thing) for each in _IP_THINGS.split())
-    if is_thing and does not in ('', 'show', 'sh', 'list', 'lst', 'ls', 'get', 'help'):
-        return UnsafeArgument(words[at + 1].raw, 'it may change the network')
-    return None
-
-
-_IP_FLAG: Final = (
-    r'-(?:[046BMVsdojphatrc]|br(?:ief)?|color|json|pretty|details|stats|statistics|oneline|resolve|human|iec|ts)'
-)
-_IP_THINGS: Final = """
-    link address addrlabel route rule neighbour neighbor ntable tunnel tuntap maddress mroute mrule monitor xfrm netns
-    l2tp fou macsec tcp_metrics tcpmetrics token netconf ila vrf sr nexthop mptcp ioam stats tap tunl ntbl
-"""
-
-
 def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
     """Its options may begin with a slash."""
     found = next((word for word in words[1:] if re.match(r'/[a-zA-Z]+:', word.value)), None)
@@ -172,7 +146,6 @@ CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_
 """By the name of a checker: whether code certainly writes and runs nothing."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'msbuild': _msbuild,
-    'ip': _ip,
     'test': unsafe_test,
     'read': unsafe_read,
     'printf': unsafe_printf,

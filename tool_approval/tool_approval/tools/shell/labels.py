@@ -94,6 +94,7 @@ _UNSAFE_KINDS: Final[dict[Kind, str]] = {
 _MAKES: Final = frozenset({'make', 'bmake', 'ninja'})
 _NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
 _SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
+_ANY: Final = re.compile('.*')
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
 """A value that begins with a dash, and is certainly no option: `-` and `-7`."""
 _FILE: Final = re.compile('@|fileb?://')
@@ -363,7 +364,8 @@ class _Labeller:
             return Label(word, 'unlisted_operand')
         if word.growth != 'none' and not (may_be_several and self._entry.has_more) and not self._is_harmless:
             return Label(word, 'unknown_word', kind)
-        if values and not (word.is_fixed and values[min(place, len(values) - 1)].fullmatch(word.value)):
+        allowed = values[min(place, len(values) - 1)] if values else _ANY
+        if allowed.pattern != '.*' and not (word.is_fixed and allowed.fullmatch(word.value)):
             return Label(word, 'refused_value', kind)
         return Label(word, 'operand', kind, value=word.value)
 
