@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         StoreError,
     )
     from .core.execute import execute_tool
+    from .core.first_of import FirstOf, answered_elsewhere
     from .core.memory import ApprovalMemory
     from .core.policy import ApprovalPolicy
     from .core.presentation import ApprovalPresentation, truncate_for_display
@@ -52,6 +53,7 @@ __all__ = (
     'ApprovalUI',
     'AuditError',
     'AuditSink',
+    'FirstOf',
     'LineageEntry',
     'MissingExtraError',
     'NotCanonicalError',
@@ -63,6 +65,7 @@ __all__ = (
     'StoreError',
     'ToolRule',
     '__version__',
+    'answered_elsewhere',
     'canonical_json',
     'digest',
     'execute_tool',
@@ -94,6 +97,7 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
                 'StoreError',
             ),
             'core.execute': ('execute_tool',),
+            'core.first_of': ('FirstOf', 'answered_elsewhere'),
             'core.memory': ('ApprovalMemory',),
             'core.policy': ('ApprovalPolicy',),
             'core.presentation': ('ApprovalPresentation', 'truncate_for_display'),

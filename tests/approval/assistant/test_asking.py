@@ -5,11 +5,15 @@ import asyncio
 import pytest
 from pydantic_ai.messages import FunctionToolCallEvent, ToolCallPart
 from pydantic_ai_deferred import Agent
+from tool_approval.assistant import asking
 from tool_approval.assistant.asking import ConversationUI
 from tool_approval.assistant.conversation import STOPPED, Conversation
 from tool_approval.assistant.events import TurnView
+from tool_approval.inbox import Inbox
+from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.integrations.pydantic_ai import approval_handler
 from tool_approval.ui.terminal import TerminalUI
+from tool_approval.ui.terminal.tty import NoTerminal
 
 from tests.approval.parts import ListSink, logged
 from tests.loop.scripted import call, scripted
@@ -186,3 +190,24 @@ def test_stopping_at_a_question_of_a_nested_agent_stops_the_turn(levels, caplog)
     assert [(entry['approved'], entry['note']) for entry in sink.entries] == [(False, 'The person stopped the run.')]
     assert logged(caplog) == []
     assert conversation.messages[-1].parts[0].content == STOPPED
+
+
+@pytest.mark.parametrize('has_terminal', [True, False])
+def test_the_inbox_is_asked_beside_the_terminal_or_alone(monkeypatch, tmp_path, has_terminal):
+    """The terminal is not printed to where there is none: that would say that the call was denied."""
+
+    class NoneHere:
+        def __init__(self):
+            raise NoTerminal('there is none')
+
+    class Here:
+        def close(self):
+            pass
+
+    monkeypatch.setattr(asking, 'Terminal', Here if has_terminal else NoneHere)
+    made = []
+    monkeypatch.setattr(asking, 'FirstOf', lambda *uis: made.extend(type(ui).__name__ for ui in uis))
+    with Inbox(SQLiteStore(tmp_path / 'inbox.sqlite')) as inbox:
+        asking.ask_at_terminal_or_in(inbox)(ApprovalMemory(), {})
+
+    assert made == (['TerminalUI', 'InboxUI'] if has_terminal else ['InboxUI'])

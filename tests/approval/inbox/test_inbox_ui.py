@@ -13,6 +13,8 @@ from tool_approval import (
     ApprovalDecision,
     ApprovalMemory,
     ApprovalPresentation,
+    FirstOf,
+    answered_elsewhere,
     execute_tool,
 )
 
@@ -361,3 +363,92 @@ def test_it_shows_when_it_expires(inbox, page):
     _, [entry] = asyncio.run(asked(controller, page, YES))
 
     assert (entry.content.expires_at - noon()).total_seconds() == 60
+
+
+class Elsewhere:
+    """A UI that is answered as soon as the inbox has told of the question too, as a channel of which it is."""
+
+    def __init__(self, decision):
+        self._decision = decision
+        self._posted = asyncio.Event()
+        self.told = []
+
+    async def posted(self, entry):
+        self._posted.set()
+
+    async def settled(self, entry):
+        self.told.append(entry.outcome)
+
+    async def choose(self, request, *, mode):
+        await self._posted.wait()
+        return self._decision
+
+
+@pytest.mark.parametrize(
+    ('decision', 'outcome'),
+    [
+        (YES.model_copy(update={'decided_by': 'eve'}), 'Approved by eve'),
+        (NO.model_copy(update={'decided_by': 'eve'}), 'Denied by eve'),
+        (YES.model_copy(update={'decided_by': 'policy'}), 'Withdrawn: its run does not wait any more'),
+        (YES, 'Withdrawn: its run does not wait any more'),
+        (
+            NO.model_copy(update={'decided_by': 'eve', 'note': 'x' * MAX_BYTES}),
+            'Withdrawn: its run does not wait any more',
+        ),
+    ],
+)
+def test_what_was_answered_elsewhere_says_by_whom(inbox, page, decision, outcome):
+    async def main():
+        elsewhere = Elsewhere(decision)
+        ui = InboxUI(inbox, channels=[elsewhere])
+        [decided] = await ApprovalController(ui=FirstOf(elsewhere, ui)).request_approvals([request_for()])
+        await ui.aclose()
+        return decided, await settled(page), elsewhere.told
+
+    decided, [entry], told = asyncio.run(main())
+
+    assert decided.approved is decision.approved
+    assert entry.outcome == outcome
+    assert told == [outcome]
+
+
+def test_an_answer_in_the_inbox_withdraws_the_question_elsewhere(inbox, page):
+    seen = []
+
+    class Waits:
+        async def choose(self, request, *, mode):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                seen.append(answered_elsewhere(request).decided_by)
+
+    controller = ApprovalController(ui=FirstOf(Waits(), InboxUI(inbox)))
+
+    [decided], _ = asyncio.run(asked(controller, page, YES))
+
+    assert decided.approved
+    assert seen == ['ada']
+
+
+def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, monkeypatch):
+    tried = []
+
+    def away(*arguments, **settings):
+        tried.append(1)
+        raise InboxUnavailable('here', 'it is away')
+
+    async def main():
+        elsewhere = Elsewhere(YES.model_copy(update={'decided_by': 'eve'}))
+        ui = FirstOf(elsewhere, InboxUI(inbox, channels=[elsewhere]))
+        settle = inbox.store.settle
+        monkeypatch.setattr(inbox.store, 'settle', away)
+        [decided] = await ApprovalController(ui=ui).request_approvals([request_for()])
+        while not tried:
+            await asyncio.sleep(0)
+        monkeypatch.setattr(inbox.store, 'settle', settle)
+        return decided, await settled(page)
+
+    decided, [entry] = asyncio.run(main())
+
+    assert decided.approved
+    assert entry.state == 'withdrawn'

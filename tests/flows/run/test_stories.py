@@ -1,11 +1,16 @@
 """The operator's stories that need the command, each in a real pseudo-terminal with a model on the loopback."""
 
+import asyncio
 import os
 import re
 import signal
 from pathlib import Path
 
 import pytest
+from tool_approval.inbox import Approver, Inbox
+from tool_approval.inbox.stores import SQLiteStore
+
+from tool_approval import ApprovalDecision
 
 from .talk import Talk
 
@@ -341,3 +346,34 @@ def test_lines_that_are_pasted_with_their_last_line_end_are_sent(talk: Talk) -> 
 
     assert talk.leave() == 0
     assert talk.server.told(0, 'user') == ['one\ntwo']
+
+
+async def answered(state: Path, decision: ApprovalDecision) -> None:
+    """Answer the one request that waits in the inbox of this state directory, as its page does."""
+    with Inbox(SQLiteStore(state / 'tool-approval' / 'inbox.sqlite')) as inbox:
+        async for _ in inbox.changes():
+            for entry in await inbox.open():
+                await inbox.decide(entry.id, decision, by=Approver(id='bob'), digest=entry.digest)
+                return
+
+
+def test_a_question_is_in_the_inbox_too_and_either_answers_it(talk: Talk) -> None:
+    calls = [['write_file', {'path': name, 'content': 'x\n'}] for name in ('a.txt', 'b.txt')]
+    steps = [*({'calls': [each]} for each in calls), {'text': 'One of them.'}]
+    screen = talk.start('--inbox', 'Write.', steps=steps, columns=120)
+
+    screen.wait_for('a.txt')
+    screen.wait_for_question('Approve write_file? ')
+    asyncio.run(answered(talk.state, ApprovalDecision(approved=True)))
+    screen.wait_for('bob approved write_file elsewhere: Write project:a.txt')
+    screen.wait_for('+ x')
+    talk.answer('Approve write_file? ', 'n')
+    status = screen.end()
+
+    assert status == 0
+    assert [path.name for path in talk.cwd.iterdir()] == ['a.txt']
+    assert [entry['approved'] for entry in talk.entries()] == [True, False]
+    assert talk.entries()[0]['decided_by'] == 'bob'
+    with Inbox(SQLiteStore(talk.state / 'tool-approval' / 'inbox.sqlite')) as inbox:
+        outcomes = [entry.outcome.partition(' by ')[0] for entry in asyncio.run(inbox.history())]
+    assert outcomes == ['Denied', 'Approved']

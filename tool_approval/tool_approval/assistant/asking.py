@@ -10,12 +10,15 @@ from typing import Any, TypeAlias
 
 from tool_approval.answering import NotOffered, decision_on
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.first_of import FirstOf
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import RunCancelled
+from tool_approval.inbox import Inbox, InboxUI
 from tool_approval.ui.terminal import TerminalUI, render_request
 from tool_approval.ui.terminal.layout import NARROWEST
+from tool_approval.ui.terminal.tty import NoTerminal, Terminal
 
 from .events import TurnView
 from .screen import Screen
@@ -64,7 +67,7 @@ class PreparedAnswers:
         return [self.choose(request, mode=mode) for request in requests]
 
 
-AskedUI: TypeAlias = TerminalUI | PreparedAnswers
+AskedUI: TypeAlias = TerminalUI | PreparedAnswers | FirstOf
 MakeAsked: TypeAlias = Callable[[ApprovalMemory, Mapping[str, Presenter]], AskedUI]
 """Makes whom to ask, given what is remembered and who makes what is shown of calls."""
 
@@ -72,6 +75,19 @@ MakeAsked: TypeAlias = Callable[[ApprovalMemory, Mapping[str, Presenter]], Asked
 def ask_at_terminal(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> TerminalUI:
     """Ask the person at the terminal."""
     return TerminalUI(memory=memory, presenters=presenters)
+
+
+def ask_at_terminal_or_in(inbox: Inbox) -> MakeAsked:
+    """Ask the person at the terminal, where there is one, and whoever answers what waits in `inbox`."""
+
+    def make_ui(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> FirstOf:
+        try:
+            Terminal().close()
+        except NoTerminal:
+            return FirstOf(InboxUI(inbox))
+        return FirstOf(ask_at_terminal(memory, presenters), InboxUI(inbox))
+
+    return make_ui
 
 
 class ConversationUI:
@@ -84,7 +100,7 @@ class ConversationUI:
         """Ask with `inner`, while `view` shows nothing else."""
         self._inner = inner
         self._view = view
-        self.groups_responses = isinstance(inner, TerminalUI)
+        self.groups_responses = isinstance(inner, TerminalUI | FirstOf)
         """Whether all requests of a response are one question: a person wants that; prepared answers are one each."""
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:

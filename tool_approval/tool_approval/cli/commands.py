@@ -57,6 +57,7 @@ COMMANDS: Final = (
             ],
             _option('--config', metavar='FILE', help='the settings; a file that is named here is trusted'),
             _flag('--no-os-sandbox', 'do not confine commands'),
+            _flag('--inbox', 'ask in the inbox too: on the page of `serve`, and in Slack'),
             _option('--agent', metavar='MODULE:NAME', help='an agent of your own, imported from here first'),
             _option('--save', metavar='NAME', help='keep the conversation under this name'),
             _option('--resume', metavar='NAME', help='go on with a conversation, and keep it'),

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from tool_approval.assistant.asking import ask_at_terminal
+from tool_approval.assistant.asking import ask_at_terminal, ask_at_terminal_or_in
 from tool_approval.assistant.build import build_assistant, load_agent
 from tool_approval.assistant.conversation import Conversation, hold_session
 from tool_approval.assistant.saving import SavedConversation, prompts_of
 from tool_approval.assistant.screen import Screen
+from tool_approval.inbox import Inbox
+from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.settings import TrustStore, load_settings, trust_settings
 from tool_approval.storage.private_file import default_path
 
@@ -43,6 +45,7 @@ class Session:
                 name = options.save
                 problem = f'there is a conversation {name!r} already; go on with it by --resume, or name another one'
                 raise UsageError(problem)
+        self._inbox = stack.enter_context(Inbox(SQLiteStore())) if options.inbox else None
         self._agent = None if options.agent is None else load_agent(options.agent, directory=directory)
         self._loaded = load_settings(options.config, directory=directory, named=options.config is not None)
         self._built = self._build() if self._loaded.trusted else None
@@ -57,6 +60,8 @@ class Session:
         if self._built is not None:
             for note in self._built[1]:
                 output.note(note)
+            if self._inbox is not None:
+                output.note('questions wait in your inbox too: `tool-approval serve` shows them in the browser')
             return
         loaded = self._loaded
         output.note(
@@ -97,7 +102,7 @@ class Session:
         return build_assistant(
             self._loaded,
             state=self._state,
-            make_ui=ask_at_terminal,
+            make_ui=ask_at_terminal if self._inbox is None else ask_at_terminal_or_in(self._inbox),
             screen=Screen(),
             mode='approve_all' if options.approve_all else 'strict' if options.strict else options.mode,
             model=options.model,

@@ -193,16 +193,24 @@ class Inbox:
         if not await self._worker.run(lambda: self.store.settle(request_id, 'withdrawn', at=at)):
             raise already_settled(await self.get(request_id))
 
-    def abandon(self, request_id: str, state: Settled = 'withdrawn') -> None:
-        """As `withdraw`, without waiting for it; as soon as the store can be reached. May be called from any thread."""
+    def abandon(self, request_id: str, state: Settled = 'withdrawn', *, answer: Answer | None = None) -> None:
+        """As `withdraw`, without waiting for it; as soon as the store can be reached. May be called from any thread.
+
+        Args:
+            request_id: Its id.
+            state: What it becomes.
+            answer: What was answered elsewhere, with the state that says so. If the store is away, the request is
+                withdrawn without it.
+        """
         at = self._moment()
+        written = None if answer is None else write_answer(answer)
 
         def done(_: bool | None, error: BaseException | None) -> None:
             if error is not None:
-                self._keeper.settle_later(request_id, state)
+                self._keeper.settle_later(request_id, state if written is None else 'withdrawn')
 
         with contextlib.suppress(InboxError):  # closed: others withdraw it, after the lease
-            self._worker.submit(lambda: self.store.settle(request_id, state, at=at), done)
+            self._worker.submit(lambda: self.store.settle(request_id, state, at=at, answer=written), done)
 
     async def get(self, request_id: str) -> InboxEntry:
         """One request as it is now.

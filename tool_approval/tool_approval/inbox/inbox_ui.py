@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol
 
+from pydantic import ValidationError
+
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
+from tool_approval.core.first_of import answered_elsewhere
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import call_sync_or_async
 
-from .approvers import ApproverRule, ApproverRules
-from .entry import Content, InboxEntry
+from .approvers import Approver, ApproverRule, ApproverRules
+from .entry import Answer, Content, InboxEntry
 from .errors import InboxUnavailable, OtherContent, RequestTooLarge
 from .inbox import Inbox
+from .store import Settled
 
 CHANNEL_S = 30.0
 """Chosen: seconds that a channel may take to tell of one thing. The run does not wait for it."""
@@ -67,7 +72,8 @@ RETRY_S = 1.0
 class InboxUI:
     """Asks by posting, and waits. Every mode, memory and audit rule of the controller applies.
 
-    Whatever goes wrong is a denial that says so. When the run is cancelled, the request is withdrawn.
+    Whatever goes wrong is a denial that says so. When the run is cancelled, the request is withdrawn; when another UI
+    of a `FirstOf` has answered, it is settled with that answer.
     """
 
     one_at_a_time = False
@@ -134,8 +140,7 @@ class InboxUI:
             self._settled(posted, entry.model_copy(update={'state': 'expired'}))
             return _failed(error)
         except BaseException:
-            self._inbox.abandon(entry.id)
-            self._settled(posted, entry.model_copy(update={'state': 'withdrawn'}))
+            self._settled(posted, self._withdrawn(entry, answered_elsewhere(request)))
             raise
         self._settled(posted, settled)
         return self._decision(settled)
@@ -161,6 +166,20 @@ class InboxUI:
                 return await self._inbox.post_entry(content)
             except InboxUnavailable:
                 await asyncio.sleep(RETRY_S)
+
+    def _withdrawn(self, entry: InboxEntry, elsewhere: ApprovalDecision | None) -> InboxEntry:
+        """The entry of which nobody waits for the answer any more, with the answer that another UI got, if one did."""
+        at = self._now().astimezone(UTC)
+        if elsewhere is not None:
+            with contextlib.suppress(ValidationError, ApprovalError):  # of nobody, or what an inbox cannot keep
+                by = Approver(id=elsewhere.decided_by or '')
+                decision = entry.check_decision(elsewhere).model_copy(update={'decided_at': at})
+                answer = Answer(decision=decision, by=by, digest=entry.digest)
+                state: Settled = 'approved' if decision.approved else 'denied'
+                self._inbox.abandon(entry.id, state, answer=answer)
+                return entry.model_copy(update={'state': state, 'answer': answer, 'settled_at': at})
+        self._inbox.abandon(entry.id)
+        return entry.model_copy(update={'state': 'withdrawn'})
 
     def _settled(self, posted: Sequence[tuple[Channel, asyncio.Future[None]]], entry: InboxEntry) -> None:
         for channel, before in posted:

@@ -10,7 +10,7 @@ import pytest
 from tool_approval.testing import check_ui
 from tool_approval.ui.terminal.terminal_ui import TerminalUI
 
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest, FirstOf
 
 from .person import Person, ask, make_ui
 
@@ -97,6 +97,31 @@ def test_a_terminal_that_is_closed_while_it_asks_denies() -> None:
 
     assert (decision.approved, decision.decided_by) == (False, 'ui')
     assert decision.note == 'Nobody could be asked any more, so the call was denied: the terminal was closed.'
+
+
+@pytest.mark.parametrize(
+    ('decision', 'line'),
+    [
+        (ApprovalDecision(approved=True, decided_by='bob'), '✓ bob approved delete elsewhere: '),
+        (ApprovalDecision(approved=False), '✗ another person denied delete elsewhere: '),
+    ],
+)
+def test_a_question_that_was_answered_elsewhere_says_by_whom(decision: ApprovalDecision, line: str) -> None:
+    class Elsewhere:
+        async def choose(self, request: ApprovalRequest, *, mode: str) -> ApprovalDecision:
+            await reached.wait()
+            return decision
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        with Person([(Q, lambda person: loop.call_soon_threadsafe(reached.set))]) as person:
+            decided = await FirstOf(make_ui(person), Elsewhere()).choose(REQUEST, mode='interactive')
+            person.assert_done()
+        assert decided.approved is decision.approved
+        assert line in person.text
+
+    reached = asyncio.Event()
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from functools import partial
 from tool_approval.answering import decision_on
 from tool_approval.core.decision import ApprovalDecision, Remember
 from tool_approval.core.errors import StoreError
+from tool_approval.core.first_of import answered_elsewhere
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import RememberedApproval
 from tool_approval.core.request import ApprovalRequest
@@ -99,7 +100,7 @@ class Prompt:
             return None
         except Withdrawn:
             with contextlib.suppress(Withdrawn, TerminalClosed):
-                self._say(f'was not waited for any longer; denied {names}', is_good=False)
+                self._say_why(requests, names)
             raise
         return [each.model_copy(update={'decided_by': self._person}) for each in decisions]
 
@@ -220,11 +221,25 @@ class Prompt:
             except StoreError as error:
                 return escape_line(str(error))
 
-    def _say(self, text: str, *, is_good: bool) -> None:
+    def _say_why(self, requests: Sequence[ApprovalRequest], names: str) -> None:
+        """Leave a line that says why nobody waits any more."""
+        answers = [(each, answer) for each in requests if (answer := answered_elsewhere(each)) is not None]
+        if not answers:
+            self._say(f'was not waited for any longer; denied {names}', is_good=False)
+        for request, answer in answers:
+            verb = 'approved' if answer.approved else 'denied'
+            text = f'{verb} {request.tool_name} elsewhere: {request.attributed_description}'
+            self._say(
+                escape_line(text, ascii_only=self._ascii_only),
+                is_good=answer.approved,
+                person=answer.decided_by or 'another person',
+            )
+
+    def _say(self, text: str, *, is_good: bool, person: str | None = None) -> None:
         """Leave one line, escaped, in place of the question; `is_good`: something may run."""
         mark = ('+' if is_good else 'x') if self._ascii_only else ('\N{CHECK MARK}' if is_good else '\N{BALLOT X}')
         painted = f'{_GREEN if is_good else _RED}{mark}{_PLAIN}' if self._color else mark
-        text = f'{escape_line(self._person, ascii_only=self._ascii_only)} {text}'
+        text = f'{escape_line(person or self._person, ascii_only=self._ascii_only)} {text}'
         self._dialogue.end(f'{painted} {fitted(text, self._dialogue.terminal.size[0] - 4)}')
 
 

@@ -1,0 +1,255 @@
+"""Several UIs at once: the first answer counts, and the others are withdrawn and told."""
+
+import asyncio
+import threading
+
+import pytest
+from tool_approval.core.threads import RunCancelled
+from tool_approval.testing import RecordingUI, ScriptedUI
+
+from tests.approval.parts import ListSink, request_for
+from tool_approval import ApprovalController, ApprovalDecision, FirstOf, answered_elsewhere
+
+YES = ApprovalDecision(approved=True, decided_by='ada')
+NO = ApprovalDecision(approved=False, note='Not now.', decided_by='bob')
+OF_NOBODY = ApprovalDecision(approved=False, note='There is no terminal.', decided_by='ui')
+
+
+class Waits:
+    """A UI that answers when it is told to, and notes what became of its questions."""
+
+    def __init__(self):
+        self.open, self.ended = {}, []
+
+    async def choose(self, request, *, mode):
+        self.open[request.args['path']] = asyncio.get_running_loop().create_future()
+        try:
+            return await self.open[request.args['path']]
+        except asyncio.CancelledError:
+            elsewhere = answered_elsewhere(request)
+            self.ended.append(None if elsewhere is None else (request.args['path'], elsewhere.decided_by))
+            raise
+
+    async def answer(self, path, decision):
+        await self.asked(path)
+        self.open.pop(path).set_result(decision)
+
+    async def asked(self, path):
+        while path not in self.open:
+            await asyncio.sleep(0)
+
+
+class WaitsForGroups(Waits):
+    """One that asks about a group at once."""
+
+    groups_responses = True
+
+    async def choose_group(self, requests, *, mode):
+        name = '+'.join(request.args['path'] for request in requests)
+        self.open[name] = asyncio.get_running_loop().create_future()
+        try:
+            return await self.open[name]
+        except asyncio.CancelledError:
+            self.ended += [(name, each.decided_by) for each in map(answered_elsewhere, requests) if each is not None]
+            raise
+
+
+class Raises:
+    """A UI that fails."""
+
+    def __init__(self, error):
+        self._error = error
+
+    async def choose(self, request, *, mode):
+        raise self._error
+
+
+def decide(ui, *paths, then=None, timeout=None, audit=None):
+    """What is decided about requests for these paths; `then` is awaited meanwhile."""
+
+    async def main():
+        controller = ApprovalController(ui=ui, timeout=timeout, audit=audit)
+        asking = asyncio.create_task(controller.request_approvals([request_for(path) for path in paths or ('a',)]))
+        if then is not None:
+            await then
+        return await asking
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize('decision', [YES, NO])
+@pytest.mark.parametrize('is_first', [True, False])
+def test_the_first_answer_counts_and_the_other_is_told_whose_it_was(decision, is_first):
+    quick, slow, log = Waits(), Waits(), ListSink()
+    ui = FirstOf(quick, slow) if is_first else FirstOf(slow, quick)
+
+    [decided] = decide(ui, then=quick.answer('a', decision), audit=log)
+
+    assert (decided.approved, decided.note) == (decision.approved, decision.note)
+    assert slow.ended == [('a', decision.decided_by)]
+    [entry] = log.entries
+    assert entry['decided_by'] == decision.decided_by
+
+
+@pytest.mark.parametrize('decisions', [(YES, NO), (NO, YES)])
+def test_of_answers_in_the_same_moment_a_denial_counts(decisions):
+    uis = Waits(), Waits()
+
+    async def then():
+        for ui in uis:
+            await ui.asked('a')
+        for ui, decision in zip(uis, decisions, strict=True):
+            ui.open['a'].set_result(decision)
+
+    [decided] = decide(FirstOf(*uis), then=then())
+
+    assert decided.decided_by == 'bob'
+
+
+@pytest.mark.parametrize(
+    'broken', [Raises(ConnectionError('secret')), Raises(EOFError()), RecordingUI(OF_NOBODY), RecordingUI(None)]
+)
+def test_an_error_of_one_does_not_take_the_question_from_the_other(broken):
+    person = Waits()
+
+    [decided] = decide(FirstOf(broken, person), then=person.answer('a', YES))
+
+    assert (decided.approved, decided.decided_by) == (True, 'ada')
+
+
+def test_if_all_fail_it_is_denied_with_a_reason():
+    [decided] = decide(FirstOf(Raises(ConnectionError('secret')), Raises(ConnectionError('secret'))))
+
+    assert (decided.approved, decided.decided_by) == (False, 'ui')
+    assert decided.note == 'The approval prompt failed (ConnectionError), so the call was denied.'
+
+
+def test_a_denial_without_a_name_is_that_of_a_person():
+    person = Waits()
+
+    [decided] = decide(FirstOf(ScriptedUI(['Keep it.']), person))
+
+    assert decided.note == 'Keep it.'
+    assert person.ended == [('a', None)]
+
+
+def test_cancelling_cancels_both():
+    one, other = Waits(), Waits()
+
+    [decided] = decide(FirstOf(one, other), timeout=0.05)
+
+    assert decided.decided_by == 'timeout'
+    assert one.ended == other.ended == [None]
+
+
+@pytest.mark.parametrize('stop', [KeyboardInterrupt, RunCancelled])
+def test_stopping_the_run_at_one_stops_it(stop):
+    other = Waits()
+
+    async def main():
+        with pytest.raises(stop):
+            await FirstOf(Raises(stop()), other).choose(request_for('a'), mode='interactive')
+
+    asyncio.run(main())
+    assert other.ended in ([None], [])
+
+
+def test_a_group_is_one_question_for_one_and_several_for_the_other():
+    terminal, inbox = WaitsForGroups(), Waits()
+
+    async def then():
+        await terminal.asked('a+b+c')
+        await inbox.answer('b', NO)
+        await terminal.asked('a+c')
+        await inbox.answer('a', YES)
+        await terminal.answer('c', YES)
+
+    decided = decide(FirstOf(terminal, inbox), 'a', 'b', 'c', then=then())
+
+    assert [each.approved for each in decided] == [True, False, True]
+    assert terminal.ended == [('a+b+c', 'bob'), ('a+c', 'ada')]
+    assert inbox.ended == [('c', 'ada')]
+
+
+def test_a_group_of_which_nothing_is_left_is_not_asked_about():
+    terminal, inbox = WaitsForGroups(), Waits()
+
+    async def then():
+        await terminal.asked('a+b')
+        await inbox.answer('b', NO)
+        await terminal.asked('a')
+        await inbox.answer('a', YES)
+
+    decide(FirstOf(terminal, inbox), 'a', 'b', then=then())
+
+    assert terminal.ended == [('a+b', 'bob'), ('a', 'ada')]
+    assert terminal.open.keys() == {'a+b', 'a'}
+
+
+def test_an_answer_to_the_whole_group_withdraws_all_the_others():
+    terminal, inbox = WaitsForGroups(), Waits()
+
+    async def then():
+        await inbox.asked('b')
+        await terminal.answer('a+b', [YES, NO])
+
+    decided = decide(FirstOf(terminal, inbox), 'a', 'b', then=then())
+
+    assert [each.approved for each in decided] == [True, False]
+    assert sorted(inbox.ended) == [('a', 'ada'), ('b', 'bob')]
+
+
+def test_what_one_cannot_ask_of_a_group_is_left_to_the_other():
+    inbox = Waits()
+
+    class NoTerminal(WaitsForGroups):
+        async def choose_group(self, requests, *, mode):
+            return [OF_NOBODY] * len(requests)
+
+    async def then():
+        await inbox.answer('a', YES)
+        await inbox.answer('b', NO)
+
+    decided = decide(FirstOf(NoTerminal(), inbox), 'a', 'b', then=then())
+
+    assert [each.approved for each in decided] == [True, False]
+
+
+def test_one_that_blocks_is_abandoned_and_asked_one_question_at_a_time():
+    goes_on = threading.Event()
+    asked = []
+
+    class Blocks:
+        def choose(self, request, *, mode):
+            asked.append(request.args['path'])
+            goes_on.wait(30)
+            return YES
+
+    inbox = Waits()
+
+    async def then():
+        await inbox.answer('a', NO)
+        goes_on.set()
+
+    decided = decide(FirstOf(Blocks(), inbox), 'a', 'b', then=then())
+
+    assert [each.approved for each in decided] == [False, True]
+    assert asked == ['a', 'b']
+
+
+def test_one_inside_another_tells_the_innermost():
+    person, other = Waits(), Waits()
+
+    [decided] = decide(FirstOf(FirstOf(other), person), then=person.answer('a', YES))
+
+    assert decided.approved
+    assert other.ended == [('a', 'ada')]
+
+
+def test_without_a_ui_there_is_nobody_to_ask():
+    with pytest.raises(ValueError, match='needs a UI'):
+        FirstOf()
+
+
+def test_outside_of_it_nothing_was_answered_elsewhere():
+    assert answered_elsewhere(request_for('a')) is None
