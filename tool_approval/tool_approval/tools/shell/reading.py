@@ -130,12 +130,12 @@ class CommandReader:
         self._input = before
 
     def _check_between(self, before: Node, after: Node) -> bytes:
-        gap = self._gap(before.end_byte, after.start_byte)
-        joined = gap.replace(b'\\\n', b'')
-        if not joined and all(each.is_named or each.type.isalpha() or each.type == '!' for each in (before, after)):
+        # A backslash at the end of a line joins what follows.
+        gap = self._gap(before.end_byte, after.start_byte).replace(b'\\\n', b'')
+        if not gap and all(each.is_named or each.type.isalpha() or each.type == '!' for each in (before, after)):
             self._problem('two words stand without a blank')
         is_command = [each.is_named and each.type not in WORDS for each in (before, after)]
-        is_apart = before.type == 'comment' or after.type in _CLAUSES or b'\n' in joined
+        is_apart = before.type == 'comment' or after.type in _CLAUSES or b'\n' in gap
         if all(is_command) and not is_apart:
             self._problem('two commands stand without a separator')
         return gap
@@ -274,29 +274,26 @@ class CommandReader:
         self._input = before
 
     def _test(self, node: Node) -> None:
-        words: list[Word] = []
-        gaps: list[bytes] = []
-        self._leaves(node, words, gaps)
         text = self._parsed.text(node)
-        # Attack: a program `a`, run by `[abc]`: a glob, as is every `[` without a blank behind it. A line that ends
-        # within `[ ... ]` ends the command (test_reading.py).
-        is_line = text.startswith('[[') or b'\n' not in b''.join(gaps).replace(b'\\\n', b'')
-        if not is_line or not all(map(_BLANK.fullmatch, (gaps[0], gaps[-1]))):
-            words[0] = Word(text, '', is_fixed=False)
+        # Attack: a program `a`, run by `[abc]`: a glob, as is every `[` without a blank behind it (test_reading.py).
+        if not re.match(r'\[\[?[ \t]', text) or not re.search(r'(?<!\\)[ \t]\]\]?\Z', text):
+            self._problem('a bracket without a blank may be a pattern')
+        words: list[Word] = []
+        self._leaves(node, words)
         self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._input != 'none'))
 
-    def _leaves(self, node: Node, words: list[Word], gaps: list[bytes]) -> None:
+    def _leaves(self, node: Node, words: list[Word]) -> None:
         for at, child in enumerate(node.children):
-            if at:
-                gaps.append(self._check_between(node.children[at - 1], child))
+            gap = self._check_between(node.children[at - 1], child) if at else b''
+            # Attack: `[ a || ./b ]`, `[ a > b ]`. Only `[[` has operators of its own, and goes on in the next line.
+            is_operator = not child.is_named and re.search(r'[()<>|&;]', child.type)
+            if words and words[0].value == '[' and (is_operator or b'\n' in gap):
+                self._problem(f'`{child.type}` is not understood in `[`')
             text = self._parsed.text(child)
             if child.type in ('unary_expression', 'binary_expression', 'parenthesized_expression'):
-                self._leaves(child, words, gaps)
+                self._leaves(child, words)
             elif not child.is_named:
                 words.append(fixed(child.type))
-                # Attack: `[ a || ./b ]`, `[ a > b ]`. Only `[[` has operators of its own (test_reading.py).
-                if words[0].value == '[' and re.search(r'[()<>|&;]', child.type):
-                    self._problem(f'`{child.type}` is not understood in `[`')
             elif child.type == 'regex' and _REGEX.fullmatch(text):
                 words.append(fixed(text))
             elif child.type in WORDS or child.type == 'extglob_pattern':
@@ -311,10 +308,7 @@ class CommandReader:
         if node.type != 'function_definition':
             self.commands.append(SimpleCommand((fixed(keyword),), raw))
         for child in node.named_children:
-            if child.type == 'variable_assignment':
-                self._assignment(child)
-            else:
-                self._statement(child)
+            self._statement(child)
 
 
 def _is_output(node: Node) -> bool:
