@@ -79,6 +79,15 @@ def test_what_a_preset_lets_run_is_shown_together(tool_approval, work):
     assert len(shown) == 6
 
 
+def test_what_presets_have_in_common_is_shown_once(tool_approval, work):
+    (work / 'approvals.yaml').write_text('extends: [default, git]')
+
+    finished = tool_approval('trust', '--yes')
+
+    assert finished.out.count('`git status`') == 1
+    assert finished.out.count('`git blame`') == 1
+
+
 @pytest.mark.parametrize(('typed', 'trusted'), [('y', True), ('Y', True), ('\n', False), ('', False), ('x', False)])
 def test_only_a_yes_trusts(tool_approval, typed, trusted):
     finished = tool_approval('trust', typed=typed, is_terminal=True)

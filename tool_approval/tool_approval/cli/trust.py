@@ -109,8 +109,12 @@ def _commands(settings: Settings) -> Iterator[str]:
     if settings.shell is None:
         return
     free: dict[str, list[str]] = {}
+    seen: set[object] = set()
     for rule in settings.shell.rules:
-        if rule.allowed and not rule.approval:
+        # Presets have rules in common, and the first decides.
+        is_first = (rule.words, rule.sandbox_paths) not in seen
+        seen.add((rule.words, rule.sandbox_paths))
+        if is_first and rule.allowed and not rule.approval:
             limit = f', within {", ".join(rule.sandbox_paths)}' if rule.sandbox_paths else ''
             any_arguments = ', with any arguments' if rule.arguments == 'any' else ''
             is_preset = isinstance(rule, PresetRule)
