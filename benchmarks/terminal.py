@@ -44,6 +44,8 @@ HELP = '`tool-approval --help`'
 LINE = '`tool-approval run`, until there is a line to type into'
 CONFIGURED = 'named.yaml'
 """Not a name that is found: the other programs have no configuration."""
+EXTENDING = 'extending.yaml'
+"""Another one, which extends presets."""
 _CONFIGURATION = """\
 tools: {send: {approval: none}}
 sandbox: {paths: {work: {root: ., mode: rw}}}
@@ -56,6 +58,7 @@ PROGRAMS: Mapping[str, Sequence[str]] = {
     '`tool-approval explain send {}`': (*_COMMAND, 'explain', 'send', '{}'),
     "`tool-approval explain shell 'git status'`": (*_COMMAND, 'explain', 'shell', 'git status'),
     'the same with a configuration in YAML': (*_COMMAND, 'explain', '--config', CONFIGURED, 'shell', 'git status'),
+    'the same with three presets': (*_COMMAND, 'explain', '--config', EXTENDING, 'shell', 'git status'),
 }
 """What is started, by what it is called."""
 
@@ -157,6 +160,7 @@ def starting(rounds: int) -> list[str]:
         # The round that is not counted writes it, as an installation does; the developer's may be old or forbidden.
         env = {**os.environ, 'PYTHONPYCACHEPREFIX': byte_code, 'PYTHONDONTWRITEBYTECODE': ''}
         Path(folder, CONFIGURED).write_text(_CONFIGURATION, encoding='utf-8')
+        Path(folder, EXTENDING).write_text('extends: [default, python, git]\n', encoding='utf-8')
         for _ in range(rounds + 1):
             for name, words in PROGRAMS.items():
                 started = time.perf_counter()
