@@ -2,6 +2,8 @@
 
 import asyncio
 import http.server
+import os
+import subprocess
 import threading
 from dataclasses import replace
 
@@ -304,11 +306,15 @@ def address():
 
 
 @pytest.fixture
-def confined(tmp_path):
+def settings():
+    return SETTINGS + '        - {pattern: curl, approval: false}\n'
+
+
+@pytest.fixture
+def confined(tmp_path, settings):
     if reason := skip_reason('root') and skip_reason('ordinary'):
         pytest.skip(reason)
-    text = SETTINGS + '        - {pattern: curl, approval: false}\n'
-    return with_environment(Desk(tmp_path / 'work', text, backend=BubblewrapBackend()))
+    return with_environment(Desk(tmp_path / 'work', settings, backend=BubblewrapBackend()))
 
 
 def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(confined, address):
@@ -334,3 +340,85 @@ def test_confined_only_the_approved_access_writes_to_the_environment_and_nothing
     assert 'Read-only file system' in before
     assert '\na\n' in f'\n{after}\n'
     assert 'the secret' not in before + after
+
+
+COMMIT = 'git add -A && git commit -q -m "By the agent" && git log -1 --format="%an: %s"'
+
+
+@pytest.fixture
+def repository(confined, monkeypatch, tmp_path):
+    """The same desk in a new repository of a user who has a name."""
+    if not os.path.isfile('/usr/bin/git'):
+        pytest.skip('git is not installed below /usr')
+    home = tmp_path / 'home'
+    home.mkdir()
+    (home / '.gitconfig').write_text('[user]\n\tname = Ann\n\temail = ann@example.org\n')
+    monkeypatch.setenv('HOME', str(home))
+    subprocess.run(['/usr/bin/git', 'init', '-q', '-b', 'main', str(confined.folder)], check=True)
+    return confined
+
+
+def log(repository):
+    told = subprocess.run(
+        ['/usr/bin/git', '-C', str(repository.folder), 'log', '--format=%an: %s'], capture_output=True, text=True
+    )
+    return told.stdout.splitlines()
+
+
+def test_confined_an_approved_commit_is_made_and_an_unasked_one_is_not(repository):
+    unasked = asyncio.run(repository.workspace.shell(COMMIT))
+    assert 'Read-only file system' in unasked
+    assert 'no access to: network, git (writes to .git), environment (writes to .venv). If it' in unasked
+    assert "access=['git']" in unasked
+    assert log(repository) == []
+
+    assert repository.run(COMMIT) == ('Ann: By the agent', True)
+    assert repository.ui.requests[-1].presentation.metadata['extra_access'] == ['writes to .git']
+    assert log(repository) == ['Ann: By the agent']
+
+
+def test_confined_what_a_commit_leaves_beside_it_is_dropped_and_named(repository):
+    said, _ = repository.run(f'echo evil > .git/hooks/pre-push; git config core.pager evil; {COMMIT}')
+
+    assert said.splitlines()[0] == 'Ann: By the agent'
+    assert said.splitlines()[1].startswith('[dropped from ')
+    assert 'hooks/pre-push' in said.splitlines()[1]
+    assert not (repository.folder / '.git' / 'hooks' / 'pre-push').exists()
+    assert 'evil' not in (repository.folder / '.git' / 'config').read_text()
+
+
+def test_confined_without_git_access_a_command_writes_no_repository(repository):
+    said, _ = repository.run('echo evil > .git/config', access=['network', 'environment'])
+
+    assert 'Read-only file system' in said
+    assert 'no access to: git (writes to .git). If' in said
+
+
+@pytest.mark.parametrize('settings', [SETTINGS + '      timeout_s: 2\n'])
+def test_confined_a_command_that_takes_too_long_keeps_nothing(repository):
+    said, _ = repository.run(f'{COMMIT}; sleep 60')
+
+    assert 'It was ended, so nothing is kept of these: writes to .git' in said
+    assert log(repository) == []
+
+
+def test_confined_a_command_that_is_cancelled_keeps_nothing(repository, monkeypatch, tmp_path):
+    staging = tmp_path / 'staging'
+    staging.mkdir()
+    monkeypatch.setattr('tempfile.tempdir', str(staging))
+    controller = ApprovalController('approve_all')
+
+    async def main():
+        arguments = {'command': f'{COMMIT}; touch done; sleep 60'}
+        task = asyncio.create_task(execute_tool(repository.workspace.shell, RUN_SHELL, arguments, controller))
+        async with asyncio.timeout(30):
+            while not list(staging.rglob('refs/heads/main')):
+                await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+    assert log(repository) == []
+    assert list(staging.iterdir()) == []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from tool_approval.core.errors import ApprovalBlocked
 from tool_approval.core.presentation import EXTRA_ACCESS
@@ -16,6 +17,7 @@ from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.core.tool_checks import take_approval
 from tool_approval.os_sandbox import (
     ACCESS_NAMES,
+    Access,
     AccessName,
     ExtraAccess,
     OSProfile,
@@ -23,6 +25,8 @@ from tool_approval.os_sandbox import (
     OSSandboxError,
     UnconfinedBackend,
 )
+from tool_approval.os_sandbox.layer import layer_problem, open_layer
+from tool_approval.os_sandbox.profile import lineage
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
@@ -38,6 +42,8 @@ _NOT_CONFINED: Final = 'The command was not run: the operating system cannot con
 _ENV: Final = '/usr/bin/env'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 """What a confined command is given in the values that the shell tool has for them, and a backend does not."""
+
+T = TypeVar('T')
 
 _log = logging.getLogger('tool_approval')
 
@@ -99,11 +105,21 @@ class ConfinedShell(ShellTool):
 
     def _lacking(self, names: Collection[AccessName]) -> ExtraAccess:
         """What the profile of an approved command lacks of what the names stand for."""
+        environments = self._confinement.environments if 'environment' in names else ()
+        profile = self._confinement.approved
         wanted = ExtraAccess(
             network='network' in names,
-            writes=self._confinement.environments if 'environment' in names else (),
+            git=self._work_trees() if 'git' in names and layer_problem(self._confinement.backend) is None else (),
+            # One in a root that is read-only by the settings stays so.
+            writes=tuple(path for path in environments if profile.access(os.path.dirname(path)) is Access.WRITE),
         )
-        return wanted.beyond(self._confinement.approved)
+        return wanted.beyond(profile)
+
+    def _work_trees(self) -> tuple[str, ...]:
+        """The folder, from the working directory up, whose `.git` git uses, where that is a folder."""
+        tree = next((path for path in lineage(self.cwd) if os.path.lexists(os.path.join(path, '.git'))), '/')
+        control = os.path.join(tree, '.git')
+        return (tree,) if os.path.isdir(control) and not os.path.islink(control) else ()
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
         """See `ShellTool.run`. Only the command of a call whose own decision approved it gets the wider profile.
@@ -143,8 +159,29 @@ class ConfinedShell(ShellTool):
         # Attack: a relative part of the search path, which a backend passes on, finds a program in the workspace.
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
         variables = [f'{name}={passed[name]}' for name in _PASSED]
-        result = await self._started(confinement.backend.wrap([_ENV, *variables, *argv], profile, self.cwd))
-        return replace(result, notes=self._advice(extra, explanation)) if result.exit_status else result
+        command = [_ENV, *variables, *argv]
+        if extra.git or extra.names:
+            result = await self._layered(command, profile, extra)
+        else:
+            result = await self._started(confinement.backend.wrap(command, profile, self.cwd))
+        if result.exit_status:
+            result = replace(result, notes=(*result.notes, *self._advice(extra, explanation)))
+        return result
+
+    async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
+        """Run a program on layers, and keep of them what may be kept once it has ended by itself."""
+        opened = ExitStack()
+        try:
+            layer = await _to_its_end(
+                partial(opened.enter_context, open_layer(extra, profile, self._confinement.backend))
+            )
+            result = await self._started(await _to_its_end(partial(layer.wrap, command, profile, self.cwd)))
+            if result.is_timed_out:
+                lines = ExtraAccess(git=extra.git, names=extra.names).describe(self.cwd)
+                return replace(result, notes=(f'It was ended, so nothing is kept of these: {"; ".join(lines)}',))
+            return replace(result, notes=await _to_its_end(layer.keep))
+        finally:
+            await _to_its_end(opened.close)
 
     def _advice(self, had: ExtraAccess, explanation: Explanation) -> tuple[str, ...]:
         """What a command that failed did not have, by its profile: what it printed could be forged to ask for more."""
@@ -153,15 +190,30 @@ class ConfinedShell(ShellTool):
             for name in ACCESS_NAMES
             if (lines := set(self._lacking([name]).describe(self.cwd)) - set(had.describe(self.cwd)))
         }
-        if not lacked:
-            return ()
-        example = next((name for name in lacked if name in explanation.needs), next(iter(lacked)))
-        told = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
-        advice = (
-            f'The OS sandbox gave this command no access to: {told}. If it failed for that, call again with '
-            f"access=['{example}'], and the user is asked; the first try may have had effects."
-        )
-        return (advice,)
+        advice: list[str] = []
+        if 'git' in explanation.needs and (problem := layer_problem(self._confinement.backend)) is not None:
+            advice.append(f'It had no access to .git, and none can be given: {problem}.')
+        if lacked:
+            example = next((name for name in lacked if name in explanation.needs), next(iter(lacked)))
+            told = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
+            advice.append(
+                f'The OS sandbox gave this command no access to: {told}. If it failed for that, call again with '
+                f"access=['{example}'], and the user is asked; the first try may have had effects."
+            )
+        return tuple(advice)
+
+
+async def _to_its_end(function: Callable[[], T]) -> T:
+    """Await what blocks, in a thread; if the wait is cancelled, it is over only once that has ended."""
+    task = asyncio.ensure_future(asyncio.to_thread(function))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        task.exception()  # looked at, so that it is not reported as forgotten
+        raise
 
 
 def _access_names(asked: object) -> Collection[AccessName]:

@@ -195,6 +195,7 @@ def _confinement(
         backend=backend,
         approved=profile(approved=True),
         unasked=profile(approved=False),
+        environments=toolchains.environments,
     )
     if isinstance(backend, BubblewrapBackend):
         notes += backend.notes(confinement.approved, folder)
