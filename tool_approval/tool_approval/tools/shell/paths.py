@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
@@ -119,10 +119,10 @@ class ShellRoots:
         writes = is_unknown or found.entry is None or 'writes' in found.entry.flags
         touched: list[tuple[str, bool]] = [('.', writes)] if is_here else []
         for each in labels[after:]:
-            for path in _paths(each):
-                if path is None:
-                    return None
-                touched += [(path, writes or each.holds != 'read')] if path else []
+            paths = _paths(each)
+            if paths is None:
+                return None
+            touched += [(path, writes or each.holds != 'read') for path in paths if path]
         for redirect in command.redirects:
             if redirect.target.raw != '/dev/null':
                 if not redirect.target.is_fixed:
@@ -155,29 +155,23 @@ def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bo
     return '*' in beyond or any(not beyond.isdisjoint(each.options) for each in found.labels)
 
 
-def _paths(each: Label) -> Iterator[str | None]:
-    """What a word names as paths, with `None` for what cannot be said."""
-    word = each.word
-    value = each.value if each.value is not None else word.value
+def _paths(each: Label) -> list[str] | None:
+    """What a word names as paths; `None` if that cannot be said."""
+    word, value = each.word, each.word.value if each.value is None else each.value
     if each.kind in _NO_PATHS or (each.kind == 'option' and each.value is None):
-        return
-    if each.kind == 'unknown_program' and not value.startswith('-'):
-        pass  # what is not known of an argument may be a path
-    elif each.kind not in ('option', 'value', 'operand') or each.holds not in ('text', 'code', *_PATHS):
-        yield None
-        return
-    elif each.holds not in _PATHS and (word.is_fixed or each.kind != 'operand'):
-        return
+        return []
+    # What is not known of an argument may be a path.
+    if each.kind != 'unknown_program' or value.startswith('-'):
+        if each.kind not in ('option', 'value', 'operand') or each.holds not in ('text', 'code', *_PATHS):
+            return None
+        if each.holds not in _PATHS and (word.is_fixed or each.kind != 'operand'):
+            return []
     if not word.is_fixed or value.startswith(('@', '~')) or '\0' in value or '://' in value:
-        yield None
-        return
-    yield value
-    # To many programs, `-f=/x` is `-f /x`.
-    yield value.removeprefix('=')
-    # A test's name behind a file's, as pytest writes it.
-    yield value.partition('::')[0]
-    if each.kind != 'operand':
-        yield from (part for part in re.split('[:,]', value)[1:] if part.startswith(_ELSEWHERE))
+        return None
+    # Several places may be in one value.
+    parts = [] if each.kind == 'operand' else re.split('[:,]', value)[1:]
+    # To many programs, `-f=/x` is `-f /x`; and pytest writes a test's name behind a file's.
+    return [value, value.removeprefix('='), value.partition('::')[0], *(p for p in parts if p.startswith(_ELSEWHERE))]
 
 
 def is_inside(root: str, path: str) -> bool:
