@@ -132,9 +132,10 @@ def _names_one_file(words: Sequence[Word]) -> bool:
     return len(words) == 1 and words[0].is_fixed and re.match(r'[\w./]', words[0].value) is not None
 
 
-# Attack: dash takes `echo &>/dev/null touch x` for two commands, and `[[ a > x ]]` for a redirection.
+# Attack: to dash, `echo &>/dev/null touch x` is two commands, `[[ a > x ]]` redirects, `a+=/b` is a program, and the
+# `10` of `ls 10<b` an argument.
 _BASH_ONLY: Final = re.compile(
-    r"""\$['"]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
+    r"""\$['"]|\w\+=|\d\d[<>]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
 )
 """Also where it is quoted, as only bash's quotes are known."""
 
