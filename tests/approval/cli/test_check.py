@@ -251,6 +251,8 @@ def test_what_is_alike_is_printed_together(tool_approval, work):
         ),
         ('[{pattern: git clone, approval: false}]', ['`git clone` fails where it uses the network']),
         ('[{pattern: curl -I, approval: false}], network: true', []),
+        ('[{pattern: touch, approval: false}]', ['`touch` fails where it changes files, since every root asks']),
+        ('[{pattern: touch, approval: false}]}\nsandbox: {paths: {a: {root: ., mode: rw, write_approval: no}}', []),
         ('[{pattern: git commit}, {pattern: curl}]', []),
         ('[{pattern: git status, approval: false}, {pattern: ls, approval: false}]', []),
     ],

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from tool_approval.settings import LoadedSettings, Settings, effective, read_settings
+from tool_approval.settings.files import expanded
 from tool_approval.settings.model import DEFAULT_SANDBOX
 from tool_approval.tools.file_sandbox import FileSandbox
 from tool_approval.tools.shell import ShellTool
@@ -153,19 +154,23 @@ def shell_of(settings, sandbox):
     return ShellTool(
         settings.shell,
         cwd='/desk',
-        roots={name: f'/desk/{name}' if name == 'in' else '/out' for name in sandbox},
+        roots={name: {'in': '/desk/in', 'project': '/desk'}.get(name, '/out') for name in sandbox},
     )
 
 
 @pytest.mark.untraced
 @examples(max_examples=300, deadline=None)
-@given(rules=RULES, default=DEFAULTS)
-def test_no_command_is_decided_more_freely_than_without_the_file_or_with_trust(rules, default):
+@given(
+    rules=RULES,
+    default=DEFAULTS,
+    presets=st.lists(st.sampled_from(['default', 'read-only', 'git', 'python']), max_size=2),
+)
+def test_no_command_is_decided_more_freely_than_without_the_file_or_with_trust(rules, default, presets):
     paths = {'in': {'root': 'in'}, 'out': {'root': '/out'}}
-    document = {'sandbox': {'paths': paths}, 'shell': {'rules': rules, 'default': default}}
+    document = {'extends': presets, 'sandbox': {'paths': paths}, 'shell': {'rules': rules, 'default': default}}
     loaded = untrusted(document, '/desk')
-    held = effective(loaded)
-    trusted, tightened = shell_of(loaded.settings, paths), shell_of(held, held.sandbox.paths)
+    held, whole = effective(loaded), expanded(loaded.settings)
+    trusted, tightened = shell_of(whole, whole.sandbox.paths), shell_of(held, held.sandbox.paths)
 
     for command in COMMANDS:
         decision = RANK[tightened.explain(command).decision]

@@ -1,13 +1,14 @@
 """A root in a root: a path belongs to the innermost one, for commands as for the file tools."""
 
 import pytest
-from tool_approval.os_sandbox import UnconfinedBackend
+from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from tool_approval.settings import open_workspace, parse_settings
 
 from tests.tables import table
 
-from .desk import Backend
+from .desk import Backend, Desk
 
+CONFINES = not isinstance(choose_backend(require=False), UnconfinedBackend)
 SETTINGS = """
 sandbox:
   paths:
@@ -213,3 +214,19 @@ def test_a_link_that_takes_the_place_of_a_root_within_is_not_followed(folder):
 
     assert before == 'allow'
     assert workspace.shell.explain('cat private/passwd').decision == 'ask'
+
+
+@pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')
+def test_what_is_decided_is_what_the_os_sandbox_lets_happen(folder):
+    desk = Desk(folder, SETTINGS, backend=choose_backend())
+
+    read, secret, write = (
+        desk.run(command) for command in ('cat src/a', 'grep -rl x . --include=a', 'echo new > src/a')
+    )
+
+    assert read == ('x', False)
+    assert not secret[1]
+    assert {'./a', './src/a', './other/a'} <= set(secret[0].split())
+    assert './private/a' not in secret[0]
+    assert write[1]
+    assert (folder / 'src/a').read_text() == 'new\n'

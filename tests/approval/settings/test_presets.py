@@ -1,6 +1,7 @@
 """The presets of the package: what each lets run unasked, asks about and blocks."""
 
 import asyncio
+import subprocess
 from importlib.resources import files
 from typing import get_args
 
@@ -250,3 +251,25 @@ def test_what_checkers_build_is_kept_apart_from_the_project(tmp_path, monkeypatc
     assert unasked.stderr == ''
     assert all(private[name].startswith(str(tmp_path / 'cache' / 'tool-approval')) for name in names)
     assert all(name not in shown for name in names)
+
+
+@pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')
+def test_under_read_only_no_command_that_is_approved_writes_in_the_directory(tmp_path):
+    desk = Desk(tmp_path / 'desk', 'extends: [read-only]', backend=choose_backend())
+    subprocess.run(['git', 'init', '-q', '.'], cwd=desk.folder, check=True)
+    (desk.folder / 'sub').mkdir()
+    (desk.folder / 'sub' / 'a').write_text('a')
+    desk.open(desk.loaded, backend=choose_backend())
+    writers = [
+        'cat sub/a > b',
+        'cat sub/a > sub/a',
+        'git tag v1',
+        'git config user.name x',
+        "python3 -c \"open('sub/a', 'w')\"",
+    ]
+    before = {path: path.read_bytes() for path in desk.folder.rglob('*') if path.is_file()}
+
+    asked = [desk.run(command)[1] for command in writers]
+
+    assert asked == [True] * len(writers)
+    assert {path: path.read_bytes() for path in desk.folder.rglob('*') if path.is_file()} == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -15,8 +15,9 @@ from tool_approval.os_sandbox.toolchains import configured_problem
 from tool_approval.settings.extends import PresetRule, found_presets
 from tool_approval.settings.files import LoadedSettings, load_settings
 from tool_approval.settings.model import Settings
-from tool_approval.tools.file_sandbox import FileSandbox
+from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.names import starts_with
+from tool_approval.tools.shell import ShellRule
 from tool_approval.tools.shell.entries import entries
 from tool_approval.tools.shell.labels import label, needed_access
 from tool_approval.tools.shell.names import trusted_name
@@ -227,8 +228,18 @@ def _does(rule: CompiledRule) -> str:
     return 'blocks' if not rule.rule.allowed else 'asks' if rule.rule.approval else 'asks nobody'
 
 
-_LACKING: Final = {'network': 'uses the network', 'git': 'writes to `.git`'}
-"""What a command that runs unasked has not, by the name of the access."""
+def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) -> str | None:
+    """What commands of a rule may do, and cannot in the OS sandbox where nobody approved them."""
+    words = [fixed(word) for word in rule.words]
+    needs, _ = needed_access(words)
+    entry = label(words).entry
+    if 'network' in needs and not network:
+        return 'uses the network'
+    if 'git' in needs:
+        return 'writes to `.git`'
+    writes = entry is not None and 'writes' in entry.flags
+    asks = all(path.write_approval for path in paths.values())
+    return 'changes files, since every root asks about changes' if writes and asks else None
 
 
 def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFinding]:
@@ -247,11 +258,10 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
         if rule.arguments != 'any' and entries().program(rule.words[0]) is None:
             message = f'`{rule.words[0]}` is not known, so the rule covers its exact words; see `arguments: any`'
             yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
-        needs, _ = needed_access([fixed(word) for word in rule.words])
-        for name, what in _LACKING.items():
-            if name in needs and not (name == 'network' and shell.network):
-                message = f'{about} fails where it {what}: unasked, no command may do that in the OS sandbox'
-                yield ConfigFinding(level='note', path=path, message=message, about=about)
+        what = _failing(rule, shell.network, paths)
+        if what is not None:
+            message = f'{about} fails where it {what}: unasked, no command may do that in the OS sandbox'
+            yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
         yield _warning(('shell', 'default'), 'every command that no rule is about runs unasked; set `approval: true`')
