@@ -1,10 +1,11 @@
 """What is said of a directory in which commands can make nothing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from tool_approval.assistant.build import READ_ONLY, limits_of
+from tool_approval.os_sandbox import BubblewrapBackend, OSSandboxBackend, SeatbeltBackend
 from tool_approval.os_sandbox.mounts import FROZEN
 
 OTHER = 'something else'
@@ -16,6 +17,7 @@ class Workspace:
 
     directory: Path
     notes: tuple[str, ...]
+    backend: OSSandboxBackend = field(default_factory=SeatbeltBackend)
 
 
 @pytest.fixture
@@ -36,6 +38,10 @@ def test_one_line_says_what_lifts_it(frozen, made, needed):
         (frozen.directory / name).mkdir()
 
     assert limits_of(frozen)[0] == (OTHER, f'commands cannot make or delete anything directly here without {needed}')
+
+
+def test_where_a_command_can_ask_for_it_there_is_nothing_to_say(frozen):
+    assert limits_of(replace(frozen, backend=BubblewrapBackend())) == ((OTHER,), {})
 
 
 def test_where_nothing_is_missing_the_note_stays(frozen):

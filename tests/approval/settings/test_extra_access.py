@@ -30,6 +30,7 @@ SETTINGS = """\
         - {pattern: rm, allowed: false}
 """
 NETWORK = "network (every host, this machine's own services included, with all that the command may read)"
+NAMES = 'names (names made or removed in this directory)'
 ADVICE = (
     '[The OS sandbox gave this command no access to: network. If it failed for that, call again with '
     "access=['network'], and the user is asked; the first try may have had effects.]"
@@ -320,7 +321,7 @@ def confined(tmp_path, settings):
 def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(confined, address):
     unasked, was_asked = confined.run(f'curl -sS {address}')
     assert ('hello' in unasked, was_asked) == (False, False)
-    assert 'no access to: network, environment (writes to .venv). If it failed for that' in unasked
+    assert f'no access to: network, environment (writes to .venv), {NAMES}. If it failed for that' in unasked
     assert "access=['network']" in unasked
 
     assert confined.run(f'curl -sS {address}', access=['network']) == ('hello', True)
@@ -368,7 +369,7 @@ def log(repository):
 def test_confined_an_approved_commit_is_made_and_an_unasked_one_is_not(repository):
     unasked = asyncio.run(repository.workspace.shell(COMMIT))
     assert 'Read-only file system' in unasked
-    assert 'no access to: network, git (writes to .git), environment (writes to .venv). If it' in unasked
+    assert f'no access to: network, git (writes to .git), environment (writes to .venv), {NAMES}. If it' in unasked
     assert "access=['git']" in unasked
     assert log(repository) == []
 
@@ -391,7 +392,57 @@ def test_confined_without_git_access_a_command_writes_no_repository(repository):
     said, _ = repository.run('echo evil > .git/config', access=['network', 'environment'])
 
     assert 'Read-only file system' in said
-    assert 'no access to: git (writes to .git). If' in said
+    assert 'no access to: git (writes to .git), ' in said
+
+
+def test_confined_names_are_made_and_removed_at_the_top_only_after_approval(confined):
+    (confined.folder / 'old').touch()
+    script = 'unlink old && touch new && mkdir -p deep/er && echo a > text && ls'
+
+    unasked = asyncio.run(confined.workspace.shell(script))
+    approved, was_asked = confined.run(script)
+
+    assert 'Read-only file system' in unasked
+    assert f'{NAMES}. If it failed for that' in unasked
+    assert "access=['names']" in unasked
+    assert (approved, was_asked) == ('approvals.yaml\ndeep\nnew\ntext', True)
+    assert confined.ui.requests[-1].presentation.metadata['extra_access'] == ['names made or removed in this directory']
+    assert sorted(os.listdir(confined.folder)) == ['.venv', 'approvals.yaml', 'deep', 'new', 'text']
+
+
+def test_confined_no_control_file_appears_where_names_may_be_made(confined):
+    evil = 'mkdir .git && echo "[core]" > .git/config; echo x >> approvals.yaml; mv approvals.yaml other; touch made'
+    before = (confined.folder / 'approvals.yaml').read_text()
+
+    confined.run(evil, access=['network', 'git', 'environment', 'names'])
+
+    assert sorted(os.listdir(confined.folder)) == ['.venv', 'approvals.yaml', 'made']
+    assert (confined.folder / 'approvals.yaml').read_text() == before
+
+
+@pytest.mark.parametrize(
+    ('command', 'is_asked_for'),
+    [
+        ('unlink a', True),
+        ('unlink sub/a', False),
+        ('unlink absent/a', True),
+        ('mkdir -p absent/a/b', True),
+        ('unlink link/a', False),
+        ('unlink ../work/a', True),
+        ('unlink /tmp/a', False),
+        ('printf a > a', True),
+        ('cd sub && touch a', False),
+        ('make', True),
+        ('printf a', False),
+    ],
+)
+def test_names_are_asked_for_only_where_commands_cannot_make_them(confined, command, is_asked_for):
+    (confined.folder / 'sub').mkdir()
+    (confined.folder / 'link').symlink_to('sub')
+
+    assert checked(confined, command).bound_to.get('extra_access') == (
+        {'names': [str(confined.folder)]} if is_asked_for else None
+    )
 
 
 @pytest.mark.parametrize('settings', [SETTINGS + '      timeout_s: 2\n'])

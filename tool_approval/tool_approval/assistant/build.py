@@ -22,6 +22,7 @@ from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.tool_checks import has_check
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 from tool_approval.os_sandbox import UnconfinedBackend
+from tool_approval.os_sandbox.layer import layer_problem
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import (
     LoadedSettings,
@@ -173,10 +174,13 @@ RESULT = (
 def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     """The notes of a workspace, and what to add to the result of a command that failed, by the text that it has then.
 
-    A note that commands can make nothing directly in the workspace's own directory says what lifts that.
+    A note that commands can make nothing directly in the workspace's own directory says what lifts that. There is none
+    where a command can be given just that as extra access.
     """
     directory = workspace.directory
     frozen = [note for note in workspace.notes if note.startswith(f'{FROZEN} {directory} while ')]
+    if layer_problem(workspace.backend) is None:
+        return tuple(note for note in workspace.notes if note not in frozen), {}
     missing = [] if os.path.lexists(directory / '.git') else ['.git (git init)']
     # Without a settings file, none may be made under any of its names; one of them lifts that.
     if not any(os.path.lexists(directory / name) for name in NAMES):

@@ -94,4 +94,4 @@ def _is_git_lacking(profile: OSProfile, tree: str) -> bool:
 def _shown(path: str, cwd: str | None) -> str:
     if cwd is None or not covers((cwd,), path):
         return path
-    return os.path.relpath(path, cwd)
+    return 'this directory' if path == cwd else os.path.relpath(path, cwd)

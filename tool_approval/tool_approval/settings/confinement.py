@@ -26,6 +26,7 @@ from tool_approval.os_sandbox import (
     UnconfinedBackend,
 )
 from tool_approval.os_sandbox.layer import layer_problem, open_layer
+from tool_approval.os_sandbox.mounts import plan_mounts
 from tool_approval.os_sandbox.profile import lineage
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
@@ -101,19 +102,46 @@ class ConfinedShell(ShellTool):
         """
         if not self.can_be_given_access:
             return super().extra_access(explanation, asked)
-        return self._lacking({*explanation.needs, *_access_names(asked)})
+        names = _access_names(asked)
+        paths = (*explanation.named_paths, *(('.',) if 'names' in names else ()))
+        return self._lacking({*explanation.needs, *names}, paths)
 
-    def _lacking(self, names: Collection[AccessName]) -> ExtraAccess:
-        """What the profile of an approved command lacks of what the names stand for."""
+    def _lacking(self, names: Collection[AccessName], paths: Collection[str] = ('.',)) -> ExtraAccess:
+        """What the profile of an approved command lacks of what the names stand for.
+
+        Args:
+            names: Of access.
+            paths: Where names may be made or removed.
+        """
+        has_layers = layer_problem(self._confinement.backend) is None
         environments = self._confinement.environments if 'environment' in names else ()
         profile = self._confinement.approved
         wanted = ExtraAccess(
             network='network' in names,
-            git=self._work_trees() if 'git' in names and layer_problem(self._confinement.backend) is None else (),
+            git=self._work_trees() if 'git' in names and has_layers else (),
+            names=tuple(self._frozen(paths)) if 'names' in names and has_layers else (),
             # One in a root that is read-only by the settings stays so.
             writes=tuple(path for path in environments if profile.access(os.path.dirname(path)) is Access.WRITE),
         )
         return wanted.beyond(profile)
+
+    def _frozen(self, paths: Collection[str]) -> Collection[str]:
+        """The frozen folders in which paths are; for the working directory, from there up."""
+        try:
+            frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
+        except OSSandboxError:
+            # The command is not going to run, or it has run: this must not be what it fails for.
+            return ()
+        found: set[str] = set()
+        for path in paths:
+            above = lineage(os.path.normpath(os.path.join(self.cwd, path)))
+            if path == '.':
+                found.update(folder for folder in above if folder in frozen)
+                continue
+            # What is to be made may be several folders deep: `mkdir -p a/b/c`.
+            folder = next(folder for folder in (os.path.dirname(each) for each in above) if os.path.isdir(folder))
+            found.update({os.path.realpath(folder)} & frozen.keys())
+        return found
 
     def _work_trees(self) -> tuple[str, ...]:
         """The folder, from the working directory up, whose `.git` git uses, where that is a folder."""
