@@ -1,5 +1,8 @@
 """Errors in one line."""
 
+import itertools
+from types import SimpleNamespace
+
 import pytest
 from tool_approval.assistant import errors
 from tool_approval.assistant.errors import LONGEST, AssistantError, check_extras, error_text, one_line_errors
@@ -17,6 +20,54 @@ from tool_approval.core.errors import MissingExtraError, StoreError
 )
 def test_an_error_is_one_line_that_draws_nothing(error, told):
     assert error_text(error) == told
+
+
+class Failed(Exception):
+    """The error of an HTTP client, with its request."""
+
+    def __init__(self, text, url):
+        super().__init__(text)
+        self.request = SimpleNamespace(url=url)
+
+
+class ConnectError(Failed):
+    """One that could not connect."""
+
+
+def chain(*errors):
+    """The first error, caused by the second, and so on."""
+    for error, cause in itertools.pairwise(errors):
+        error.__cause__ = cause
+    return errors[0]
+
+
+@pytest.mark.parametrize(
+    ('url', 'address'),
+    [
+        ('https://ada:secret@api.example.com/v1/chat?key=secret', 'https://api.example.com'),
+        ('http://127.0.0.1:8080/v1', 'http://127.0.0.1:8080'),
+        ('http://[::1]:8080/v1', 'http://[::1]:8080'),
+    ],
+)
+def test_a_connection_that_failed_names_the_address_and_nothing_secret(url, address):
+    error = chain(RuntimeError('Connection error.'), ConnectError('All failed', url), OSError('refused\x1b'))
+
+    assert error_text(error) == (
+        f'the connection to {address} failed (refused<U+001B>); check the network, and the address that your model is '
+        'used at, such as that in OPENAI_BASE_URL'
+    )
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        chain(RuntimeError('No such key.'), Failed('401', 'https://api.example.com')),
+        chain(RuntimeError('No such key.'), ConnectError('failed', 'no address')),
+        chain(RuntimeError('No such key.'), ConnectionError('no request')),
+    ],
+)
+def test_another_error_is_told_as_it_is(error):
+    assert error_text(error) == 'No such key.'
 
 
 def test_a_page_of_error_is_cut():

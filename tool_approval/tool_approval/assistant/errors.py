@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 from tool_approval.core.errors import ApprovalError, MissingExtraError
 from tool_approval.display import escape_line
@@ -28,11 +30,35 @@ def check_extras() -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """An error in one line, whatever a server wrote into it."""
-    text = ' '.join(str(error).split())
+    """An error in one line, whatever a server wrote into it. One of a connection names the address, and what to do."""
+    text = _unreached(error) or ' '.join(str(error).split())
     if ' ' not in text:  # such as that of a `KeyError`
         text = f'{type(error).__name__} {text}'.strip()
     return escape_line(text if len(text) <= LONGEST else f'{text[:LONGEST]}…')
+
+
+def _unreached(error: BaseException) -> str | None:
+    """The text for a connection that failed; HTTP clients keep its request with one of the errors behind it."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    if not any('Connect' in type(each).__name__ for each in chain):
+        return None
+    for each in chain:
+        # An error without a request may raise where it is asked for.
+        with suppress(Exception):
+            url = urlsplit(str(cast('Any', each).request.url))
+            if url.hostname is not None:
+                port = '' if url.port is None else f':{url.port}'
+                host = f'[{url.hostname}]' if ':' in url.hostname else url.hostname
+                # Not the rest of the address, which may hold a password.
+                return (
+                    f'the connection to {url.scheme}://{host}{port} failed ({" ".join(str(chain[-1]).split())}); check '
+                    'the network, and the address that your model is used at, such as that in OPENAI_BASE_URL'
+                )
+    return None
 
 
 @contextmanager
