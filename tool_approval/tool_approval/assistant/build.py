@@ -20,7 +20,8 @@ from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import AuditError
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.tool_checks import has_check
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import FileToolset, ShellToolset, approval_handler
+from tool_approval.integrations.pydantic_ai.handler import ApprovalHandler
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.os_sandbox.layer import layer_problem
 from tool_approval.os_sandbox.mounts import FROZEN
@@ -40,6 +41,7 @@ from .asking import ConversationUI, MakeAsked
 from .conversation import Conversation
 from .errors import AssistantError
 from .events import TurnView
+from .ordering import CallOrder
 from .screen import Screen
 
 INSTRUCTIONS = (
@@ -110,8 +112,10 @@ def build_assistant(
         audit=SettingsAudit(sink, loaded),
         presenters=presenters,
     )
+    handler: ApprovalHandler | CallOrder = approval_handler(controller, session='conversation')
     if agent is None:
-        guarded = [ApprovalToolset(each, controller) for each in tools]
+        handler = CallOrder(handler)
+        guarded = [handler.guarded(each, controller) for each in tools]
         agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded)
     else:
         limits = tuple(
@@ -127,7 +131,7 @@ def build_assistant(
         source = f'settings {loaded.source} ({trusted})'
     conversation = Conversation(
         agent,
-        handler=approval_handler(controller, session='conversation'),
+        handler=handler,
         view=view,
         memory=memory,
         model=model,
