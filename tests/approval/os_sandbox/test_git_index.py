@@ -125,6 +125,7 @@ def test_a_forged_tree_is_left_out(tree: Path):
         b'\0-1 1\n',
         b'\x000 0\n' + bytes(20),
         b'\0' + b'1' * 5000 + b' 0\n',
+        b'\0-1 1\n' + b'long/' * 2000 + b'\0-1 1\n',
     ],
 )
 def test_a_broken_tree_is_refused_or_left_out(tree: Path, extension: bytes):
@@ -140,10 +141,10 @@ def test_a_broken_tree_is_refused_or_left_out(tree: Path, extension: bytes):
 
 
 def made(*paths: str, mode: int = 0o100644) -> bytes:
-    """An index of version 2 with some files; the last has another mode."""
+    """An index of version 2 with some files; the first or `link` has another mode."""
     data = b'DIRC' + (2).to_bytes(4) + len(paths).to_bytes(4)
     for path in paths:
-        each = mode if path == paths[-1] else 0o100644
+        each = mode if path in (paths[0], 'link') else 0o100644
         entry = bytes(24) + each.to_bytes(4) + bytes(12) + b'1' * 20 + min(len(path), 0xFFF).to_bytes(2) + path.encode()
         data += entry + bytes(8 - len(entry) % 8)
     return signed(data)
@@ -155,20 +156,32 @@ def made(*paths: str, mode: int = 0o100644) -> bytes:
 )
 @pytest.mark.parametrize('place', ['{}', '{}/config', 'x/{}/config', 'x/{}'])
 def test_a_name_that_git_puts_nowhere_is_refused(name: str, place: str):
-    with pytest.raises(LayerError, match='where git would put none'):
-        plain_index(made('a', place.format(name), 'z'))
+    with pytest.raises(LayerError, match=r'where git would put none|cannot be read'):
+        plain_index(made(*sorted(['0', place.format(name), 'z'])))
 
 
 @pytest.mark.parametrize('path', ['.github/x', '.gitignore', 'x/.gitmodules', '...', '.git-x', 'git', 'x:y', 'x\\y'])
 def test_a_name_that_only_looks_like_one_is_taken(path: str):
-    assert plain_index(made('a', path, 'z')) == made('a', path, 'z')
+    assert plain_index(made(*sorted(['0', path, 'z']))) == made(*sorted(['0', path, 'z']))
+
+
+@pytest.mark.parametrize('flags', [1, 3, 0xFFF, 0x4002, 0x4003])
+def test_a_name_that_git_reads_otherwise_is_refused(flags: int):
+    index = made('ab', 'b')
+    place = 12 + 60
+    assert index[place : place + 2] == b'\0\2'
+
+    forged = signed(index[:place] + flags.to_bytes(2) + index[place + 2 : -20])
+
+    with pytest.raises(LayerError, match='cannot be read'):
+        plain_index(forged)
 
 
 @pytest.mark.parametrize('mode', [0o120000, 0o160000])
 def test_a_link_that_is_a_folder_too_is_refused(mode: int):
     with pytest.raises(LayerError, match='as a link and as a folder'):
-        plain_index(made('link/x/y', 'link', mode=mode))
-    assert plain_index(made('linked/x/y', 'x', 'link', mode=mode))
+        plain_index(made('a', 'link', 'link-x', 'link/x/y', 'x', mode=mode))
+    assert plain_index(made('link', 'link-x', 'linked/x/y', mode=mode))
 
 
 @pytest.mark.parametrize('mode', [0o040000, 0, 0o020000])
@@ -185,8 +198,10 @@ def test_a_split_or_sparse_index_is_refused(tree: Path):
 
     git(tree, 'sparse-checkout', 'disable')
     git(tree, 'update-index', '--split-index')
-    with pytest.raises(LayerError, match='split'):
+    with pytest.raises(LayerError):
         plain_index(index_of(tree))
+    with pytest.raises(LayerError, match='split'):
+        plain_index(signed(made('a')[:-20] + b'link' + bytes(4)))
 
 
 def test_what_is_no_index_is_refused(tree: Path):
@@ -202,6 +217,17 @@ def test_what_is_no_index_is_refused(tree: Path):
         signed(index[:-20] + b'ZZZZ\xff\xff\xff\xff'),
         signed(index[:-20] + b'ZZ'),
         index[:7] + b'\4' + index[8:],
+        b'DIRC'
+        + (4).to_bytes(4)
+        + (1).to_bytes(4)
+        + bytes(24)
+        + (0o100644).to_bytes(4)
+        + bytes(34)
+        + b'\1a\0'
+        + bytes(20),
+        made('b', 'a'),
+        made('a', 'a'),
+        made('a' * 5000),
     ]
 
     for each in broken:

@@ -263,12 +263,12 @@ def test_an_index_leads_nowhere(repo: Repository):
     before = repo.files()
     code = """if True:
         import hashlib
-        data = open('.git/index', 'rb').read()[:-20].replace(b'xgit/config', b'.git/config')
+        data = open('.git/index', 'rb').read()[:-20].replace(b',git/config', b'.git/config')
         open('.git/index', 'wb').write(data + hashlib.sha1(data).digest())
     """
 
     _, _, notes = repo.run(
-        f'mkdir xgit; echo x > xgit/config; git add -A; git commit -qm x; exec {PYTHON} -I -c "$1"', code
+        f'mkdir ,git; echo x > ,git/config; git add -A; git commit -qm x; exec {PYTHON} -I -c "$1"', code
     )
 
     assert notes == (

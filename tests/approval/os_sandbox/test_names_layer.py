@@ -114,12 +114,13 @@ def test_control_files_do_not_appear(house: House):
 
     status, _, notes = run(
         house,
-        'git init -q . || mkdir .git; echo x > approvals.yaml; ln -sf a config; mkdir conf; echo x > conf/policy.yaml',
+        'git init -q . || mkdir .git; mkdir .GIT; touch Approvals.YAML .Git.; '
+        'echo x > approvals.yaml; ln -sf a config; mkdir conf; echo x > conf/policy.yaml',
         profile=house.profile(protected=protected),
     )
 
     assert status == 0
-    assert notes == (f'dropped from {house.work}: .git, approvals.yaml, conf, config',)
+    assert notes == (f'dropped from {house.work}: .GIT, .Git., .git, Approvals.YAML, approvals.yaml, conf, config',)
     assert tree(house.work) == before
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -15,10 +16,16 @@ from .git_files import LayerError
 
 _HEADER: Final = struct.Struct('>4sLL')
 _CHECKSUM: Final = 20
+_MOST_BYTES: Final = 1 << 26
+"""Chosen: an index of half a million files. What is not a file of git's can make little of its size into much work."""
+_LONGEST: Final = 4096
+"""Linux's PATH_MAX."""
 _ENTRY: Final = struct.Struct('>24xL12x20sH')
 _STAGE: Final = 0x3000
 _EXTENDED: Final = 0x4000
-_ANNOUNCED: Final = 0x20
+_LENGTH: Final = 0xFFF
+_ANNOUNCED: Final = 0x2000
+_FLAGS: Final = 0x6000
 _REGULAR, _LINK, _SUBMODULE = 0b1000, 0b1010, 0b1110
 _WRONG_PATH: Final = re.compile(rb'[/\\\0](?:|\.|\.\.|(?:\.git|git~1)[ .]*)[/\\:\0]', re.IGNORECASE)
 """In paths between NULs; git knows these names of NTFS, too (`verify_path`)."""
@@ -63,15 +70,14 @@ def plain_index(data: bytes) -> bytes:
         raise LayerError('its index cannot be read') from None
     if extension != len(data) - _CHECKSUM:
         raise LayerError('its index cannot be read')
-    if _WRONG_PATH.search(b'\0'.join([b'', *(each.path for each in entries), b''])):
+    paths = [each.path for each in entries]
+    if _WRONG_PATH.search(b'\0'.join([b'', *paths, b''])):
         raise LayerError('its index names a file where git would put none, such as in `.git`')
     # Attack: `a` is a link to a folder elsewhere, and `a/b` a file, which a checkout would write there.
-    links = {each.path for each in entries if each.mode >> 12 != _REGULAR}
-    folders = {each.path.rpartition(b'/')[0] for each in entries} if links else {b''}
-    while folders != {b''}:
-        if not folders.isdisjoint(links):
+    for link in (each.path + b'/' for each in entries if each.mode >> 12 != _REGULAR):
+        inner = bisect_left(paths, link)
+        if inner < len(paths) and paths[inner].startswith(link):
             raise LayerError('its index has one name as a link and as a folder')
-        folders = {folder.rpartition(b'/')[0] for folder in folders}
     plain = data[:end] + trees
     return plain + hashlib.sha1(plain, usedforsecurity=False).digest()
 
@@ -86,21 +92,25 @@ def _entries(data: bytes) -> tuple[list[_Entry], int]:
         struct.error: Likewise.
     """
     magic, version, count = _HEADER.unpack_from(data)
-    if magic != b'DIRC' or version not in (2, 3, 4):
+    if magic != b'DIRC' or version not in (2, 3, 4) or len(data) > _MOST_BYTES:
         raise ValueError('no index')
     place = _HEADER.size
     entries: list[_Entry] = []
     path = b''
+    last = (path, 0)
+    length = 0
     for _ in range(count):
         start = place
         mode, name, flags = _ENTRY.unpack_from(data, place)
         place += _ENTRY.size
-        is_plain = not flags & _STAGE
+        more = 0
         if flags & _EXTENDED:
-            is_plain = is_plain and not data[place] & _ANNOUNCED
+            more = int.from_bytes(data[place : place + 2])
             place += 2
         if version == 4:
             strip, place = _offset(data, place)
+            if strip > len(path):
+                raise ValueError('no beginning')
             end = data.index(b'\0', place)
             path = path[: len(path) - strip] + data[place:end]
             place = end + 1
@@ -108,9 +118,18 @@ def _entries(data: bytes) -> tuple[list[_Entry], int]:
             end = data.index(b'\0', place)
             path = data[place:end]
             place = start + (end - start + 8) // 8 * 8
+        # Everything below trusts in git's order, which has no name twice.
+        length += len(path)
+        this = (path, flags & _STAGE)
+        if this <= last or len(path) > _LONGEST or length > _MOST_BYTES:
+            raise ValueError('no order')
+        # Attack: git takes the length for the end of a name, and other bits for another format.
+        if flags & _LENGTH != min(len(path), _LENGTH) or more & ~_FLAGS:
+            raise ValueError('no entry')
+        last = this
         if mode >> 12 not in (_REGULAR, _LINK, _SUBMODULE):
             raise LayerError('its index is sparse, which a layer cannot keep')
-        entries.append(_Entry(path, mode, name, is_plain))
+        entries.append(_Entry(path, mode, name, not (flags & _STAGE or more & _ANNOUNCED)))
     return entries, place
 
 
@@ -138,8 +157,8 @@ def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
             if trees.get(folder) != (count, cache[place : place + 20]):
                 return False
             place += 20
-        # So many could not follow.
-        if not 0 <= inner <= len(cache):
+        # So many could not follow, or not so deep.
+        if not 0 <= inner <= len(cache) - len(above) or len(folder) > _LONGEST:
             return False
         above += [folder] * inner
     return place == len(cache)

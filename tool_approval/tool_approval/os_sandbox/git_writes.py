@@ -82,28 +82,31 @@ def _order(change: tuple[str, bytes | None]) -> tuple[int, bool, str]:
 @contextmanager
 def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
     """Lock files as git does, by a file beside each; gives what writes to one, and moves it into place."""
-    held: dict[str, int] = {}
+    held: set[str] = set()
 
     def write(name: str, data: bytes, time_ns: int | None = None) -> None:
         lock = f'{git}/{name}.lock'
-        _write(held[name], data)
+        with open(lock, 'wb') as opened:
+            opened.write(data)
+            opened.flush()
+            os.fsync(opened.fileno())
         if time_ns is not None:
             os.utime(lock, ns=(time_ns, time_ns))
         os.rename(lock, f'{git}/{name}')
-        os.close(held.pop(name))
+        held.discard(name)
 
     try:
         until = time.monotonic() + _PATIENCE_S
         for name in names:
-            held[name] = _lock(f'{git}/{name}', until)
+            _lock(f'{git}/{name}', until)
+            held.add(name)
         yield write
     finally:
-        for name, descriptor in held.items():
-            os.close(descriptor)
+        for name in held:
             os.unlink(f'{git}/{name}.lock')
 
 
-def _lock(path: str, until: float) -> int:
+def _lock(path: str, until: float) -> None:
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         # Where all branches of a folder are gone, git lets a branch have the folder's name.
@@ -113,7 +116,8 @@ def _lock(path: str, until: float) -> int:
         raise LayerError(f'a name in it is a ref and a folder of refs ({error.strerror})') from error
     while True:
         try:
-            return os.open(f'{path}.lock', os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            with open(f'{path}.lock', 'xb'):
+                return
         except FileExistsError:
             if time.monotonic() > until:
                 raise LayerError(
@@ -122,23 +126,14 @@ def _lock(path: str, until: float) -> int:
             time.sleep(0.02)
 
 
-def _write(descriptor: int, data: bytes) -> None:
-    with open(descriptor, 'wb', closefd=False) as opened:
-        opened.write(data)
-    os.fsync(descriptor)
-
-
 def _log(path: str, before: bytes, data: bytes) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if data.startswith(before):
         with open(path, 'ab') as log:
             log.write(data[len(before) :])
         return
-    descriptor = os.open(f'{path}.lock', os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        _write(descriptor, data)
-    finally:
-        os.close(descriptor)
+    with open(f'{path}.lock', 'xb') as log:
+        log.write(data)
     os.rename(f'{path}.lock', path)
 
 

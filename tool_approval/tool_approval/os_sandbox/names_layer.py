@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -56,7 +57,7 @@ class NamesLayer:
         """
         self._top = top
         self._copy = os.path.join(staging, 'top')
-        self._held = frozenset(os.path.basename(path) for path in held)
+        self._held = frozenset(_folded(os.path.basename(path)) for path in held)
         self._copies: dict[str, _Copy] = {}
         self._mounts: dict[str, Mount] = {}
         """By name, what is shown as it is."""
@@ -103,7 +104,7 @@ class NamesLayer:
                 after = _look(os.path.join(self._copy, name))
                 if after == (copied.copy if copied is not None else None):
                     continue
-                if name in self._held or (after is not None and not _is_kept(after)):
+                if _folded(name) in self._held or (after is not None and not _is_kept(after)):
                     dropped.append(name)
                 elif name in self._skipped or not self._move(name, copied, after):
                     lost.append(name)
@@ -158,6 +159,14 @@ class NamesLayer:
         # Attack: another command made a link of this name; this replaces it, and follows nothing.
         os.rename(source, path)
         return True
+
+
+def _folded(name: str) -> str:
+    """What a file system that is lenient about case and accents may take a name for.
+
+    Attack: `.GIT` is made where that is `.git`.
+    """
+    return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', name).casefold()).rstrip(' .')
 
 
 def _look(path: str) -> _Look | None:
