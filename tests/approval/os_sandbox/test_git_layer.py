@@ -373,15 +373,18 @@ def test_what_the_user_began_is_finished(repo: Repository):
     assert not {'MERGE_MSG', 'MERGE_HEAD', 'MERGE_MODE'} & set(os.listdir(repo.path))
 
 
-def test_a_run_that_is_not_kept_leaves_nothing(repo: Repository):
+def test_a_run_that_is_not_kept_leaves_nothing(repo: Repository, monkeypatch: pytest.MonkeyPatch):
     before = repo.files()
-    temporary = set(os.listdir(tempfile.gettempdir()))
+    places = repo.house.path / 'temporary'
+    places.mkdir()
+    repo.house.own()
+    monkeypatch.setattr(tempfile, 'tempdir', str(places))
 
     status, _, _ = repo.run('echo x > x; git add x; git commit -qm x; mkdir -m 0 .git/closed', keep=False)
 
     assert status == 0
     assert repo.files() == before
-    assert not {name for name in set(os.listdir(tempfile.gettempdir())) - temporary if 'layer' in name}
+    assert not list(places.iterdir())
 
 
 def test_a_concurrent_change_is_not_overwritten(repo: Repository):
@@ -546,14 +549,14 @@ def test_a_layer_that_is_too_large_is_not_looked_at(
 
 
 @once
-def test_folders_without_end_are_removed(repo: Repository):
+def test_folders_without_end_are_removed(repo: Repository, monkeypatch: pytest.MonkeyPatch):
     deep = 'import os\nfor n in range(3000):\n os.mkdir("d"); os.chdir("d")'
     temporary = set(os.listdir(tempfile.gettempdir()))
 
     _, _, [note] = repo.run(f"cd .git/refs; exec {PYTHON} -I -c '{deep}'")
 
     assert 'deep' in note
-    assert not {name for name in set(os.listdir(tempfile.gettempdir())) - temporary if 'layer' in name}
+    assert not list(places.iterdir())
 
 
 @once
