@@ -11,6 +11,7 @@ NOT_UNDERSTOOD = [
     ('&> |in=~', 'it may be an assignment'),
     ('a[0] =1', 'an assignment is not understood'),
     ('1<<E', 'a redirection is not understood'),
+    ('cat <\nls', 'a redirection is not understood'),
     ('[[ a =~ (b) ]]', 'is not understood in a test'),
     ('a=#b', 'a word begins with `#`'),
     ('echo "a\\\nb"', 'a text in double quotes is not understood'),

@@ -19,7 +19,7 @@ from .entries import entries
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
-from .labels import find_unlisted, is_known, label, needed_access, takes_data
+from .labels import SINKS, find_unlisted, is_known, label, needed_access, takes_data
 from .names import named_words, other_names, trusted_name
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
@@ -35,7 +35,6 @@ _MAX_DEPTH: Final = 8
 """Chosen: how deep `sh -c 'sh -c ...'` and `env env ...` are followed."""
 _LOOKED_AT: Final = 1_000
 """Chosen: so many characters of what is not parsed are looked at for a blocked program."""
-_SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
 _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
     'read',
@@ -170,7 +169,7 @@ class ShellJudge:
         verdict: _Verdict = 'ask', 'the file is written', None
         if path.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
             verdict = 'ask', 'where it leads is not known, or is another machine', None
-        elif not is_write or path in _SINKS:
+        elif not is_write or path in SINKS:
             return
         elif self._may_write(target, state):
             verdict = 'allow', 'the file sandbox lets it be written unasked', None

@@ -93,7 +93,8 @@ _UNSAFE_KINDS: Final[dict[Kind, str]] = {
 }
 _MAKES: Final = frozenset({'make', 'bmake', 'ninja'})
 _NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
-_SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
+SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
+"""Files that take what is written and keep nothing."""
 _ANY: Final = re.compile('.*')
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
 """A value that begins with a dash, and is certainly no option: `-` and `-7`."""
@@ -502,4 +503,4 @@ def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool])
         return word.is_fixed and is_plain is not None and is_plain(each.value or '')
     if 'writes' in entry.flags and (each.kind == 'operand' or each.holds == 'target'):
         return True
-    return word.is_fixed and (each.value in _SINKS or (each.kind in ('operand', 'value') and may_write(word)))
+    return word.is_fixed and (each.value in SINKS or (each.kind in ('operand', 'value') and may_write(word)))

@@ -234,6 +234,9 @@ class CommandReader:
         words = [self._words.read(child) for child in targets]
         for before, after in pairwise(targets):
             self._between(before, after)
+        gaps = [self._gap(before.end_byte, after.start_byte) for before, after in pairwise(node.children)]
+        if b'\n' in b''.join(gaps).replace(b'\\\n', b''):
+            self._problem('a redirection is not understood')
         if operator.type in ('>&-', '<&-'):
             return words
         if operator.type not in ('<', '>', '>>', '>|', '&>', '&>>', '>&', '<&') or not words:
