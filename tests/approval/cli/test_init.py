@@ -70,6 +70,16 @@ def test_three_questions_decide_what_is_written(tool_approval, fresh, typed, pre
     assert loaded.trusted
 
 
+@pytest.mark.parametrize(
+    ('who', 'start'), [('i', 'tool-approval run --model'), ('p', 'tool-approval run --inbox --model')]
+)
+def test_the_file_says_how_to_start(tool_approval, fresh, who, start):
+    tool_approval('init', typed=f'\n\n{who}\ny', is_terminal=True)
+
+    assert f'# `{start} NAME` starts an agent under it.' in (fresh / 'approvals.yaml').read_text()
+    assert written(fresh).settings.mode == 'interactive'
+
+
 def test_what_options_say_is_not_asked(tool_approval, fresh):
     finished = tool_approval('init', '--preset', 'git', '--network', '--strict', typed='y', is_terminal=True)
 
@@ -85,7 +95,8 @@ def test_what_options_say_is_not_asked(tool_approval, fresh):
         ('\n\n\nn', 'nothing was written'),
         ('\n\n\n', 'nothing was written'),
         ('\nperhaps\n', "'perhaps' is no answer; type n or y; nothing was written"),
-        ('\n\nsomebody\n', "'somebody' is no answer; type i or n; nothing was written"),
+        ('\n\nip\n', "'ip' is no answer; type i or p or n; nothing was written"),
+        ('\n\nsomebody\n', "'somebody' is no answer; type i or p or n; nothing was written"),
         ('pyton\n\n\ny', 'unknown value `pyton`; did you mean `python`?'),
         ("it's\n\n\ny", "unknown value `it's`"),
     ],

@@ -30,6 +30,7 @@ _PURPOSES: Final[dict[PresetName, str]] = {
 _NOT_WRITTEN: Final = 'nothing was written'
 _TEXT: Final = """\
 # What an agent may do in this directory. What nothing here is about is asked about.
+# `{start} --model NAME` starts an agent under it.
 # `tool-approval check` finds mistakes, and `tool-approval explain shell 'git status'` says what is decided, and why.
 
 # Presets that come with tool-approval. What they let run unasked does so only where an OS sandbox confines it.
@@ -69,8 +70,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.check_terminal(_NOT_WRITTEN)
     presets = options.preset or _presets(directory, output, asks=not options.yes)
     network = options.network or (not options.yes and _answer(_NETWORK, 'ny', output) == 'y')
-    strict = options.strict or (not options.yes and _answer(_WHO, 'in', output) == 'n')
-    text = _text(presets, network=network, strict=strict)
+    who = 'n' if options.strict else 'i' if options.yes else _answer(_WHO, 'ipn', output)
+    text = _text(presets, network=network, who=who)
     settings = parse_settings(text, source=NAMES[0])
     CallJudge(settings, directory)  # as `check` does
     for line in text.splitlines():
@@ -94,14 +95,17 @@ def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
 
 
 _NETWORK: Final = 'May every command use the network? Otherwise, one that needs it asks for it. y/N'
-_WHO: Final = 'Who answers questions? i for you, interactively; n for nobody, and they are denied. I/n'
+_WHO: Final = (
+    'Who answers questions? i for you, in the terminal; p for you and others, also on a page; n for nobody, and they '
+    'are denied. I/p/n'
+)
 
 
 def _answer(question: str, letters: str, output: Output) -> str:
-    """One of two letters, the first of which is meant by Enter alone."""
+    """One of some letters, the first of which is meant by Enter alone."""
     typed = _line(question, output).lower() or letters[0]
-    if typed not in letters:
-        raise UsageError(f'{typed!r} is no answer; type {letters[0]} or {letters[1]}; {_NOT_WRITTEN}')
+    if typed not in tuple(letters):
+        raise UsageError(f'{typed!r} is no answer; type {" or ".join(letters)}; {_NOT_WRITTEN}')
     return typed
 
 
@@ -114,12 +118,13 @@ def _line(question: str, output: Output) -> str:
     return line.strip()
 
 
-def _text(presets: Sequence[str], *, network: bool, strict: bool) -> str:
+def _text(presets: Sequence[str], *, network: bool, who: str) -> str:
     # A name that is none of them is quoted, so that the error about it is that of any file.
     lines = [f'  - {name}  # {_PURPOSES[name]}\n' if name in _PURPOSES else f'  - {name!r}\n' for name in presets]
     return _TEXT.format(
         extends=''.join(lines),
-        mode='strict' if strict else 'interactive',
+        start='tool-approval run --inbox' if who == 'p' else 'tool-approval run',
+        mode='strict' if who == 'n' else 'interactive',
         network='true' if network else 'false',
     )
 
