@@ -551,7 +551,9 @@ def test_a_layer_that_is_too_large_is_not_looked_at(
 @once
 def test_folders_without_end_are_removed(repo: Repository, monkeypatch: pytest.MonkeyPatch):
     deep = 'import os\nfor n in range(3000):\n os.mkdir("d"); os.chdir("d")'
-    temporary = set(os.listdir(tempfile.gettempdir()))
+    places = repo.house.path / 'temporary'
+    places.mkdir()
+    monkeypatch.setattr(tempfile, 'tempdir', str(places))
 
     _, _, [note] = repo.run(f"cd .git/refs; exec {PYTHON} -I -c '{deep}'")
 
