@@ -40,6 +40,7 @@ def test_a_configuration_without_mistakes_is_fine(tool_approval):
         ('sandbox:\n  paths:\n    a: {root: x}\n    b: {root: ./x}', 'sandbox.paths.b.root', 4, 'the same directory'),
         ('sandbox:\n  toolchains: [~/tools]', 'sandbox.toolchains.0', 2, 'a toolchain is an absolute path'),
         ('sandbox:\n  toolchains: ["/a\\0"]', 'sandbox.toolchains.0', 2, 'a toolchain is an absolute path'),
+        ('sandbox:\n  hidden: [../x]', 'sandbox.hidden.0', 2, 'is not a glob within a root'),
         ('mode: approve_all', 'mode', 1, 'may not approve everything'),
     ],
 )

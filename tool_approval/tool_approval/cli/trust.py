@@ -91,6 +91,8 @@ def _files(settings: Settings, directory: Path) -> Iterator[str]:
         yield 'where commands cannot be confined, it starts without file and shell tools'
     for folder in settings.sandbox.toolchains if settings.sandbox is not None else ():
         yield f'commands can read and run everything in {folder}'
+    for glob in settings.sandbox.visible if settings.sandbox is not None else ():
+        yield f'files that match `{glob}` count as without secrets: commands read them'
     top = Path(os.path.realpath(directory))
     for name, path in settings.sandbox.paths.items() if settings.sandbox is not None else ():
         place = os.path.realpath(top / path.root)

@@ -23,6 +23,8 @@ from .profile import covers
 _LONGEST_FILE: Final = 65_536
 """Chosen: bytes of a `pyvenv.cfg` that are read; real ones have some hundred."""
 _OTHERS_WRITE: Final = 0o002
+CONFIGURED: Final = 'sandbox.toolchains'
+"""The kind of a folder that the settings name, and the beginning of what is said about it."""
 _WIDE: Final = ('.local', '.local/share', '.local/lib', '.config', '.cache')
 """Folders below the home directory that hold more than one thing."""
 
@@ -294,8 +296,8 @@ class _Finder:
 
     def configured(self, folder: str) -> None:
         """One that the settings name."""
-        layout = _Layout(kind='sandbox.toolchains', marks=(), parts=('',))
-        real = self._checked('sandbox.toolchains', folder, layout)
+        layout = _Layout(kind=CONFIGURED, marks=(), parts=('',))
+        real = self._checked(CONFIGURED, folder, layout)
         if real is not None:
             self._open(layout, real)
             self._last += [place for place in (real, posixpath.join(real, 'bin')) if _holds_programs(place)]

@@ -44,6 +44,10 @@ _ENV: Final = '/usr/bin/env'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 """What a confined command is given in the values that the shell tool has for them, and a backend does not."""
 
+_MOST_SECRETS: Final = 500
+"""Chosen: each is a mount, and all of them are in one command line."""
+_UNPROTECTED: Final = 'no OS sandbox confines it, so it can read secrets, such as `.env` and private keys'
+
 T = TypeVar('T')
 
 _log = logging.getLogger('tool_approval')
@@ -60,9 +64,22 @@ class Confinement:
     unasked: OSProfile
     """For every other one, whichever rule let it run: it neither reads nor writes where the file tools would have to
     ask."""
+    secrets: Callable[[], Collection[str]] = tuple
+    """The files and folders that hold secrets now."""
     environments: tuple[str, ...] = ()
     """Folders inside of the workspace with an environment, such as a virtual one: read by every command, and written by
     one that was approved with this extra access."""
+
+    def closed(self, profile: OSProfile) -> OSProfile:
+        """A profile of a command that starts now: what holds a secret is hidden in it.
+
+        Raises:
+            OSSandboxError: There are too many.
+        """
+        secrets = [path for path in self.secrets() if profile.access(path) > Access.NONE]
+        if len(secrets) > _MOST_SECRETS:
+            raise OSSandboxError(f'more than {_MOST_SECRETS} files hold secrets; name others in `sandbox.visible`')
+        return replace(profile, hidden=(*profile.hidden, *secrets))
 
 
 class ConfinedShell(ShellTool):
@@ -88,6 +105,13 @@ class ConfinedShell(ShellTool):
         """
         super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable)
         self._confinement = confinement
+
+    def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
+        """See `ShellTool.check_approval`. Where nothing confines commands, the question says what that means."""
+        request = super().check_approval(ctx)
+        if request is None or self.can_be_given_access:
+            return request
+        return request.model_copy(update={'reason': f'{request.reason}; {_UNPROTECTED}'})
 
     @property
     def can_be_given_access(self) -> bool:
@@ -183,6 +207,7 @@ class ConfinedShell(ShellTool):
         if bound_to is not None:
             extra = ExtraAccess.of_json(bound_to.get(EXTRA_ACCESS, {})).beyond(confinement.approved)
             profile = confinement.approved.with_access(extra)
+        profile = await _to_its_end(partial(confinement.closed, profile))
         values = clean_environment(os.environ)
         # Attack: a relative part of the search path, which a backend passes on, finds a program in the workspace.
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)

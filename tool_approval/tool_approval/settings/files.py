@@ -208,6 +208,7 @@ def effective(loaded: LoadedSettings) -> Settings:
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` hold as they are.
     - `default: none` and each `approval: none` are as if they were not there, and so is `auto_grant`.
     - Every `description` is gone: it would stand in the question that the user is asked.
+    - `visible` and `toolchains` are as if they were not there; what is `hidden` is.
     - Roots outside of the working directory are gone; the rest is asked about, for reading too.
     - Shell rules that let a command run unasked are gone, so the rules behind them decide, or the default, which asks
       or blocks. A rule that asks no longer holds in roots that are gone; one that blocks there blocks everywhere.
@@ -260,7 +261,10 @@ def _sandbox(sandbox: SandboxSettings, directory: Path) -> SandboxSettings:
         if Path(os.path.realpath(top / path.root)).is_relative_to(top)
     }
     return SandboxSettings(
-        paths=paths, require_os_sandbox=sandbox.require_os_sandbox, os_sandbox_fallback=sandbox.os_sandbox_fallback
+        paths=paths,
+        hidden=sandbox.hidden,
+        require_os_sandbox=sandbox.require_os_sandbox,
+        os_sandbox_fallback=sandbox.os_sandbox_fallback,
     )
 
 

@@ -66,9 +66,14 @@ class RootCheck:
     """Whether an unasked command cannot read where a root asks."""
 
     def __call__(self, path: str) -> bool:
-        """Whether a path is in the root, or in one within it. A rule that holds in a root reads there."""
+        """Whether a path is in the root, or in one within it. A rule that holds in a root reads there.
+
+        Where the operating system does not keep secrets from a command, a path that leads to one is not.
+        """
         innermost, _ = self.files.roots_at(path)
         if innermost is None or self.root.config.read_approval == 'blocked':
+            return False
+        if not self.is_confined and self.files.holds_secrets(path):
             return False
         return starts_with(innermost.names, self.root.names)
 

@@ -24,8 +24,9 @@ from tool_approval.os_sandbox import (
     system_profile,
 )
 from tool_approval.os_sandbox.caches import open_caches
-from tool_approval.os_sandbox.toolchains import Toolchains, find_toolchains
+from tool_approval.os_sandbox.toolchains import CONFIGURED, Toolchains, find_toolchains
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
+from tool_approval.tools.file_sandbox.secrets import SecretFiles, SecretRules
 from tool_approval.tools.shell import ShellConfig, ShellTool
 
 from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShell
@@ -162,7 +163,7 @@ def _confinement(
     ends = [place for place in files.protected if place not in links]
     state = state_folder()
     folder = '/' + '/'.join(files.roots.base)
-    toolchains, caches = Toolchains(), None
+    toolchains, caches, credentials = Toolchains(), None, ()
     if not isinstance(backend, UnconfinedBackend | RefusingBackend):
         configured = settings.sandbox.toolchains if settings.sandbox is not None else ()
         toolchains = find_toolchains(
@@ -171,6 +172,13 @@ def _confinement(
             roots=[str(root.place) for root in files.roots.all],
             configured=configured,
         )
+        files.secrets.skip(toolchains.environments)
+        files.secrets.find()
+        if not files.secrets.is_complete:
+            notes.append('there are too many folders to look for secrets in all of them; name those in `hidden`')
+        # Of these, everything is opened: at the top may be what a program logs in with.
+        whole = [Path(each.folder) for each in toolchains.found if each.kind == CONFIGURED]
+        credentials = SecretFiles(SecretRules(), whole, most_folders=100).find()
         try:
             caches = open_caches(folder)
         except (OSError, RuntimeError) as error:
@@ -189,12 +197,14 @@ def _confinement(
             hidden=() if state is None else (state,),
         )
         derived = _with_toolchains(derived, toolchains)
+        derived = replace(derived, hidden=(*derived.hidden, *credentials))
         return derived if caches is None else caches.open_in(derived, approved=approved)
 
     confinement = Confinement(
         backend=backend,
         approved=profile(approved=True),
         unasked=profile(approved=False),
+        secrets=files.secrets.find,
         environments=toolchains.environments,
     )
     if isinstance(backend, BubblewrapBackend):

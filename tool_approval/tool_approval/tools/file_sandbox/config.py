@@ -43,6 +43,12 @@ def _read_need(need: object) -> bool | Literal['blocked']:
     return _NEEDS[need]
 
 
+def _is_glob(glob: str) -> str:
+    if not glob.strip('/') or glob.startswith(('/', '~')) or '..' in glob.split('/') or '\0' in glob:
+        raise ValueError(f'{glob!r} is not a glob within a root, such as `*.secret` or `config/prod/**`')
+    return glob
+
+
 class PathApproval(BaseModel):
     """The other way to write `write_approval` and `read_approval`."""
 
@@ -93,3 +99,8 @@ class SandboxConfig(BaseModel):
 
     paths: dict[Annotated[str, AfterValidator(_is_name)], PathConfig] = Field(default_factory=dict[str, PathConfig])
     """The directories, by the names that messages call them."""
+    hidden: tuple[Annotated[str, AfterValidator(_is_glob)], ...] = ()
+    """More files and folders that hold secrets, as globs within each root: `*`, `?`, and `**` for any depth. One
+    without a slash matches names at any depth."""
+    visible: tuple[Annotated[str, AfterValidator(_is_glob)], ...] = ()
+    """Files that hold no secret, whatever their names say; as globs, which go before `hidden`."""

@@ -46,6 +46,8 @@ class PathTarget:
     """Whose rules hold."""
     place: WalkedPath
     """Where it leads."""
+    holds_secret: bool = False
+    """Whether a secret would be read, or lose the name that it is known by."""
     needs: list[str] = field(default_factory=list[str])
     """Why somebody has to consent; empty if nobody has to."""
 
@@ -111,6 +113,8 @@ def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
         target.needs.append(f'Changes in {target.root.name} need approval.')
     if reads and config.read_approval:
         target.needs.append(f'Reading in {target.root.name} needs approval.')
+    if target.holds_secret:
+        target.needs.append(f'{target.shown} usually holds secrets.')
     if has_more_names(target):
         # Attack: `ln ~/.ssh/id notes/a.txt`. Nothing tells where the other names are (test_links.py).
         target.needs.append(f'{target.shown} has more than one name (hard links); the others may lie elsewhere.')

@@ -12,9 +12,11 @@ from typing import Any, Literal, cast
 from tool_approval.core.errors import printable
 
 from .config import SandboxConfig
+from .content import tree
 from .names import check_text, components, control_links, fold, places, starts_with
 from .paths import OUTSIDE, SandboxRoot, SandboxRoots, WalkedPath, WalkError, is_possible, walk
 from .rules import OWN_LINKS, USES, Operation, PathTarget, Use, check, check_suffixes_below
+from .secrets import LooksLike, SecretFiles, SecretRules, holds_secret, read_beginning
 
 Outcome = Literal['allow', 'ask', 'block']
 
@@ -84,6 +86,10 @@ class FileSandbox:
         self.protected = tuple(dict.fromkeys(place for path in (*protected, *links) for place in places(base / path)))
         """What is never written: as it was given, every link on the way to it, and where it leads."""
         self._protected = [list(map(fold, components(str(place)))) for place in self.protected]
+        self._secret_rules = SecretRules(self.config.hidden, self.config.visible)
+        read = [root.place for root in self.roots.all if root.config.read_approval != 'blocked']
+        self.secrets = SecretFiles(self._secret_rules, read)
+        """Where the files are that usually hold secrets."""
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
@@ -152,6 +158,33 @@ class FileSandbox:
         except PermissionError:
             return None, []
 
+    def holds_secrets(self, path: str) -> bool:
+        """Whether a path leads to what usually holds secrets, or to a folder with such a file in it. It searches."""
+        found = self.secrets.find()
+        try:
+            with closing(self._walked(path, follows=True)) as place:
+                around = f'/{"/".join(place.names)}/'
+                return any(each.startswith(around) for each in found) or self._is_secret(self.roots.of(place), place)
+        except PermissionError:
+            return False
+
+    def _is_secret(self, root: SandboxRoot, place: WalkedPath) -> bool:
+        # Attack: a link called `a.txt` leads to `.env`, or `.env` to `a.txt` (test_secrets.py).
+        looks = {self._look(root, names) for names in (place.names, *place.links)}
+        if 'secret' in looks or f'/{"/".join(place.names)}' in self.secrets.known:
+            return True
+        try:
+            if place.is_folder:
+                below = tree(place.folders[-1], '.')
+                return any(self._look(root, [*place.names, *path.split('/')]) != 'other' for path, _ in below)
+            return 'maybe' in looks and holds_secret(place.name, read_beginning(place.parent, place.name))
+        except OSError:
+            # It is not there, or cannot be read; or nobody can say what is in it.
+            return place.is_folder
+
+    def _look(self, root: SandboxRoot, names: Sequence[str]) -> LooksLike:
+        return self._secret_rules.look(root.names, names) if starts_with(names, root.names) else 'other'
+
     def _needs(self, operation: str, for_folders: str, path: str) -> bool:
         with closing(self._walked(path, follows=True)) as place:
             chosen = for_folders if place.is_folder else operation
@@ -164,7 +197,8 @@ class FileSandbox:
             root = self.roots.of(place)
         except PermissionError as error:
             raise PermissionError(self._refusal(path, str(error))) from None
-        target = PathTarget(use=use, root=root, place=place)
+        is_secret = use in ('read', 'edit', 'take') and self._is_secret(root, place)
+        target = PathTarget(use=use, root=root, place=place, holds_secret=is_secret)
         if use not in ('read', 'list'):
             self._check_protected(target)
         check(target, [each for each in self.roots.below(place.names) if each != root])

@@ -337,6 +337,8 @@ def _special(target: PathTarget) -> str | None:
         return 'directory'
     if target.is_link:
         return 'link'
+    if target.holds_secret:
+        return 'secret'
     return 'hard link' if has_more_names(target) else None
 
 

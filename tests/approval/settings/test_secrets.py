@@ -1,0 +1,242 @@
+"""Files that hold secrets are not there for confined commands, and are asked about where nothing confines them."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from tool_approval.os_sandbox import BubblewrapBackend
+from tool_approval.settings import RUN_SHELL, load_settings, open_workspace
+from tool_approval.tools.file_sandbox.secrets import SecretFiles
+
+from .desk import Backend, Desk
+
+pytest.importorskip('yaml')
+pytest.importorskip('tree_sitter_bash')
+
+SETTINGS = """\
+    sandbox:
+      paths:
+        work: {root: ., mode: rw, write_approval: false}
+    shell:
+      rules:
+        - {pattern: cat, approval: false, sandbox_paths: [work]}
+        - {pattern: grep, approval: false, sandbox_paths: [work]}
+        - {pattern: head, approval: false}
+        - {pattern: touch, approval: false}
+"""
+SECRETS = {
+    '.env': 'A=s3cret\n',
+    '.ENV': 'A=s3cret\n',
+    'sub/.env.local': 'A=s3cret\n',
+    'sub/deep/id_rsa': 's3cret\n',
+    'server.pem': '-----BEGIN PRIVATE KEY-----\ns3cret\n',
+    '.npmrc': '//r/:_authToken=s3cret\n',
+    '.netrc': 'password s3cret\n',
+    '.aws/credentials': 's3cret\n',
+    '.ssh/config': 's3cret\n',
+}
+
+
+def fill(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+@pytest.fixture
+def work(monkeypatch):
+    if sys.platform != 'linux' or not BubblewrapBackend().probe().is_available:
+        pytest.skip('bubblewrap does not work here: make install-system')
+    folder = Path(tempfile.mkdtemp(prefix='secrets-')).resolve()
+    monkeypatch.setenv('HOME', str(folder / 'home'))
+    work = folder / 'work'
+    (work / '.git').mkdir(parents=True)
+    fill(work, {**SECRETS, '.env.example': 'A=example\n', 'plain.txt': 'plain\n'})
+    try:
+        yield work
+    finally:
+        shutil.rmtree(folder)
+
+
+def approved(desk, command):
+    said, asked = desk.run(f'true "$(id)"; {command}')
+    assert asked, said
+    return said
+
+
+LOOK = (
+    'cat .env .ENV */.* sub/deep/* *.pem .npmrc .netrc .aws/* .ssh/* plain.txt .env.example; grep -r "" . 2>/dev/null'
+)
+
+
+def test_confined_a_command_reads_no_secret_and_all_the_rest(work):
+    desk = Desk(work, SETTINGS)
+
+    for said in (approved(desk, LOOK), desk.run('head .env sub/.env.local server.pem plain.txt .env.example')[0]):
+        assert 's3cret' not in said
+        assert 'plain' in said
+        assert 'A=example' in said
+    assert desk.run('cat .env')[1] is False
+    assert 'Permission denied' in desk.run('cat .env')[0]
+
+
+def test_confined_a_secret_cannot_be_moved_linked_or_replaced_to_be_read(work):
+    desk = Desk(work, SETTINGS)
+
+    said = approved(
+        desk,
+        'mv .env x; cat x; mv sub other; cat other/.env.local; ln .env y; cat y; ln -s .env z; cat z; cp .env c; '
+        'cat /proc/self/cwd/.env /proc/self/root"$PWD"/.env; rm -f .env; rm -rf .ssh; echo x > .env',
+    )
+
+    assert 's3cret' not in said
+    assert {name: (work / name).read_text() for name in SECRETS} == SECRETS
+
+
+def test_confined_a_secret_that_appears_later_is_not_read(work):
+    desk = Desk(work, SETTINGS)
+    assert approved(desk, 'cat plain.txt') == 'plain'
+
+    fill(work, {'new/.env': 's3cret\n'})
+    (work / 'plain.txt').write_text('-----BEGIN PRIVATE KEY-----s3cret')
+    (work / 'plain.txt').rename(work / 'late.pem')
+
+    assert 's3cret' not in approved(desk, 'cat new/.env late.pem')
+
+
+def test_confined_links_and_other_names_of_a_secret_are_not_read(work):
+    fill(work, {'conf/dev': 's3cret\n', 'conf/prod': 's3cret\n'})
+    (work / 'app').mkdir()
+    (work / 'app' / '.env').symlink_to('../conf/dev')
+    (work / 'app' / 'link').symlink_to('../.env')
+    os.link(work / 'conf' / 'prod', work / 'app' / '.env.prod')
+    desk = Desk(work, SETTINGS)
+
+    assert 's3cret' not in approved(desk, 'cat app/.env app/link app/.env.prod conf/dev conf/prod')
+    # What is beside the link stays writable.
+    assert approved(desk, 'touch app/x && ls app/x') == 'app/x'
+
+
+def test_confined_the_settings_hide_more_and_take_back(work):
+    fill(work, {'config/prod.yaml': 's3cret\n', 'config/dev.yaml': 'dev\n'})
+    more = 'sandbox:\n      hidden: ["config/prod.*"]\n      visible: [.npmrc]'
+    desk = Desk(work, SETTINGS.replace('sandbox:', more, 1))
+
+    said = approved(desk, 'cat config/* .npmrc')
+
+    assert said.count('s3cret') == 1
+    assert '_authToken' in said
+    assert 'dev' in said
+    assert desk.use('read_file', path='config/prod.yaml')[1] is True
+    assert desk.use('read_file', path='.npmrc') == (SECRETS['.npmrc'], False)
+
+
+def test_confined_an_untrusted_file_hides_and_takes_nothing_back(work):
+    more = 'sandbox:\n      hidden: [plain.txt]\n      visible: [.env, .npmrc]'
+    desk = Desk(work, SETTINGS.replace('sandbox:', more, 1), named=False)
+
+    said = approved(desk, LOOK)
+
+    assert 's3cret' not in said
+    assert 'plain' not in said.replace('plain.txt', '')
+
+
+def test_confined_what_a_toolchain_logs_in_with_is_not_read(work):
+    tools = work.parent / 'tools'
+    fill(
+        tools, {'credentials.toml': 's3cret', '.npmrc': '_auth=s3cret', '.env': 's3cret', 'bin/x': 'echo', 'a': 'open'}
+    )
+    (tools / '.cargo').mkdir()
+    (tools / 'credentials.toml').rename(tools / '.cargo' / 'credentials.toml')
+    desk = Desk(work, SETTINGS.replace('paths:', f'toolchains: [{tools}]\n      paths:', 1))
+
+    said = approved(desk, f'cat {tools}/a {tools}/.npmrc {tools}/.env {tools}/.cargo/*')
+
+    assert 's3cret' not in said
+    assert 'open' in said
+
+
+def test_confined_too_many_secrets_keep_commands_from_running(work):
+    desk = Desk(work, SETTINGS)
+    for number in range(501):
+        (work / f'.env.{number}').touch()
+
+    assert 'cannot confine it' in approved(desk, 'true')
+
+
+def test_too_many_folders_are_noted(work, monkeypatch):
+    monkeypatch.setitem(SecretFiles.__init__.__kwdefaults__, 'most_folders', 1)
+
+    workspace = open_workspace(load_settings(directory=work), work, backend=Backend())
+
+    assert any('too many folders to look for secrets' in note for note in workspace.notes)
+
+
+def test_without_an_os_sandbox_a_rule_does_not_cover_secrets(work, monkeypatch):
+    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
+    (work / 'alias').symlink_to('.env')
+    desk = Desk(work, SETTINGS)
+    decide = desk.workspace.shell.explain
+
+    asked = [
+        'cat .env',
+        'cat alias',
+        'cat sub/../.env',
+        'grep -r x .',
+        'grep -r x sub',
+        'cat server.pem',
+        'cat .ssh/config',
+    ]
+    free = ['cat plain.txt', 'cat .env.example', 'grep x plain.txt']
+    assert [command for command in asked if decide(command).decision != 'ask'] == []
+    assert [command for command in free if decide(command).decision != 'allow'] == []
+    assert desk.run('cat .env')[1] is True
+
+
+def test_without_an_os_sandbox_the_question_says_that_secrets_can_be_read(work, monkeypatch):
+    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
+    desk = Desk(work, SETTINGS)
+
+    desk.run('make all')
+
+    [request] = desk.ui.requests
+    assert request.reason.endswith(
+        '; no OS sandbox confines it, so it can read secrets, such as `.env` and private keys'
+    )
+
+
+def test_confined_a_question_says_nothing_of_secrets(work):
+    desk = Desk(work, SETTINGS)
+
+    approved(desk, 'true')
+
+    assert 'secrets' not in desk.ui.requests[0].reason
+
+
+def test_secrets_are_hidden_in_the_profile_of_the_command(work):
+    desk = Desk(work, SETTINGS, backend=Backend())
+    desk.run('head plain.txt')
+
+    [profile] = desk.workspace.backend.profiles
+    assert {f'{work}/{name}' for name in ('.env', '.netrc', 'server.pem')} <= set(profile.hidden)
+
+
+@pytest.mark.parametrize('access', ['git', 'names'])
+def test_confined_a_layer_shows_no_secret_and_takes_none_away(work, access):
+    if access == 'git':
+        subprocess.run(['git', 'init', '-q', work], check=True)
+    else:
+        shutil.rmtree(work / '.git')
+    desk = Desk(work, SETTINGS)
+    arguments = {'command': f'true "$(id)"; {LOOK}; mv .env x; rm -rf .env sub; touch new', 'access': [access]}
+
+    said, asked = desk._call(desk.workspace.shell, RUN_SHELL, arguments)
+
+    assert asked
+    assert 's3cret' not in said
+    assert 'A=example' in said
+    assert {name: (work / name).read_text() for name in SECRETS} == SECRETS
