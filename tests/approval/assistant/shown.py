@@ -32,7 +32,7 @@ class ShownScreen(Screen):
         return super().columns if self.given_columns is None else self.given_columns
 
 
-def shown_screen(*, columns=None, is_terminal=False, term='xterm'):
-    screen = ShownScreen(Memory(is_terminal=is_terminal), environment={'TERM': term})
+def shown_screen(*, columns=None, is_terminal=False, term='xterm', **environment):
+    screen = ShownScreen(Memory(is_terminal=is_terminal), environment={'TERM': term, **environment})
     screen.given_columns = columns
     return screen

@@ -1,9 +1,12 @@
 """What reaches the screen, and when."""
 
 import os
+import re
 
 import pytest
-from tool_approval.assistant.screen import NARROWEST, UNLIMITED, Screen
+from hypothesis import given
+from hypothesis import strategies as st
+from tool_approval.assistant.screen import NARROWEST, UNLIMITED, Screen, StreamWrapper
 
 from .shown import Memory, shown_screen
 
@@ -82,3 +85,58 @@ def test_the_width_is_that_of_the_terminal_now(monkeypatch, size, columns):
 
 def test_lines_in_a_file_are_not_broken():
     assert shown_screen().columns == UNLIMITED
+
+
+def wrapped(text, *, columns=40, piece=7, is_terminal=True, **environment):
+    """What a model's text looks like that comes in pieces."""
+    screen = shown_screen(columns=columns, is_terminal=is_terminal, **environment)
+    wrapper = StreamWrapper(screen)
+    for start in range(0, len(text), piece):
+        wrapper.add(text[start : start + piece])
+    wrapper.end()
+    return screen.shown
+
+
+DIM_PY = '\x1b[2m```py\x1b[0m'
+
+
+def bold(text):
+    return ''.join(f'\x1b[1m{word}\x1b[0m' for word in re.findall(' ?[^ ]+', text))
+
+
+@pytest.mark.parametrize(
+    ('text', 'shown'),
+    [
+        ('# A heading\nand text', f'● {bold("# A heading")}\n  and text\n'),
+        ('#!/bin/sh #1 ####### no', '● #!/bin/sh #1 ####### no\n'),
+        ('a **strong word** and', f'● a{bold(" **strong word**")} and\n'),
+        ('**one\ntwo', f'● {bold("**one")}\n  two\n'),
+        ('2**10 **/*.py `**x` a ** b', '● 2**10 **/*.py `**x` a ** b\n'),
+        ('__init__.py *.o|*.a <b> &#8203;', '● __init__.py *.o|*.a <b> &#8203;\n'),
+        ('```py\n# no **x**\n```\n# one', f'● {DIM_PY}\n  # no **x**\n  \x1b[2m```\x1b[0m\n  {bold("# one")}\n'),
+        ('~~~\n```\n~~~\n- a', '● \x1b[2m~~~\x1b[0m\n  ```\n  \x1b[2m~~~\x1b[0m\n  - a\n'),
+    ],
+)  # fmt: skip
+def test_markdown_is_shown_with_its_signs(text, shown):
+    assert wrapped(text) == shown
+
+
+def test_the_rows_of_an_item_begin_below_each_other():
+    assert wrapped('- one two three four five\n  10. six seven eight nine\nten eleven twelve thirteen', columns=24) == (
+        '● - one two three four\n    five\n    10. six seven eight\n        nine\n  ten eleven twelve\n  thirteen\n'
+    )
+
+
+@pytest.mark.parametrize('options', [{'is_terminal': False}, {'term': 'dumb'}, {'NO_COLOR': '1'}])
+def test_elsewhere_there_is_nothing_bold(options):
+    assert '\x1b' not in wrapped('# A heading\n**strong**\n```\n```', **options)
+
+
+@given(st.text('#*`~- \n1.a\x1bé\u202e'), st.integers(20, 40), st.integers(1, 9))
+def test_styles_change_no_word_and_no_row(text, columns, piece):
+    shown = wrapped(text, columns=columns, piece=piece)
+
+    plain = re.sub(r'\x1b\[[012]m', '', shown)
+    assert plain == wrapped(text, columns=columns, piece=piece, NO_COLOR='1')
+    assert all(row[:2] in ('● ', '  ', '') for row in plain.split('\n'))
+    assert '\x1b' not in plain

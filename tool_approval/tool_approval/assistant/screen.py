@@ -27,11 +27,14 @@ class Screen:
         self._out = sys.stdout if out is None else out
         self.is_terminal = self._out.isatty()
         """Whether a person looks at it."""
-        moves = not is_dumb(os.environ if environment is None else environment)
+        environment = os.environ if environment is None else environment
+        moves = not is_dumb(environment)
         encoding = (getattr(self._out, 'encoding', None) or 'utf-8').lower()
         self.ascii_only = (self.is_terminal and not moves) or encoding.replace('-', '') != 'utf8'
         """Whether to write ASCII alone."""
         self._can_erase = self.is_terminal and moves
+        self.has_styles = self._can_erase and not environment.get('NO_COLOR')
+        """Whether to write some words bold or dim."""
         self._is_held = False
         self._waiting: list[str] = []
         self._passing = False
@@ -108,10 +111,21 @@ class Screen:
 
 
 _UNITS = re.compile(' +|[^ ]+')
+_SIGNS = re.compile(r'`|\*\*')
+_HEADING = re.compile('#{1,6}')
+_ITEM = re.compile(r'[-*+]|[0-9]{1,3}[.)]')
+_FENCE = re.compile('```+|~~~+')
+
+_BOLD, _DIM, _PLAIN = '\x1b[1m', '\x1b[2m', '\x1b[0m'
+"""No colours: those are of this program's own lines."""
 
 
 class StreamWrapper:
-    """Writes a model's words as rows that fit, never from the first column, where this program's own lines begin."""
+    """Writes a model's words as rows that fit, never from the first column, where this program's own lines begin.
+
+    They are shown as Markdown, with all its signs: headings and what is strong are bold, fences of code are dim, and
+    the rows of a list's item begin below each other. A sign that was left out could have been a part of a name.
+    """
 
     def __init__(self, screen: Screen) -> None:
         """Write to `screen`."""
@@ -119,11 +133,13 @@ class StreamWrapper:
         self._word = self._gap = ''
         self._column = 0
         self._has_begun = False
+        self._fence = ''
+        self._begin_line()
 
     def add(self, text: str) -> None:
         """Show all that is complete: the last word may go on in the next piece."""
         *lines, last = f'{self._word}{text}'.split('\n')
-        shown = ''.join(self._placed(line) + self._new_row() for line in lines)
+        shown = ''.join(self._placed(line) + self._end_line() for line in lines)
         words, blank, self._word = last.rpartition(' ')
         if len(self._word) > self._screen.columns - 2:  # no blank for a whole row: it is broken as it comes
             words, blank, self._word = last, '', ''
@@ -133,9 +149,10 @@ class StreamWrapper:
         """Nothing follows: end the last line."""
         shown = self._placed(self._word)
         self._screen.write(f'{shown}\n' if self._column else '')
-        self._word = self._gap = ''
+        self._word = self._gap = self._fence = ''
         self._column = 0
         self._has_begun = False
+        self._begin_line()
 
     def _placed(self, text: str) -> str:
         room, placed = self._screen.columns - 2, list[str]()
@@ -143,21 +160,60 @@ class StreamWrapper:
             if unit[0] == ' ':
                 self._gap = unit
                 continue
+            style = self._style(unit)
             shown = self._screen.escaped(unit)
             if self._column and self._column + len(self._gap) + cell_width(shown) > room:
                 placed.append(self._new_row())
             if self._has_begun:
                 shown = f'{self._gap}{shown}'
-            for number, (start, end) in enumerate(wrap(shown, room)):
+            for number, (start, end) in enumerate(wrap(shown, room - self._hang)):
                 if number:
                     placed.append(self._new_row())
                 if not self._column:
-                    placed.append('  ' if self._has_begun else '* ' if self._screen.ascii_only else '\N{BLACK CIRCLE} ')
-                placed.append(shown[start:end])
+                    bullet = '* ' if self._screen.ascii_only else '\N{BLACK CIRCLE} '
+                    placed.append(f'{"  " if self._has_begun else bullet}{" " * self._hang}')
+                    self._column = self._hang
+                placed.append(f'{style}{shown[start:end]}{_PLAIN if style else ""}')
                 self._column += cell_width(shown[start:end])
                 self._has_begun = True
             self._gap = ''
+            self._hang = self._item
         return ''.join(placed)
+
+    def _style(self, unit: str) -> str:
+        """How the next word of the line is shown; what it begins, and what it ends."""
+        if self._is_first:
+            self._is_first = False
+            fence = _FENCE.match(unit)
+            if fence is not None and self._fence in ('', fence[0]):
+                self._fence = '' if self._fence else fence[0]
+                self._is_fence = True
+            elif not self._fence:
+                self._is_heading = _HEADING.fullmatch(unit) is not None
+                if _ITEM.fullmatch(unit):
+                    self._item = min(len(self._gap) + len(unit) + 1, self._screen.columns // 4)
+        is_bold = self._is_heading or self._is_strong
+        if not self._fence and not self._is_fence:
+            for sign in _SIGNS.finditer(unit):
+                before, after = unit[: sign.start()][-1:], unit[sign.end() :][:1]
+                if sign[0] == '`':
+                    self._is_code = not self._is_code
+                elif self._is_strong and before and not self._is_code:
+                    self._is_strong = False
+                elif after.isalnum() and not before.isalnum() and not self._is_code:
+                    self._is_strong = is_bold = True
+        if not self._screen.has_styles:
+            return ''
+        return _DIM if self._is_fence else _BOLD if is_bold else ''
+
+    def _begin_line(self) -> None:
+        self._is_first = True
+        self._is_heading = self._is_strong = self._is_code = self._is_fence = False
+        self._hang = self._item = 0
+
+    def _end_line(self) -> str:
+        self._begin_line()
+        return self._new_row()
 
     def _new_row(self) -> str:
         self._column, self._gap = 0, ''
