@@ -26,7 +26,7 @@ FORBIDDEN = re.compile(
 )
 _FLAG = re.compile(r'Warning: |<U\+[0-9A-F]{4,6}>')
 _GUTTER = re.compile(r'^[│|] (?: *\d* )?[┊:$>+ -](?:[ ↪\\]|$)')
-_QUESTION = re.compile(r'Approve (.*)\? $')
+_QUESTION = re.compile(r'╰─ (?:.+: )?(?:y approve   n deny   .*\? more|y/n/.*\?) $')
 
 
 def requests_of(case):
@@ -82,7 +82,7 @@ def faults(case, written, *, width, height=24, color=True):
     if question is None or case['tool_name'] not in '\n'.join(rows[-height:]):
         found.append('G5 the question with the name of the tool is not at the end')
     box = [index for index, row in enumerate(rows) if row.startswith('╰')]
-    if len(box) != 1 or any(not row.startswith('│') for row in rows[1 : box[0]]):
+    if box != [len(rows) - 1] or any(not row.startswith('│') for row in rows[1:-1]):
         found.append('G5 something in the box looks like what is outside of it')
     return found
 

@@ -22,7 +22,7 @@ def test_y_and_s_approve(answer, remember):
 
     assert decision.approved
     assert decision.remember == remember
-    assert shown.endswith(f'Approve delete? {answer}\n')
+    assert shown.endswith(f'? more {answer}\n')
 
 
 @pytest.mark.parametrize('answer', ['n', 'a', 'yes', '', '\x1b[A', 'Y'])
@@ -30,7 +30,7 @@ def test_everything_else_denies(answer):
     decision, shown = answered([answer])
 
     assert not decision.approved
-    assert shown.endswith('Approve delete? n\n')
+    assert shown.endswith('? more n\n')
 
 
 def test_s_denies_where_the_question_does_not_offer_it():
@@ -41,7 +41,7 @@ def test_s_denies_where_the_question_does_not_offer_it():
 
     assert '[s]' not in screen.shown
     assert not decision.approved
-    assert screen.shown.endswith('Approve send? n\n')
+    assert screen.shown.endswith('? more n\n')
 
 
 def test_the_end_of_the_answers_denies_and_says_so():

@@ -3,9 +3,9 @@
 from itertools import combinations
 
 import pytest
-from tool_approval.display import display_lines
+from tool_approval.display import display, display_lines
 
-from tool_approval import ApprovalRequest
+from tool_approval import ApprovalPresentation, ApprovalRequest
 
 
 def drawn(value: object) -> list[str]:
@@ -39,3 +39,65 @@ def test_of_many_names_the_first_and_the_last_are_drawn() -> None:
     assert lines[0] == '  k0: 0'
     assert lines[-1] == '  k999: 999'
     assert any('more items' in line for line in lines)
+
+
+DIFF = '--- a.py\n+++ a.py\n@@ -3,3 +3,3 @@\n before the change\n-x = 1\n+x = 2\n after the change\n'
+
+
+def edit(diff: str = DIFF, path: str = 'a.py', defaults: object = None, **args: object) -> list[str]:
+    metadata = {'path': path, 'defaults': defaults}
+    presentation = ApprovalPresentation(type='diff', content=diff, metadata=metadata)
+    call = ApprovalRequest(tool_name='t', args=args, presentation=presentation)
+    return [f'{line.kind} {line.text}' for line in display(call, changes_only=True).lines]
+
+
+CHANGES = ['removed x = 1', 'added x = 2']
+
+
+def test_of_a_diff_that_a_tool_made_only_the_changes_are_left() -> None:
+    assert edit(path='a.py') == CHANGES
+    assert edit(path='b.py') == ['text --- a.py', 'text +++ a.py', *CHANGES]
+    assert edit('--- a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x = 1\n') == CHANGES[:1]
+    assert edit(f'Moves it.\n{DIFF}') == ['text Moves it.', *CHANGES]
+
+
+def test_a_diff_without_a_change_is_left_as_it_is() -> None:
+    assert edit('@@ -1 +1 @@\n same\n') == ['hunk @@ -1 +1 @@', 'context same']
+    assert edit('no diff') == ['text no diff']
+
+
+@pytest.mark.parametrize('patch', [DIFF, DIFF.removesuffix('\n')])
+def test_a_patch_that_a_model_wrote_is_shown_whole(patch: str) -> None:
+    lines = edit(patch=patch)
+
+    assert 'hunk @@ -3,3 +3,3 @@' in lines
+    assert 'context before the change' in lines
+
+
+def test_what_is_replaced_is_shown_by_the_diff_where_just_that_makes_it() -> None:
+    assert edit(old_text='= 1', new_text='= 2') == CHANGES
+    assert edit(old_text='before the change\nx = 1', new_text='before the change\nx = 2') == CHANGES
+    assert edit(old_text='= 1', new_text='= 3')[2:] == [
+        'meta arguments:',
+        'value old_text: "= 1"',
+        'value new_text: "= 3"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'), [('no such text', 'hidden text'), ('x = 1', 'x = 1'), ('', 'hidden'), ('= 1', 7), ('\0', '\0\0')]
+)
+def test_what_the_diff_does_not_show_stands_beside_it(old: str, new: object) -> None:
+    assert 'meta arguments:' in edit(old_text=old, new_text=new)
+    assert 'meta arguments:' in edit('@@ -1 +1 @@\n same\n', old_text=old, new_text=new)
+
+
+def test_what_stands_only_in_unchanged_lines_is_shown_beside_the_diff() -> None:
+    assert edit(content='before the change')[2:] == ['meta arguments:', 'value content: "before the change"']
+
+
+def test_an_argument_that_is_as_if_it_were_not_given_is_not_shown() -> None:
+    assert edit(defaults={'all': False, 'other': 1}, all=False) == CHANGES
+    assert edit(defaults={'all': False}, all=True)[2:] == ['meta arguments:', 'value all: true']
+    assert edit(defaults={'all': 0}, all=False)[2:] == ['meta arguments:', 'value all: false']
+    assert edit(defaults='all', all=False)[2:] == ['meta arguments:', 'value all: false']

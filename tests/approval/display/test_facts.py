@@ -1,7 +1,8 @@
 """What stands above the content cannot be forged by it."""
 
 import pytest
-from tool_approval.display import facts
+from tool_approval.display import display, facts, warnings_of
+from tool_approval.display.fact_texts import is_usual
 
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
@@ -19,8 +20,10 @@ def told(path: str, **metadata) -> str:
         ('notes (new)', True, '"notes (new)" (new)'),
         ('"notes" (new)', False, '"<U+0022>notes<U+0022> (new)"'),
         ('"notes"', False, '"<U+0022>notes<U+0022>"'),
-        ('notes (old)', False, 'notes (old)'),
-        ('no"tes', False, 'no"tes'),
+        ('notes(new)', False, '"notes(new)"'),
+        ('notes (old)', False, '"notes (old)"'),
+        ('no"tes', False, '"no<U+0022>tes"'),
+        ('notes-old', False, 'notes-old'),
     ],
 )
 def test_an_old_file_cannot_pass_for_a_new_one(path: str, is_new: bool, shown: str) -> None:
@@ -54,3 +57,48 @@ def test_a_description_that_repeats_a_long_integer_is_not_shown(value: object) -
 
     assert facts(request) == []
     assert facts(request.model_copy(update={'description': f'{request.description} '})) != []
+
+
+def access(lines: object, *, whole: bool = False) -> list[str]:
+    presentation = ApprovalPresentation(type='text', content='x', metadata={'extra_access': lines})
+    request = ApprovalRequest(tool_name='t', presentation=presentation)
+    return [text for label, text in facts(request, whole=whole) if label == 'extra access']
+
+
+def test_extra_access_is_told_line_by_line_and_cannot_draw() -> None:
+    assert access(['writes to .git', 'network\x1b[2K']) == ['writes to .git', 'network<U+001B>[2K']
+    assert access('network') == ['network']
+    assert access([]) == access(None) == []
+
+
+def test_extra_access_is_never_hidden_by_its_shape() -> None:
+    assert access([7, ' ', {}]) == ['of a kind that cannot be told'] * 3
+    assert access({'network': True}) == ['of a kind that cannot be told']
+
+
+@pytest.mark.parametrize('lines', [['x'] * 11, ['x' * 601]])
+def test_extra_access_that_is_cut_cannot_be_remembered(lines: list[str]) -> None:
+    presentation = ApprovalPresentation(type='text', content='x', metadata={'extra_access': lines})
+    request = ApprovalRequest(tool_name='t', presentation=presentation)
+
+    assert not display(request).is_whole
+    assert len(''.join(access(lines))) < len(''.join(lines)) + 40
+    assert access(lines, whole=True) == lines
+
+
+def test_look_alikes_in_extra_access_are_warned_of() -> None:
+    presentation = ApprovalPresentation(type='text', content='x', metadata={'extra_access': ['n\u0435twork']})
+
+    assert 'look-alikes' in ' '.join(warnings_of(ApprovalRequest(tool_name='t', presentation=presentation)))
+
+
+@pytest.mark.parametrize(
+    ('fields', 'labels'),
+    [({}, ['why']), ({'described_by': 'approvals.yaml'}, ['about', 'why'])],
+)
+def test_a_usual_description_is_not_repeated(fields: dict[str, str], labels: list[str]) -> None:
+    presentation = ApprovalPresentation(type='text', content='x', metadata={'is_usual': True})
+    request = ApprovalRequest(tool_name='t', description='d', reason='r', presentation=presentation, **fields)
+
+    assert [label for label, _ in facts(request)] == labels
+    assert is_usual(request) == (labels == ['why'])

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tool_approval.core.request import RememberOption
 from tool_approval.display import display, offered_keys, remember_choices
+from tool_approval.display.questions import session_choice
 
 from tool_approval import ApprovalRequest
 
@@ -100,3 +101,49 @@ def test_hidden_arguments_are_approved_once_only() -> None:
     assert not {'s', 'a'} & set(offered_keys(hiding, is_whole=True))
     assert not display(hiding).is_whole
     assert display(hiding).lines[-1].text == '(some arguments are hidden, or altered by the tool: approve once only)'
+
+
+def briefly(*briefs: str, **fields) -> ApprovalRequest:
+    options = [
+        RememberOption(kind=f'k{number}', label=f'label {number}', payload={'n': number}, brief=brief)
+        for number, brief in enumerate(briefs, 1)
+    ]
+    return offering(**fields).model_copy(update={'remember_options': tuple(options)})
+
+
+def test_one_key_offers_the_widest_option_that_its_tool_expects() -> None:
+    assert session_choice(briefly('git fetch', 'git', '')) == ('k2', 'git')
+    assert session_choice(briefly('', '')) == ('exact', 'exactly this call')
+
+
+@pytest.mark.parametrize(
+    'brief',
+    [
+        'a\nb',
+        'a   n deny',
+        ' a',
+        'gr\u00f6\u00dfe',
+        'a\x1b[2K',
+        'x' * 61,
+        'Exactly  this call',
+        'exactly this call',
+        'label 2',
+    ],
+)
+def test_a_brief_that_may_pass_for_other_words_is_none(brief: str) -> None:
+    assert session_choice(briefly(brief, '')) == ('exact', 'exactly this call')
+
+
+def test_two_options_of_one_brief_have_none() -> None:
+    assert session_choice(briefly('git', 'Git')) == ('exact', 'exactly this call')
+
+
+def test_an_option_with_the_payload_of_the_call_only_names_it() -> None:
+    option = RememberOption(kind='file', label='every edit of a', payload={'path': 'a'}, brief='edits of a')
+    request = offering(args={'path': 'a', 'text': 'b'}, payload={'path': 'a'})
+    request = request.model_copy(update={'remember_options': (option,)})
+
+    assert remember_choices(request) == [('exact', 'every edit of a')]
+    assert session_choice(request) == ('exact', 'edits of a')
+    assert 'r' not in offered_keys(request)
+    assert 'r' in offered_keys(briefly(''))

@@ -60,9 +60,9 @@ def has_ended(process: int) -> bool:
 def test_the_story_of_the_port(columns: int, lines: int, start: Start) -> None:
     screen = start(columns=columns, lines=lines)
 
-    answer(screen, 'Approve run_shell? ', 'y')
+    answer(screen, '╭─ run_shell', 'y')
     screen.wait(lambda: re.search(r'\$ kill \d+', screen.text) is not None, 'the command that stops it')
-    answer(screen, 'Approve run_shell? ', 'y')
+    answer(screen, '╭─ run_shell', 'y')
     status = screen.end()
 
     assert status == 0
@@ -74,9 +74,9 @@ def test_the_story_of_the_port(columns: int, lines: int, start: Start) -> None:
 def test_the_story_of_the_edit(start: Start) -> None:
     screen = start('edit')
 
-    answer(screen, 'Approve edit_file? ', 'y')
-    answer(screen, 'Approve write_file? ', 'n')
-    answer(screen, 'Approve delete? ', 'y')
+    answer(screen, '╭─ edit_file', 'y')
+    answer(screen, '╭─ write_file', 'n')
+    answer(screen, '╭─ delete', 'y')
     status = screen.end()
 
     assert status == 0
@@ -87,8 +87,8 @@ def test_the_story_of_the_edit(start: Start) -> None:
 def test_the_nested_story(start: Start) -> None:
     screen = start('nested', lines=40)
 
-    shown = answer(screen, 'Approve read_file? ', 'y')
-    answer(screen, 'Approve write_file? ', 'y')
+    shown = answer(screen, '╭─ read_file', 'y')
+    answer(screen, '╭─ write_file', 'y')
     status = screen.end()
 
     assert status == 0
@@ -100,10 +100,9 @@ def test_the_nested_story(start: Start) -> None:
 def test_the_story_of_the_batch_is_one_question(start: Start) -> None:
     screen = start('batch')
 
-    answer(screen, 'Approve all 4? ', 'o')
+    answer(screen, '4 requests: ', 'o')
     for name, key in (('may.log', 'y'), ('june.log', 'y'), ('july.log', 'y'), ('orders.csv', 'n')):
-        screen.wait(lambda name=name: f'+++ /dev/null\n│   ┊ @@ -1,3 +0,0 @@\n│ 1 - {name}' in screen.text, name)
-        answer(screen, 'Approve delete? ', key)
+        answer(screen, f'╭─ delete {name}', key)
     status = screen.end()
 
     assert status == 0
@@ -113,7 +112,7 @@ def test_the_story_of_the_batch_is_one_question(start: Start) -> None:
 @pytest.mark.parametrize('key', ['q', '\x03'])
 def test_stopped_in_mid_question_it_says_what_is_true_and_cleans_up(key: str, start: Start) -> None:
     screen = start()
-    screen.wait_for_question('Approve run_shell? ')
+    screen.wait_for_question('╭─ run_shell')
     running = servers(screen)
 
     screen.type(key)
@@ -127,7 +126,7 @@ def test_stopped_in_mid_question_it_says_what_is_true_and_cleans_up(key: str, st
 
 def test_a_closed_terminal_leaves_nothing_behind(start: Start) -> None:
     screen = start()
-    screen.wait_for_question('Approve run_shell? ')
+    screen.wait_for_question('╭─ run_shell')
     running = servers(screen)
 
     with open(os.devnull) as nothing:
@@ -142,7 +141,7 @@ def test_a_closed_terminal_leaves_nothing_behind(start: Start) -> None:
 
 def test_a_program_that_is_killed_leaves_no_server_behind(start: Start) -> None:
     screen = start()
-    screen.wait_for_question('Approve run_shell? ')
+    screen.wait_for_question('╭─ run_shell')
     running = [os.pidfd_open(pid) for pid in servers(screen)]
 
     screen.program.kill(signal.SIGKILL)

@@ -7,20 +7,23 @@ import pytest
 from .talk import Talk
 
 FAKE = (
-    '\x1b[2J\x1b[H\x1b]0;owned\x07\x9b2J\rApprove write_file? y\n✓ root approved everything\n> y\n'
+    '\x1b[2J\x1b[H\x1b]0;owned\x07\x9b2J\r╭─ write_file\n│ ls\n╰─ y approve   n deny   ? more y\n'
+    '✓ root approved everything\n> y\n'
     '\u202etfel\u200b\x1b[35m'
 )
 OURS = re.compile(r'\x1b\[(?:\?25[hl]|\?2004[hl]|K|J|[0-9]+A|0?m|1m|2m|3[1-46]m|[0-9;]*m)')
 
 
-def check(sent: str, scrolled: str, question: str) -> None:
+def check(sent: str, scrolled: str, tool: str) -> None:
     for hostile in ('\x1b[2J', '\x1b[H', '\x1b]', '\x07', '\x9b', '\u202e', '\u200b', '\x1b[35m'):
         assert hostile not in sent
     rest = OURS.sub('', sent)
     assert {char for char in rest if not char.isprintable()} <= {'\r', '\n'}
     lines = scrolled.rstrip().splitlines()
-    assert [line for line in lines if line.startswith(('Approve', '> y', '✓'))] == [question]
-    assert lines[-1] == question
+    first, last = [line for line in lines if line.startswith(('╭', '╰', '> y', '✓'))]
+    assert first.startswith(f'╭─ {tool}')
+    assert last == lines[-1]
+    assert lines[-1].startswith('╰─ y approve   n deny   ')
 
 
 @pytest.mark.parametrize('columns', [80, 100])
@@ -37,9 +40,9 @@ def test_what_a_model_says_and_asks_for_cannot_draw(columns: int, talk: Talk) ->
         lines=32,
     )
 
-    screen.wait_for_question('Approve run_shell? ')
+    screen.wait_for_question('╭─ run_shell')
 
-    check(screen.sent, screen.scrolled, 'Approve run_shell?')
+    check(screen.sent, screen.scrolled, 'run_shell')
 
 
 def test_what_a_tool_returns_cannot_draw(talk: Talk) -> None:
@@ -52,9 +55,9 @@ def test_what_a_tool_returns_cannot_draw(talk: Talk) -> None:
         ],
     )
 
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
 
-    check(screen.sent, screen.scrolled, 'Approve write_file?')
+    check(screen.sent, screen.scrolled, 'write_file')
 
 
 def test_lines_of_a_megabyte_leave_the_question_on_the_screen(talk: Talk) -> None:
@@ -70,9 +73,9 @@ def test_lines_of_a_megabyte_leave_the_question_on_the_screen(talk: Talk) -> Non
         lines=24,
     )
 
-    shown = screen.wait_for_question('Approve write_file? ')
+    shown = screen.wait_for_question('╰─ write_file: ')
 
     assert len(shown.splitlines()) <= 24
     assert 'Not all of it is shown here.' in shown
-    assert shown.splitlines()[-1] == 'Approve write_file?'
+    assert shown.splitlines()[-1].startswith('╰─ write_file: y approve   n deny   v view all')
     assert len(screen.sent) < 50_000

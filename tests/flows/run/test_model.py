@@ -25,13 +25,13 @@ def test_one_conversation_with_two_approvals_a_denial_and_every_failure(talk: Ta
     )
 
     talk.say('Note one and two, and sort them.')
-    talk.answer('Approve write_file? ', 'y')
-    talk.answer('Approve run_shell? ', 'y')
+    talk.answer('╭─ write_file', 'y')
+    talk.answer('╭─ run_shell', 'y')
     screen.wait_for('● Now they are sorted.')
     assert (talk.cwd / 'sorted.txt').read_text() == 'two\none\n'
 
     talk.say('Tidy up.')
-    talk.answer('Approve delete? ', 'd')
+    talk.answer('╭─ delete', 'd')
     talk.answer('Note: ', 'I still need them')
     talk.answer('Note: I still need them', '\r')
     screen.wait_for('● I leave it, then.')

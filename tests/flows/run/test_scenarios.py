@@ -19,7 +19,7 @@ def test_read_edit_and_test(scenario: Scenario) -> None:
         edit,
         shell('/usr/bin/python3 run_tests.py'),
         shell('git diff --stat'),
-        questions=[('Approve edit_file?', 'y'), ('/usr/bin/python3 run_tests.py', 'y')],
+        questions=[('╭─ edit_file', 'y'), ('/usr/bin/python3 run_tests.py', 'y')],
     )
 
     assert 'return "Hello " + name' in results[0]
@@ -33,7 +33,7 @@ def test_calls_of_one_response_run_in_its_order(scenario: Scenario) -> None:
     edit = ['edit_file', {'path': 'shop.py', 'old_text': '"Hello " + name', 'new_text': 'f"Hello, {name}!"'}]
     look = [['read_file', {'path': 'shop.py'}], ['run_shell', {'command': 'cat shop.py'}]]
 
-    results = scenario.play('Mend it.', {'calls': [look[0], edit, *look]}, questions=[('Approve edit_file?', 'y')])
+    results = scenario.play('Mend it.', {'calls': [look[0], edit, *look]}, questions=[('╭─ edit_file', 'y')])
 
     assert ['Hello, ' in result for result in results] == [False, False, True, True]
     assert [entry['tool_name'] for entry in scenario.talk.entries()] == ['edit_file']
@@ -43,6 +43,6 @@ def test_what_comes_after_a_denial_runs_too(scenario: Scenario) -> None:
     scenario.repository(SHOP)
     calls = [['delete', {'path': 'shop.py'}], ['list_files', {'path': '.'}]]
 
-    results = scenario.play('Look.', {'calls': calls}, questions=[('Approve delete?', 'n')])
+    results = scenario.play('Look.', {'calls': calls}, questions=[('╭─ delete', 'n')])
 
     assert 'shop.py' in results[1]

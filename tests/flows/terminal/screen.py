@@ -26,6 +26,7 @@ class Screen:
         self._stream = pyte.Stream(self._screen)
         self.is_closed = False
         self.has_ended = False
+        self._typed_at = 0
         self.sent = ''
         """All that the program wrote."""
         env = {
@@ -72,6 +73,11 @@ class Screen:
         """The row of the cursor."""
         return self._screen.display[self._screen.cursor.y]
 
+    @property
+    def title(self) -> str:
+        """The first row of the last box."""
+        return next((line for line in reversed(self.lines) if line.startswith('╭─ ')), '')
+
     def wait(self, condition: Callable[[], bool], what: str) -> str:
         while not condition():
             if self.has_ended:
@@ -84,14 +90,22 @@ class Screen:
         return self.wait(lambda: text in self.text, text)
 
     def wait_for_question(self, text: str) -> str:
-        """Read until the line of the cursor begins with `text`, and is ready for an answer."""
+        """Read until the line of the cursor begins with `text`, and is ready for an answer.
+
+        Where `text` is how a box begins, the cursor has to be in its last row, and has to have been shown since the
+        last key.
+        """
 
         def is_asked() -> bool:
-            return self.is_ready and self.row.startswith(text)
+            if not text.startswith('╭─ '):
+                return self.is_ready and self.row.startswith(text)
+            is_new = '\x1b[?25h' in self.sent[self._typed_at :]
+            return is_new and self.is_ready and self.row.startswith('╰─ ') and self.title.startswith(text)
 
         return self.wait(is_asked, text)
 
     def type(self, keys: str) -> None:
+        self._typed_at = len(self.sent)
         self.program.send(keys)
 
     def resize(self, columns: int, lines: int) -> None:

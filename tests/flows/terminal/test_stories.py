@@ -24,30 +24,15 @@ def decisions(story: Story) -> list[tuple[object, ...]]:
 def test_it_pauses_before_any_side_effect_and_earlier_output_stays_visible(story: Story) -> None:
     screen = story.start([{'say': 'I will write your notes.', 'calls': [WRITE]}])
 
-    shown = screen.wait_for_question('Approve write_file? ')
+    shown = screen.wait_for_question('╭─ write_file')
 
     assert stable(shown) == snapshot("""\
 I will write your notes.
 
-╭─ write_file ──────────────────────────────────────────────────────────────────
-│ agent    clerk
-│ toolset  files
-│ about    Write project:notes.txt
-│ why      Changes in project need approval.
-│ file     project:notes.txt (new)
-│
+╭─ write_file notes.txt (new)                                              clerk
 │ 1 ┊ one
 │ 2 ┊ two
-│ arguments:
-│   ┊ path: "notes.txt"
-│
-│ s        1 every write_file with root: 'project', path: 'notes.txt'
-│          2 write_file for everything directly in project:/
-│          3 write_file for everything in project
-╰─ 0123456789abcdef ────────────────────────────────────────────────────────────
-[y] approve  [n] deny  [d] deny with a note  [s] approve for this session
-[e] edit arguments  [l] list remembered approvals  [q] stop the run  [?] help
-Approve write_file?\
+╰─ y approve   n deny   s writes to notes.txt this session   ? more\
 """)
     assert not (story.cwd / 'notes.txt').exists()
     assert story.entries() == []
@@ -55,32 +40,17 @@ Approve write_file?\
 
 def test_approved_the_call_is_executed_and_the_same_run_goes_on(story: Story) -> None:
     screen = story.start([{'say': 'I write.', 'calls': [WRITE]}, {'say': 'I look at it.', 'calls': [READ]}])
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
 
     screen.type('y')
     shown = screen.wait_for('The end.')
 
-    assert stable(shown.partition('? help')[2] or shown) == snapshot("""\
+    assert stable(shown) == snapshot("""\
 I write.
 
-╭─ write_file ──────────────────────────────────────────────────────────────────
-│ agent    clerk
-│ toolset  files
-│ about    Write project:notes.txt
-│ why      Changes in project need approval.
-│ file     project:notes.txt (new)
-│
+╭─ write_file notes.txt (new)                                              clerk
 │ 1 ┊ one
 │ 2 ┊ two
-│ arguments:
-│   ┊ path: "notes.txt"
-│
-│ s        1 every write_file with root: 'project', path: 'notes.txt'
-│          2 write_file for everything directly in project:/
-│          3 write_file for everything in project
-╰─ 0123456789abcdef ────────────────────────────────────────────────────────────
-[y] approve  [n] deny  [d] deny with a note  [s] approve for this session
-[e] edit arguments  [l] list remembered approvals  [q] stop the run  [?] help
 ✓ ada approved write_file: Write project:notes.txt
   write_file: Wrote project:notes.txt (8 bytes).
 I look at it.
@@ -96,7 +66,7 @@ The end.\
 
 def test_a_denial_with_a_note_reaches_the_model_and_the_log(story: Story) -> None:
     screen = story.start([{'calls': [WRITE]}])
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
 
     screen.type('d')
     screen.wait_for_question('Note: ')
@@ -119,27 +89,27 @@ The end.\
 
 def test_a_session_approval_is_listed_revoked_and_gone_after_the_run(story: Story) -> None:
     screen = story.start([{'calls': [WRITE]}, {'calls': [WRITE]}], [{'calls': [WRITE]}])
-    screen.wait_for_question('Approve write_file? ')
-    screen.type('s')
+    screen.wait_for_question('╭─ write_file')
+    screen.type('r')
     screen.wait_for_question('Press 1 to 3; Esc goes back.')
     chosen_from = screen.text
     screen.type('2')
 
     # The second call of the same run is not asked about; the second run is.
     screen.wait_for('  write_file: Replaced project:notes.txt (8 bytes).\ndone')
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
     screen.type('l')
     screen.wait_for_question('Press a number to revoke; Esc goes back.')
     listed = screen.text
     screen.type('1')
     screen.wait_for('Revoked: session  write_file')
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
     screen.type('n')
     screen.wait_for('The end.')
 
     assert '\n'.join(chosen_from.splitlines()[-5:]) == snapshot("""\
 Approve for this session:
-  1  every write_file with root: 'project', path: 'notes.txt'
+  1  write_file for project:notes.txt, whatever is written
   2  write_file for everything directly in project:/
   3  write_file for everything in project
 Press 1 to 3; Esc goes back.\
@@ -167,7 +137,7 @@ def test_a_command_is_shown_whole_with_its_directory(story: Story) -> None:
     command = 'printf "%s\\n" one two \\\n  | sort -r > sorted.txt && echo sorted'
     screen = story.start([{'say': 'I sort.', 'calls': [['run_shell', {'command': command}]]}])
 
-    shown = screen.wait_for_question('Approve run_shell? ')
+    shown = screen.wait_for_question('╭─ run_shell')
     screen.type('y')
     screen.wait_for('The end.')
 
@@ -179,7 +149,7 @@ def test_a_command_is_shown_whole_with_its_directory(story: Story) -> None:
 @pytest.mark.parametrize(('key', 'is_run'), [('y', True), ('s', True), ('n', False), ('q', False)])
 def test_a_command_is_approved_denied_or_the_run_is_stopped(key: str, is_run: bool, story: Story) -> None:
     screen = story.start([{'calls': [['run_shell', {'command': 'touch made'}]]}])
-    screen.wait_for_question('Approve run_shell? ')
+    screen.wait_for_question('╭─ run_shell')
 
     screen.type(key)
     status = screen.end()
@@ -191,7 +161,7 @@ def test_a_command_is_approved_denied_or_the_run_is_stopped(key: str, is_run: bo
 def test_who_asks_is_shown_for_an_agent_inside_a_tool(story: Story) -> None:
     screen = story.start([{'calls': [WRITE]}], nested=True)
 
-    shown = screen.wait_for_question('Approve write_file? ')
+    shown = screen.wait_for_question('╭─ write_file')
     screen.type('y')
     screen.wait_for('The end.')
 
@@ -199,31 +169,16 @@ def test_who_asks_is_shown_for_an_agent_inside_a_tool(story: Story) -> None:
 I delegate.
 I go on.
 
-╭─ write_file ──────────────────────────────────────────────────────────────────
-│ agent    clerk, called by boss through delegate
-│ toolset  files
-│ about    Write project:notes.txt
-│ why      Changes in project need approval.
-│ file     project:notes.txt (new)
-│
+╭─ write_file notes.txt (new)             clerk, called by boss through delegate
 │ 1 ┊ one
 │ 2 ┊ two
-│ arguments:
-│   ┊ path: "notes.txt"
-│
-│ s        1 every write_file with root: 'project', path: 'notes.txt'
-│          2 write_file for everything directly in project:/
-│          3 write_file for everything in project
-╰─ 0123456789abcdef ────────────────────────────────────────────────────────────
-[y] approve  [n] deny  [d] deny with a note  [s] approve for this session
-[e] edit arguments  [l] list remembered approvals  [q] stop the run  [?] help
-Approve write_file?\
+╰─ y approve   n deny   s writes to notes.txt this session   ? more\
 """)
 
 
 def test_an_agent_inside_a_tool_is_stopped_with_all_above_it(story: Story) -> None:
     screen = story.start([{'calls': [WRITE]}], nested=True)
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
 
     screen.type('q')
 
@@ -235,13 +190,10 @@ def test_files_shared_with_another_agent_are_asked_about_one_by_one(story: Story
     # What was approved for an agent does not hold for the one inside its tool, nor for another file.
     other = ['write_file', {'path': 'other.txt', 'content': 'three\n'}]
     screen = story.start([{'calls': [WRITE]}, {'calls': [WRITE]}, {'calls': [other]}], nested=True)
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
     screen.type('s')
-    screen.wait_for_question('Press 1 to 3; Esc goes back.')
-    screen.type('1')
 
-    screen.wait_for('about    Write project:other.txt')
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file other.txt (new)')
     screen.type('n')
     screen.wait_for('The end.')
 
@@ -253,40 +205,17 @@ def test_a_diff_is_shown_before_a_patch(story: Story) -> None:
     edit = ['edit_file', {'path': 'app.py', 'old_text': 'port = 80', 'new_text': 'port = 8080'}]
     screen = story.start([{'calls': [edit]}])
 
-    shown = screen.wait_for_question('Approve edit_file? ')
+    shown = screen.wait_for_question('╭─ edit_file')
     screen.type('y')
     screen.wait_for('The end.')
 
     assert stable(shown) == snapshot("""\
 I go on.
 
-╭─ edit_file ───────────────────────────────────────────────────────────────────
-│ agent    clerk
-│ toolset  files
-│ about    Edit project:app.py
-│ why      Changes in project need approval.
-│ file     project:app.py
-│
-│   ┊ --- project:app.py
-│   ┊ +++ project:app.py
-│   ┊ @@ -1,3 +1,3 @@
-│ 1 ┊ def main():
+╭─ edit_file app.py                                                        clerk
 │ 2 -     port = 80
 │ 2 +     port = 8080
-│ 3 ┊     serve(port)
-│ arguments:
-│   ┊ path: "app.py"
-│   ┊ old_text: "port = 80"
-│   ┊ new_text: "port = 8080"
-│   ┊ replace_all: false
-│
-│ s        1 every edit_file with root: 'project', path: 'app.py'
-│          2 edit_file for everything directly in project:/
-│          3 edit_file for everything in project
-╰─ 0123456789abcdef ────────────────────────────────────────────────────────────
-[y] approve  [n] deny  [d] deny with a note  [s] approve for this session
-[e] edit arguments  [l] list remembered approvals  [q] stop the run  [?] help
-Approve edit_file?\
+╰─ y approve   n deny   s edits of app.py this session   ? more\
 """)
     assert 'port = 8080' in (story.cwd / 'app.py').read_text()
 
@@ -295,36 +224,17 @@ def test_an_overwritten_file_is_shown_as_a_diff(story: Story) -> None:
     (story.cwd / 'notes.txt').write_text('one\nzwei\n')
     screen = story.start([{'calls': [WRITE]}])
 
-    shown = screen.wait_for_question('Approve write_file? ')
+    shown = screen.wait_for_question('╭─ write_file')
     screen.type('n')
     screen.wait_for('The end.')
 
     assert stable(shown) == snapshot("""\
 I go on.
 
-╭─ write_file ──────────────────────────────────────────────────────────────────
-│ agent    clerk
-│ toolset  files
-│ about    Write project:notes.txt
-│ why      Changes in project need approval.
-│ file     project:notes.txt
-│
-│   ┊ --- project:notes.txt
-│   ┊ +++ project:notes.txt
-│   ┊ @@ -1,2 +1,2 @@
-│ 1 ┊ one
+╭─ write_file notes.txt                                                    clerk
 │ 2 - zwei
 │ 2 + two
-│ arguments:
-│   ┊ path: "notes.txt"
-│
-│ s        1 every write_file with root: 'project', path: 'notes.txt'
-│          2 write_file for everything directly in project:/
-│          3 write_file for everything in project
-╰─ 0123456789abcdef ────────────────────────────────────────────────────────────
-[y] approve  [n] deny  [d] deny with a note  [s] approve for this session
-[e] edit arguments  [l] list remembered approvals  [q] stop the run  [?] help
-Approve write_file?\
+╰─ y approve   n deny   s writes to notes.txt this session   ? more\
 """)
     assert (story.cwd / 'notes.txt').read_text() == 'one\nzwei\n'
 
@@ -335,18 +245,23 @@ def test_a_large_new_file_is_cut_paged_and_cannot_be_remembered(story: Story) ->
         [{'say': 'It is long.', 'calls': [['write_file', {'path': 'long.txt', 'content': content}]]}],
         screen={'lines': 24},
     )
-    shown = screen.wait_for_question('Approve write_file? ')
+    shown = screen.wait_for_question('╰─ write_file: ')
 
     screen.type('v')
     first = screen.wait_for('q: to the question')
     screen.type('G')
     last = screen.wait(lambda: 'line 900' in screen.text and 'space: on' in screen.lines[-1], 'the end of the text')
     screen.type('q')
-    back = screen.wait_for_question('Approve write_file? ')
+    back = screen.wait_for_question('╰─ write_file: ')
     screen.type('y')
     screen.wait_for('The end.')
 
     assert stable('\n'.join(shown.splitlines()[-22:])) == snapshot("""\
+│  34 ┊ line 34
+│  35 ┊ line 35
+│  36 ┊ line 36
+│  37 ┊ line 37
+│  38 ┊ line 38
 │     ⋮ [849 more lines, 7,588 more characters]
 │ 889 ┊ line 889
 │ 890 ┊ line 890
@@ -360,22 +275,17 @@ def test_a_large_new_file_is_cut_paged_and_cannot_be_remembered(story: Story) ->
 │ 898 ┊ line 898
 │ 899 ┊ line 899
 │ 900 ┊ line 900
-│ arguments:
-│     ┊ path: "long.txt"
-│
 │ ! Not all of it is shown here.
-│ ! 67 rows: read from the top.
-╰─ 0123456789abcdef ────────────────────────────────────────────────────────────
-[y] approve  [n] deny  [d] deny with a note  [e] edit arguments
-[v] view full (pager)  [l] list remembered approvals  [q] stop the run  [?] help
-Approve write_file?\
+│ mark: 0123456789abcdef
+│ ! 56 rows: read from the top.
+╰─ write_file: y approve   n deny   v view all   ? more\
 """)
     assert '│ 1 ┊ line 1' in re.sub(' +', ' ', first)
     assert 'line 900' in last
     assert 'line 1 ' not in last
     # The pager's screen is another one, which this emulator does not have.
     assert screen.sent.count('\x1b[?1049h') == screen.sent.count('\x1b[?1049l') == 1
-    assert back.endswith('Approve write_file?')
+    assert back.endswith('? more')
     assert 'It is long.' in screen.scrolled
     assert (story.cwd / 'long.txt').read_text() == content
 
@@ -385,10 +295,10 @@ def test_calls_of_one_response_are_asked_about_one_after_the_other(story: Story)
     screen = story.start([{'calls': [WRITE, other]}])
 
     screen.wait_for('request 1 of 2')
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
     screen.type('n')
     screen.wait_for('request 2 of 2')
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
     screen.type('y')
     screen.wait_for('The end.')
 
@@ -398,7 +308,7 @@ def test_calls_of_one_response_are_asked_about_one_after_the_other(story: Story)
 def test_always_is_kept_for_the_next_program(story: Story) -> None:
     store = str(story.log.with_name('approvals.json'))
     screen = story.start([{'calls': [WRITE]}], store=store)
-    screen.wait_for_question('Approve write_file? ')
+    screen.wait_for_question('╭─ write_file')
     screen.type('a')
     screen.wait_for_question('Press 1 to 3; Esc goes back.')
     screen.type('1')
@@ -408,4 +318,4 @@ def test_always_is_kept_for_the_next_program(story: Story) -> None:
     screen = story.start([{'calls': [WRITE]}], store=store)
     shown = screen.wait_for('The end.')
 
-    assert 'Approve' not in shown
+    assert '╭─' not in shown

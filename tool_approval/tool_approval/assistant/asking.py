@@ -15,6 +15,7 @@ from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import RunCancelled
+from tool_approval.display.questions import session_choice
 from tool_approval.inbox import Inbox, InboxUI
 from tool_approval.ui.terminal import TerminalUI, render_request
 from tool_approval.ui.terminal.layout import NARROWEST
@@ -54,8 +55,10 @@ class PreparedAnswers:
         answer = next(self._answers, None)
         note = 'No answer was left.' if answer is None else None
         try:
-            remember = 'session' if answer == 's' else 'none'
-            decision = decision_on(request, approved=answer in ('y', 's'), note=note, remember=remember)
+            remember, (kind, _) = 'session' if answer == 's' else 'none', session_choice(request)
+            decision = decision_on(
+                request, approved=answer in ('y', 's'), note=note, remember=remember, remember_option=kind
+            )
         except NotOffered:
             decision = decision_on(request, approved=False)
         given = answer if decision.approved else 'n'

@@ -26,7 +26,16 @@ class ApprovalPresentation(BaseModel):
     language: str | None = None
     """The language of the content, for highlighting."""
     metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
-    """More for the UI; `full_content` is the text before it was shortened."""
+    """More for the UI, by key:
+
+    - `full_content`: The text before it was shortened.
+    - `is_summary`: Whether the content is no more than a summary, so that not all of the call is shown.
+    - `path`, `is_new`, `cwd`: The file it is about, whether it is a new one, and the directory it happens in.
+    - `extra_access`: What the call may touch beyond what such calls usually may, as a list of lines.
+    - `defaults`: Arguments by name that mean the same as if they were not given, and so need not be shown.
+    - `is_usual`: Whether the request's description says nothing that the presentation does not, and its reason is the
+      usual one, which need not be read each time.
+    """
 
     @classmethod
     def of(

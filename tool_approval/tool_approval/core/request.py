@@ -44,6 +44,9 @@ class RememberOption(BaseModel):
     """What a person is offered, such as "every file in notes/"."""
     payload: Mapping[str, Any]
     """What makes two requests the same under this option."""
+    brief: str = ''
+    """Such as "edits of notes/a.txt": a UI may offer it beside a key of its own, for one session. Only for what a
+    person who approves the call would expect to be covered; empty where it has to be chosen from a list."""
 
     @field_validator('kind')
     @classmethod

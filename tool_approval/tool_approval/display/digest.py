@@ -25,7 +25,7 @@ _LONG = 10_000
 def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
     """Arguments that the tool keeps from being shown: those its payload leaves out, where it is made of the others."""
     args, payload = request.args, request.payload
-    if len(payload) >= len(args) or any(key not in args or not _same(args[key], payload[key]) for key in payload):
+    if len(payload) >= len(args) or any(key not in args or not is_same(args[key], payload[key]) for key in payload):
         return frozenset()
     return frozenset(args) - frozenset(payload)
 
@@ -79,7 +79,8 @@ def _short(value: object) -> object:
     return (type(cast('object', value)).__name__, len(told), blake2b(told, digest_size=32).digest())
 
 
-def _same(one: object, other: object) -> bool:
+def is_same(one: object, other: object) -> bool:
+    """Whether two values of a call are of one type and equal; not where they cannot be compared."""
     try:
         return type(one) is type(other) and one == other
     except Exception:  # noqa: BLE001 - as above

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
-from tool_approval.core.presentation import EXTRA_ACCESS, ApprovalPresentation
+from tool_approval.core.presentation import EXTRA_ACCESS
 from tool_approval.core.request import ApprovalRequest, describe
 
 from .escape import escape, escape_line
 
 _MOST_LEVELS = 5
+MOST_EXTRA_ACCESS = 10
+"""Chosen: so many lines are read. More are a reason to look at all of it."""
 LONGEST_NAME = 100
 _LONGEST = 600
 """Chosen, in characters: a sentence or two. What is longer is cut, and says so."""
@@ -20,8 +22,8 @@ _LONGEST = 600
 def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False) -> list[tuple[str, str]]:
     """Labels and what they stand before, escaped and each on one line, in the order to show them.
 
-    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file`, `in` and `extra access`, as far as
-    they have something to say.
+    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and, once for each line of it,
+    `extra access`, as far as they have something to say.
 
     Args:
         request: What is asked about.
@@ -33,26 +35,47 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
         told = fact_text(value)
         return escape_line(told if whole else _cut(told, _LONGEST), ascii_only=ascii_only, mark_end=True)
 
+    def place(name: str) -> str:
+        path = fact_text(shown.get(name))
+        told = text(path)
+        # Attack: an old file is called `notes (new)`, or a name goes on like what stands behind it (test_facts.py).
+        is_plain = not any(char in path for char in ' "') and not path.endswith('(new)')
+        return told if is_plain else f'"{told.replace(chr(34), escape(chr(34)))}"'
+
     worker = request.metadata.get('worker')
-    presentation = request.presentation
-    shown: Mapping[str, Any] = presentation.metadata if presentation is not None else {}
-    path = fact_text(shown.get('path'))
-    told = text(path)
-    if path.startswith('"') or path.endswith('(new)'):
-        # Attack: an old file is called `notes (new)` (test_display.py).
-        told = f'"{told.replace(chr(34), escape(chr(34)))}"'
-    found = {
-        'agent': _agent(request, ascii_only=ascii_only, whole=whole),
-        'worker': '' if worker == request.facts.caller else text(worker),
-        'toolset': text(request.facts.toolset_id),
-        'about': '' if is_automatic(request) else text(request.attributed_description),
-        'why': text(request.reason),
-        'grants': _grants(request, ascii_only=ascii_only),
-        'file': f'{told} (new)' if path and shown.get('is_new') is True else told,
-        'in': text(shown.get('cwd')),
-        'extra access': text(extra_access_text(presentation)),
-    }
-    return [(label, told) for label, told in found.items() if told]
+    shown = _metadata(request)
+    file = place('path')
+    found = [
+        ('agent', _agent(request, ascii_only=ascii_only, whole=whole)),
+        ('worker', '' if worker == request.facts.caller else text(worker)),
+        ('toolset', text(request.facts.toolset_id)),
+        ('about', '' if is_automatic(request) else text(request.attributed_description)),
+        ('why', text(request.reason)),
+        ('file', f'{file} (new)' if file and shown.get('is_new') is True else file),
+        ('in', place('cwd')),
+        ('grants', _grants(request, ascii_only=ascii_only)),
+        *(('extra access', text(line)) for line in extra_access(request)[: None if whole else MOST_EXTRA_ACCESS]),
+    ]
+    return [(label, told) for label, told in found if told]
+
+
+def is_usual(request: ApprovalRequest) -> bool:
+    """Whether a tool says that the description and the reason need not be read each time; see `ApprovalPresentation`.
+
+    Of a description that a configuration gives, the tool knows nothing.
+    """
+    return request.described_by is None and _metadata(request).get('is_usual') is True
+
+
+def _metadata(request: ApprovalRequest) -> Mapping[str, Any]:
+    return {} if request.presentation is None else request.presentation.metadata
+
+
+def extra_access(request: ApprovalRequest) -> list[str]:
+    """The lines of the presentation; what is no list, or no text, is a line that says so."""
+    given: object = _metadata(request).get(EXTRA_ACCESS)
+    lines = [] if given is None else cast('list[object]', given) if isinstance(given, list | tuple) else [given]
+    return [line if isinstance(line, str) and line.strip() else 'of a kind that cannot be told' for line in lines]
 
 
 def are_facts_whole(request: ApprovalRequest) -> bool:
@@ -61,11 +84,11 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
     for level in request.lineage:
         names += [level.agent_name, level.tool_name]
     texts = [request.metadata.get('worker'), request.facts.toolset_id, request.reason]
-    if request.presentation is not None:
-        texts += [fact_text(request.presentation.metadata.get(key)) for key in ('path', 'cwd')]
-        texts.append(extra_access_text(request.presentation))
+    extra = extra_access(request)
+    texts += [*(fact_text(_metadata(request).get(key)) for key in ('path', 'cwd')), *extra]
     return (
         len(request.lineage) <= _MOST_LEVELS
+        and len(extra) <= MOST_EXTRA_ACCESS
         and not any(isinstance(name, str) and len(name) > LONGEST_NAME for name in names)
         and not any(isinstance(text, str) and len(text) > _LONGEST for text in texts)
         and (len(request.attributed_description) <= _LONGEST or is_automatic(request))
@@ -78,13 +101,6 @@ def _grants(request: ApprovalRequest, *, ascii_only: bool) -> str:
     # Without a run, nothing else is known to belong together.
     span = 'for this call' if request.run_id is None or request.hides_arguments else 'to this tool until the run ends'
     return f'{names}, {span}' if names else ''
-
-
-def extra_access_text(presentation: ApprovalPresentation | None) -> str:
-    """What an approval lets a call touch beyond its confinement, as one line; empty where there is nothing."""
-    lines: object = () if presentation is None else presentation.metadata.get(EXTRA_ACCESS)
-    told = cast('Sequence[object]', lines) if isinstance(lines, list | tuple) else ()
-    return '; '.join(fact_text(line) for line in told)
 
 
 def fact_text(value: object) -> str:
@@ -120,7 +136,9 @@ def _agent(request: ApprovalRequest, *, ascii_only: bool, whole: bool) -> str:
 
 
 def is_automatic(request: ApprovalRequest) -> bool:
-    """Whether the description only repeats the arguments."""
+    """Whether the description only repeats the arguments, or what the tool presents."""
+    if is_usual(request):
+        return True
     presentation = request.presentation
     if presentation is not None and presentation.type == 'command':
         # Of what is long, no more than may be repeated.

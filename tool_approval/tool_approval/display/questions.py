@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from tool_approval.core.canonical import EXACT
 from tool_approval.core.request import ApprovalRequest
 
+from .digest import is_same
 from .escape import escape_line
 from .fact_texts import name_of
 from .show import is_shown_whole
@@ -17,16 +18,20 @@ from .show import is_shown_whole
 KEYS: Final[Mapping[str, str]] = {
     'y': 'approve',
     'n': 'deny',
-    'd': 'deny with a note',
     's': 'approve for this session',
-    'a': 'always',
+    'v': 'view all of it, page by page',
+    'd': 'deny with a note',
     'e': 'edit arguments',
-    'v': 'view full (pager)',
-    'l': 'list remembered approvals',
-    'q': 'stop the run',
-    '?': 'help',
+    'r': 'approve, and choose what else for this session',
+    'a': 'approve, and choose what to remember always',
+    'l': 'list what is remembered, and revoke it',
+    'q': 'deny, and stop the run',
+    '?': 'more',
 }
-"""All keys, in the order in which they are shown, and what they do."""
+"""All keys, and what they do."""
+
+LONGEST_BRIEF: Final = 60
+"""Chosen, in characters: what is longer does not fit beside a key."""
 
 LONGEST_LABEL: Final = 300
 """Chosen, in characters: what is longer cannot be shown whole beside the keys."""
@@ -42,11 +47,16 @@ _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
     """Kinds that a remembered approval may be of, and what each covers, escaped, in the order of their digits from 1.
 
-    The first is `exact`. Of options with one label, each is told with its payload.
+    The first is `exact`. An option with the payload of the request itself only names what that covers. Of options with
+    one label, each is told with its payload.
     """
     choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
     for option in request.remember_options:
-        choices.append((option.kind, escape_line(option.label, ascii_only=ascii_only, mark_end=True)))
+        label = escape_line(option.label, ascii_only=ascii_only, mark_end=True)
+        if is_same(option.payload, request.payload):
+            choices[0] = (EXACT, label)
+        else:
+            choices.append((option.kind, label))
     # Attack: a wide option with the label of a narrow one (test_questions.py).
     count = Counter(_folded(told) for _, told in choices)
     payloads: dict[str, Mapping[str, Any]] = {option.kind: option.payload for option in request.remember_options}
@@ -60,6 +70,23 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
     return [(kind, told_apart(kind, told)) for kind, told in choices]
 
 
+def session_choice(request: ApprovalRequest, *, ascii_only: bool = False) -> tuple[str, str]:
+    """The kind that one key remembers for a session, and what it covers, escaped: one of `remember_choices`.
+
+    The widest that its tool declares as expected, by a `RememberOption.brief`; else `exact`. A brief that has to be
+    escaped, or that another option is told by too, counts as none.
+    """
+    choices = dict(remember_choices(request, ascii_only=ascii_only))
+    briefs = Counter(_folded(told) for told in (*choices.values(), *(each.brief for each in request.remember_options)))
+    for option in reversed(request.remember_options):
+        brief = option.brief
+        # Attack: a path in a brief that goes on like the keys beside it (test_questions.py).
+        is_plain = brief == escape_line(brief, ascii_only=True) and brief == ' '.join(brief.split())
+        if is_plain and 0 < len(brief) <= LONGEST_BRIEF and briefs[_folded(brief)] == 1:
+            return option.kind if option.kind in choices else EXACT, brief
+    return EXACT, choices[EXACT]
+
+
 def _folded(told: str) -> str:
     return ' '.join(told.split()).casefold()
 
@@ -67,8 +94,8 @@ def _folded(told: str) -> str:
 def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> tuple[str, ...]:
     """The keys that answer a request.
 
-    `s` and `a` are not among them where something is not shown whole, and `a` only where there is a store; `v` is where
-    something is left to view.
+    `s`, `r` and `a` are not among them where something is not shown whole; `r` only where there is a choice, and `a`
+    only where there is a store.
 
     Args:
         request: What is asked about.
@@ -77,9 +104,9 @@ def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> t
     if is_whole is None:
         is_whole = is_shown_whole(request)
     spans = remember_spans(request, is_whole=is_whole)
-    left_out = {key for key, span in (('s', 'session'), ('a', 'always')) if span not in spans}
-    if is_whole:
-        left_out.add('v')
+    left_out = {key for key, span in (('s', 'session'), ('r', 'session'), ('a', 'always')) if span not in spans}
+    if 'r' not in left_out and len(remember_choices(request)) == 1:
+        left_out.add('r')
     return tuple(key for key in KEYS if key not in left_out)
 
 

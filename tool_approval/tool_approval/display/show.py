@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from heapq import nsmallest
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
-from tool_approval.core.presentation import ApprovalPresentation
+from tool_approval.core.presentation import EXTRA_ACCESS, ApprovalPresentation
 from tool_approval.core.request import ApprovalRequest
 
-from .digest import left_out_keys, visible_args
+from .digest import is_same, left_out_keys, visible_args
 from .escape import escape_line
-from .fact_texts import LONGEST_NAME, are_facts_whole, extra_access_text, fact_text
+from .fact_texts import LONGEST_NAME, are_facts_whole, fact_text
 from .lines import DisplayLine, LineKind
 from .quote import MOST_LINES, more, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
@@ -39,7 +39,10 @@ _FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
 _APART = '\0'
 """Between the sides of hunks, so that nothing is found across two of them."""
 
-_SIDES = (('removed', 'context'), ('added', 'context'))
+_SIDES = (('removed', 'context'), ('added', 'context'), ('context',))
+
+_REPLACED = tuple((f'old{what}', f'new{what}') for what in ('', '_text', '_str', '_string'))
+"""Arguments of editing tools: what is replaced, and what takes its place."""
 
 
 def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,18 +50,25 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
 
     Shown are those that are its content, or the fact of the same meaning. One that only occurs somewhere in the content
     is none of them. Attack: a model writes the target of a call into its content, and the target is left out
-    (test_display.py).
+    (test_display.py). One that is as if it were not given need not be shown.
     """
-    whole: object = presentation.metadata.get('full_content')
-    texts = [presentation.content, whole] if isinstance(whole, str) else [presentation.content]
-    bodies = {text.removesuffix('\n') for text in texts}
-    sides = _APART.join(_sides_of(texts[-1])) if presentation.type == 'diff' else ''
+    bodies = _bodies_of(presentation)
+    sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
     shown = {
         _content_of([key for key, value in args.items() if _body_of(value) in bodies]),
         *_facts_of(presentation, args),
+        *_defaults_of(presentation, args),
+        *_replaced_in(args, sides),
         *(key for key in islice(args, _MOST_COMPARED) if _is_in_diff(key, args[key], sides)),
     }
     return {key: value for key, value in args.items() if key not in shown}
+
+
+def _bodies_of(presentation: ApprovalPresentation) -> list[str]:
+    """The content, and the whole of it where it was shortened."""
+    whole: object = presentation.metadata.get('full_content')
+    texts = [presentation.content, whole] if isinstance(whole, str) else [presentation.content]
+    return [text.removesuffix('\n') for text in texts]
 
 
 def _body_of(value: object) -> str | None:
@@ -79,29 +89,51 @@ def _facts_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> It
             yield key
     # What a command asks for beyond its confinement: an approval gives what the fact says, and no more.
     asked: object = args.get('access', '')
-    is_said = asked is None or (isinstance(asked, list) and (not asked or extra_access_text(presentation) != ''))
+    given: object = presentation.metadata.get(EXTRA_ACCESS)
+    is_said = asked is None or (isinstance(asked, list) and (not asked or (isinstance(given, list) and given != [])))
     if presentation.type == 'command' and is_said:
         yield 'access'
 
 
-def _is_in_diff(key: str, value: object, sides: str) -> bool:
+def _defaults_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> Iterator[str]:
+    defaults: object = presentation.metadata.get('defaults')
+    for key, value in cast('Mapping[object, object]', defaults).items() if isinstance(defaults, Mapping) else ():
+        if isinstance(key, str) and key in args and is_same(args[key], value):
+            yield key
+
+
+def _replaced_in(args: Mapping[str, Any], sides: tuple[str, str, str]) -> tuple[str, ...]:
+    """What is replaced and what takes its place, where just that makes the lines after of the lines before."""
+    before, after, _ = sides
+    for names in _REPLACED:
+        old, new = map(args.get, names)
+        # Attack: what does not occur, or changes nothing, is not shown by any diff (test_arguments.py).
+        if isinstance(old, str) and isinstance(new, str) and old and old != new and _APART not in old + new:
+            return names if old in before and before.replace(old, new) == after else ()
+    return ()
+
+
+def _is_in_diff(key: str, value: object, sides: tuple[str, str, str]) -> bool:
     body = _body_of(value)
     if key not in _EDITED or body is None or ('\n' not in body and len(body.strip()) < _SHORTEST_LINE):
         return False
-    return _APART not in body and f'\n{body}\n' in sides
+    before, after, unchanged = (_APART not in body and f'\n{body}\n' in side for side in sides)
+    return (before or after) and not unchanged
 
 
-def _sides_of(diff: str) -> list[str]:
-    """The lines before and the lines after of each hunk, a newline before and after each."""
-    found: list[str] = []
+def _sides_of(diff: str) -> tuple[str, str, str]:
+    """The lines of all hunks before, after, and those that stay; a newline before and after each line."""
+    found: list[list[str]] = [[], [], []]
     hunk: list[tuple[str, str]] = []
     rows = list(read_diff(diff.split('\n') if diff.count('\n') < MOST_LINES else []))
     for kind, text, _ in [*rows, ('hunk', '', None)]:
         if kind == 'hunk':
-            found += [''.join([f'\n{line}' for of, line in hunk if of in kinds]) + '\n' for kinds in _SIDES]
+            for side, kinds in zip(found, _SIDES, strict=True):
+                side.append(''.join([f'\n{line}' for of, line in hunk if of in kinds]) + '\n')
             hunk = []
         hunk.append((kind, text))
-    return found
+    before, after, unchanged = map(_APART.join, found)
+    return before, after, unchanged
 
 
 ROOM = 100
@@ -132,7 +164,11 @@ class Display:
 
 
 def display(
-    subject: ApprovalRequest | ApprovalPresentation, *, whole: bool = False, ascii_only: bool = False
+    subject: ApprovalRequest | ApprovalPresentation,
+    *,
+    whole: bool = False,
+    ascii_only: bool = False,
+    changes_only: bool = False,
 ) -> Display:
     """The lines of a request or a presentation, everything in them escaped, and whether they are all there is.
 
@@ -143,6 +179,8 @@ def display(
         subject: What to show.
         whole: Whether to show everything, as a pager does, and not only the beginning and the end of what is long.
         ascii_only: Whether to escape everything beyond ASCII.
+        changes_only: Whether to leave out what a diff that the tool made has beside the changed lines and their
+            numbers: unchanged lines, and headers. Of a diff that is an argument, these decide what is changed.
     """
     if isinstance(subject, ApprovalPresentation):
         return _presented(subject, whole=whole, ascii_only=ascii_only)
@@ -152,7 +190,9 @@ def display(
     args = visible_args(subject)
     if subject.presentation is not None:
         presented = _presented(subject.presentation, whole=whole, ascii_only=ascii_only)
-        shown += presented.lines
+        is_own = changes_only and _is_own_diff(subject.presentation, subject.args)
+        path = fact_text(subject.presentation.metadata.get('path'))
+        shown += _changed_lines(presented.lines, path) if is_own else presented.lines
         is_whole = is_whole and presented.is_whole
         args = uncovered(subject.presentation, args)
     if args:
@@ -230,6 +270,25 @@ def _begins(shown: str, full: str) -> bool:
     """Whether `shown` is the beginning of `full` and a line that says so, as `truncate_for_display` makes it."""
     begin, newline, notice = shown.rpartition('\n')
     return newline != '' and notice.startswith('... [') and full.startswith(begin)
+
+
+def _is_own_diff(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> bool:
+    """Whether it is a diff, and the tool's work: no argument is it.
+
+    Attack: a patch that a model wrote, whose unchanged lines say where it is applied (test_arguments.py).
+    """
+    bodies = _bodies_of(presentation)
+    return presentation.type == 'diff' and not any(_body_of(value) in bodies for value in args.values())
+
+
+def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayLine]:
+    """Without what stands around the changes in the file at `path`; all lines where there is no change."""
+    first = next((index for index, line in enumerate(lines) if line.kind == 'hunk'), 0)
+    names = [line.text for line in lines[max(0, first - 2) : first]]
+    is_named = names in ([f'--- {path}', f'+++ {path}'], [f'--- {path}', '+++ /dev/null'])
+    rest = [line for line in lines[first:] if line.kind not in ('context', 'hunk')]
+    has_changes = any(line.kind in ('added', 'removed') for line in rest)
+    return [*lines[: first - 2 if is_named else first], *rest] if has_changes else lines
 
 
 _MOST_COMPARED_LINES = 500

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from tool_approval.core.request import ApprovalRequest
 
 from .digest import visible_args
-from .fact_texts import extra_access_text, fact_text, is_automatic
+from .fact_texts import MOST_EXTRA_ACCESS, extra_access, fact_text, is_automatic
 from .lookalikes import LONE_STROKES, Care
 from .quote import shares
 
@@ -163,7 +163,8 @@ def texts_of(request: ApprovalRequest) -> Texts:
         contents = frozenset((presentation.content, text) if is_file else ())
         for key in ('path', 'cwd'):
             found.add(fact_text(presentation.metadata.get(key)), Care.CODE)
-        found.add(extra_access_text(presentation), Care.PROSE)
+        for line in extra_access(request)[:MOST_EXTRA_ACCESS]:
+            found.add(line, Care.CODE)
     _add_within(found, visible_args(request), contents)
     return found
 

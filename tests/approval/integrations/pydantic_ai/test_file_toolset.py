@@ -333,8 +333,8 @@ def test_what_changed_or_is_blocked_since_its_approval_is_written_down_as_refuse
 def test_alone_what_could_not_be_done_is_written_down_as_failed(base):
     log = Log()
     controller = ApprovalController('approve_all', audit=log)
-    edit = [call('edit_file', '1', path='notes/a.txt', old_text='no such text', new_text='b')]
-    agent = Agent(scripted(edit, 'done'), toolsets=[FileToolset(CONFIG, base)])
+    deletion = [call('delete', '1', path='notes/none.txt')]
+    agent = Agent(scripted(deletion, 'done'), toolsets=[FileToolset(CONFIG, base)])
 
     agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
 

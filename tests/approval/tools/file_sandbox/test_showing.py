@@ -27,12 +27,13 @@ def test_an_overwrite_is_shown_as_a_diff(world):
 
     shown = show(world, 'write_file', path='notes/a.txt', content='one\n2\nthree\n')
 
-    assert (shown.type, shown.language, shown.metadata) == ('diff', 'diff', {'path': 'notes:a.txt'})
+    metadata = {'path': 'notes/a.txt', 'is_usual': True}
+    assert (shown.type, shown.language, shown.metadata) == ('diff', 'diff', metadata)
     assert (
         shown.content
         == """\
---- notes:a.txt
-+++ notes:a.txt
+--- notes/a.txt
++++ notes/a.txt
 @@ -1,3 +1,3 @@
  one
 -two
@@ -47,14 +48,15 @@ def test_an_overwrite_is_shown_as_a_diff(world):
 def test_an_edit_is_shown_as_a_diff(world):
     shown = show(world, 'edit_file', path='notes/a.txt', old_text='a', new_text='b')
 
-    assert shown.content == '--- notes:a.txt\n+++ notes:a.txt\n@@ -1 +1 @@\n-a\n+b\n'
+    assert shown.content == '--- notes/a.txt\n+++ notes/a.txt\n@@ -1 +1 @@\n-a\n+b\n'
+    assert shown.metadata == {'path': 'notes/a.txt', 'is_usual': True, 'defaults': {'replace_all': False}}
 
 
 def test_a_new_file_is_shown_with_its_language(world):
     shown = show(world, 'write_file', path='cache/x.py', content='print()\n')
 
     assert (shown.type, shown.content, shown.language) == ('file_content', 'print()\n', 'python')
-    assert shown.metadata == {'path': 'cache:x.py', 'is_new': True}
+    assert shown.metadata == {'path': 'cache/x.py', 'is_new': True, 'is_usual': True}
 
 
 def test_only_line_feeds_end_lines(world):
@@ -122,12 +124,12 @@ def test_what_a_move_or_copy_replaces_is_shown_as_a_diff(world):
 
     assert shown.content == (
         'Copies ref:r.md (2 bytes) to notes:a.txt, which is replaced\n'
-        '--- notes:a.txt\n+++ notes:a.txt\n@@ -1 +1 @@\n-a\n+r\n'
+        '--- notes/a.txt\n+++ notes/a.txt\n@@ -1 +1 @@\n-a\n+r\n'
     )
 
 
 def test_what_is_deleted_is_shown(world):
-    assert show(world, 'delete', path='notes/a.txt').content == '--- notes:a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n'
+    assert show(world, 'delete', path='notes/a.txt').content == '--- notes/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n'
 
 
 def test_an_empty_file_that_goes_does_not_stay_as_it_is(world):
@@ -137,6 +139,20 @@ def test_an_empty_file_that_goes_does_not_stay_as_it_is(world):
     assert show(world, 'delete', path='notes/empty.txt').content == 'Deletes notes:empty.txt (0 bytes)'
     moved = show(world, 'move', path='notes/empty.txt', dest='notes/void.txt').content
     assert moved == 'Moves notes:empty.txt (0 bytes) to notes:void.txt, which is replaced'
+
+
+@pytest.mark.parametrize(('path', 'name'), [('l/a.txt', 'notes:a.txt'), ('notes/../notes/a.txt', 'notes:a.txt')])
+def test_a_path_that_leads_elsewhere_than_it_says_is_told_by_where_it_leads(world, path, name):
+    (world.ws / 'l').symlink_to('notes')
+
+    assert show(world, 'write_file', path=path, content='x').metadata['path'] == name
+    assert show(world, 'write_file', path=str(world.ws / 'notes/a.txt'), content='x').metadata['path'] == name
+
+
+def test_what_is_not_so_in_all_of_a_root_is_not_usual(world):
+    os.link(world.ws / 'notes/a.txt', world.ws / 'notes/b.txt')
+
+    assert 'is_usual' not in show(world, 'write_file', path='notes/a.txt', content='x').metadata
 
 
 def test_what_stays_the_same_is_told(world):
@@ -151,7 +167,7 @@ def test_what_is_too_long_for_a_diff_is_summed_up(world, old):
     shown = show(world, 'write_file', path='notes/a.txt', content=new)
 
     assert shown.type == 'text'
-    assert shown.metadata == {'path': 'notes:a.txt', 'full_content': new, 'is_summary': True}
+    assert shown.metadata == {'path': 'notes/a.txt', 'full_content': new, 'is_summary': True, 'is_usual': True}
     first, second, *_ = shown.content.split('\n')
     assert first.startswith(f'Changes notes:a.txt, too long for a diff: from {len(old)} bytes in ')
     assert second.startswith('y')

@@ -74,10 +74,64 @@ def test_a_request_says_which_file_and_nothing_of_its_content_is_remembered(worl
     assert request.reason == 'Changes in notes need approval.'
     assert request.payload == {'root': 'notes', 'path': 'sub/b.txt'}
     assert [(option.kind, option.label, option.payload) for option in request.remember_options] == [
+        ('file', 'write_file for notes:sub/b.txt, whatever is written', request.payload),
         ('directory', 'write_file for everything directly in notes:sub/', {'directories': [['notes', 'sub']]}),
         ('root', 'write_file for everything in notes', {'roots': ['notes']}),
     ]
     assert set(request.bound_to['files']) == {'notes:sub/b.txt'}
+
+
+@pytest.mark.parametrize(
+    ('name', 'path', 'brief'),
+    [
+        ('write_file', 'notes/a.txt', 'writes to notes/a.txt'),
+        ('edit_file', 'notes/a.txt', 'edits of notes/a.txt'),
+        ('edit_file', 'notes/a n deny.txt', ''),
+    ],
+)
+def test_one_key_offers_changes_of_the_same_file(world, name, path, brief):
+    request = world.tools().check_approval(context(name, path=path, content='x'))
+
+    assert request.remember_options[0].brief == brief
+    assert [option.brief for option in request.remember_options[1:]] == ['', '']
+
+
+def test_an_edit_that_would_change_nothing_is_answered_and_not_asked(world):
+    nobody = ApprovalController(ui=ScriptedUI([]))
+    tools = world.tools()
+    same = {'path': 'notes/a.txt', 'old_text': 'b', 'new_text': 'b'}
+
+    for arguments, why in (
+        (same, 'nothing was changed: `old_text` and `new_text` are the same'),
+        ({**same, 'new_text': 'c'}, 'nothing was changed: `old_text` does not occur in it'),
+        ({**same, 'path': 'notes/none.txt', 'new_text': 'c'}, 'it does not exist'),
+    ):
+        with pytest.raises(FileToolError, match=why):
+            execute(tools, nobody, 'edit_file', **arguments)
+
+    assert (world.ws / 'notes/a.txt').read_text() == 'a\n'
+
+
+def test_an_edit_that_nobody_was_asked_about_changes_nothing_later(world):
+    tools = world.tools()
+    arguments = {'path': 'notes/a.txt', 'old_text': 'b', 'new_text': 'c'}
+    assert tools.check_approval(context('edit_file', **arguments)) is None
+    (world.ws / 'notes/a.txt').write_text('b\n')
+
+    with pytest.raises(PermissionError, match='It did not when the call was judged'):
+        tools.run('edit_file', arguments)
+
+    assert (world.ws / 'notes/a.txt').read_text() == 'b\n'
+
+
+def test_what_a_file_says_cannot_be_guessed_by_edits(world):
+    tools = world.tools()
+    arguments = {'path': 'priv/p.txt', 'old_text': 'no such text', 'new_text': 'x'}
+
+    assert tools.check_approval(context('read_file', path='priv/p.txt')) is not None
+    assert tools.check_approval(context('edit_file', **arguments)) is not None
+    # This says nothing of the file.
+    assert tools.check_approval(context('edit_file', **{**arguments, 'new_text': 'no such text'})) is None
 
 
 def test_content_may_be_left_out_where_only_the_decision_is_wanted(world):

@@ -18,7 +18,7 @@ from tool_approval.ui.terminal.terminal_ui import TerminalUI
 
 from tool_approval import ApprovalDecision, ApprovalMemory, ApprovalRequest
 
-Step = tuple[str, str | bytes | Callable[['Person'], object]]
+Step = tuple[str | tuple[str, ...], str | bytes | Callable[['Person'], object]]
 """What the line of the cursor has to begin with, and what is typed or done then."""
 
 

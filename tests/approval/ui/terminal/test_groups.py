@@ -18,30 +18,24 @@ FILES = [
 LONG = FILES[0].model_copy(
     update={'presentation': ApprovalPresentation.of('text', ''.join(f'line {n}\n' for n in range(300)))}
 )
-ALL = 'Approve all 3? '
-ONE = 'Approve delete? '
+ALL = '3 requests: '
+ONE = '╰─ '
 
 
-def test_a_group_is_shown_whole_and_listed_above_the_question() -> None:
+def test_a_group_is_shown_whole_above_the_question() -> None:
     drawn = render_group(FILES, width=80, height=24, color=False, ascii_only=False)
 
     assert drawn == snapshot("""\
-╭─ delete ───────────────────────────────────────────────────── request 1 of 3 ─
+╭─ delete                                                         request 1 of 3
 │ ┊ path: "a.txt"
-╰─ d2c138354746b889 ────────────────────────────────────────────────────────────
-╭─ delete ───────────────────────────────────────────────────── request 2 of 3 ─
+╰─
+╭─ delete                                                         request 2 of 3
 │ ┊ path: "b.txt"
-╰─ 82f73f3251dbea74 ────────────────────────────────────────────────────────────
-╭─ delete ───────────────────────────────────────────────────── request 3 of 3 ─
+╰─
+╭─ delete                                                         request 3 of 3
 │ ┊ path: "c.txt"
-╰─ a9766ca5eb5b65f1 ────────────────────────────────────────────────────────────
-
-3 requests, all shown above:
-  1  delete: delete(path='a.txt')
-  2  delete: delete(path='b.txt')
-  3  delete: delete(path='c.txt')
-[A] approve all  [o] one by one  [N] deny all  [q] stop the run  [?] help
-Approve all 3? \
+╰─
+3 requests: A approve all   N deny all   o one by one   ? more \
 """)
 
 
@@ -50,6 +44,8 @@ def test_the_list_the_keys_and_the_question_fit_into_a_small_terminal() -> None:
 
     assert drawn.isascii()
     assert '\n'.join(drawn.splitlines()[-10:]) == snapshot("""\
+| : path: "c.txt"
++-
 
 27 requests, all shown above:
   1  delete: delete(path='a.txt')
@@ -57,9 +53,7 @@ def test_the_list_the_keys_and_the_question_fit_into_a_small_terminal() -> None:
   3  delete: delete(path='c.txt')
   4  delete: delete(path='a.txt')
   and 23 more
-[A] approve all  [o] one by one
-[N] deny all  [q] stop the run  [?] help
-Approve all 27? \
+27 requests: A/N/o/? \
 """)
 
 
@@ -104,9 +98,9 @@ def test_the_run_is_stopped(key: str) -> None:
 def test_what_is_not_shown_whole_cannot_be_approved_together() -> None:
     requests = [LONG, *FILES[1:]]
 
-    decisions, person = ask(*requests, steps=[('Go on? ', 'A'), ('Go on? ', 'o'), (ONE, 'y'), (ONE, 'y'), (ONE, 'n')])
+    decisions, person = ask(*requests, steps=[(ALL, 'A'), (ALL, 'o'), (ONE, 'y'), (ONE, 'y'), (ONE, 'n')])
 
-    assert group_keys(requests) == ['o', 'N', 'q', '?']
+    assert group_keys(requests) == ['N', 'o', '?', 'q']
     assert [decision.approved for decision in decisions] == [True, True, False]
     assert b'decide one by one' in person.sent
 
@@ -125,4 +119,4 @@ def test_a_key_of_the_list_answers_nothing_where_all_were_chosen_and_it_says_why
 
     assert not any(decision.approved for decision in decisions)
     assert b'That key answers nothing here. Press what the question names; Esc goes back.' in person.sent
-    assert b'That key answers nothing. Press one of the keys above.' in person.sent
+    assert b'That key answers nothing. Press one of the keys below.' in person.sent

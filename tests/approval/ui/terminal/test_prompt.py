@@ -20,11 +20,14 @@ REQUEST = ApprovalRequest(tool_name='delete', args={'path': 'notes.txt', 'force'
 WIDER = REQUEST.model_copy(
     update={'remember_options': (RememberOption(kind='folder', label='every file in notes/', payload={'in': 'notes'}),)}
 )
+BRIEF = REQUEST.model_copy(
+    update={'remember_options': (WIDER.remember_options[0].model_copy(update={'brief': 'notes'}),)}
+)
 LASTING = REQUEST.model_copy(update={'metadata': {'can_remember_always': True}})
 LONG = REQUEST.model_copy(
     update={'presentation': ApprovalPresentation.of('file_content', ''.join(f'line {n}\n' for n in range(300)))}
 )
-Q = 'Approve delete? '
+Q = '╰─ '
 
 
 def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) -> ApprovalDecision:
@@ -41,14 +44,17 @@ def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) 
         (REQUEST, [(Q, 'd'), ('Note: ', '\r')], {'approved': False}),
         (REQUEST, [(Q, 'd'), ('Note: ', 'x'), ('Note: x', '\x1b'), (Q, 'y')], {'approved': True}),
         (REQUEST, [(Q, 's')], {'approved': True, 'remember': 'session'}),
-        (LASTING, [(Q, 'a')], {'approved': True, 'remember': 'always'}),
-        (WIDER, [(Q, 's'), ('Press 1 to 2', '1')], {'approved': True, 'remember': 'session'}),
+        (WIDER, [(Q, 's')], {'approved': True, 'remember': 'session'}),
+        (BRIEF, [(Q, 's')], {'approved': True, 'remember': 'session', 'remember_option': 'folder'}),
+        (LASTING, [(Q, 'a'), ('Press 1; ', '1')], {'approved': True, 'remember': 'always'}),
+        (LASTING, [(Q, 'a'), ('Press 1; ', '\x1b'), (Q, 'n')], {'approved': False}),
+        (WIDER, [(Q, 'r'), ('Press 1 to 2', '1')], {'approved': True, 'remember': 'session'}),
         (
             WIDER,
-            [(Q, 's'), ('Press 1 to 2', '2')],
+            [(Q, 'r'), ('Press 1 to 2', '2')],
             {'approved': True, 'remember': 'session', 'remember_option': 'folder'},
         ),
-        (WIDER, [(Q, 's'), ('Press 1 to 2', '\x1b'), (Q, 'n')], {'approved': False}),
+        (WIDER, [(Q, 'r'), ('Press 1 to 2', '\x1b'), (Q, 'n')], {'approved': False}),
         (REQUEST, [(Q, '?'), (Q, 'n')], {'approved': False}),
     ],
 )
@@ -56,14 +62,14 @@ def test_each_key_decides_what_it_says(request_: ApprovalRequest, steps: list[St
     assert decide(*steps, request=request_) == ApprovalDecision(**fields, decided_by='ada')
 
 
-@pytest.mark.parametrize('key', ['a', 'v', 'l', 'x', '\r', ' ', '\x1b', 'yy'])
+@pytest.mark.parametrize('key', ['a', 'r', 'l', 'x', '\r', ' ', '\x1b', 'yy'])
 def test_a_key_that_is_not_offered_does_nothing(key: str) -> None:
     _, person = ask(REQUEST, steps=[(Q, key), (Q, 'n')])
 
     assert b'answers nothing' in person.sent
 
 
-@pytest.mark.parametrize('key', ['s', 'a'])
+@pytest.mark.parametrize('key', ['s', 'r', 'a'])
 def test_what_is_not_shown_whole_cannot_be_remembered(key: str) -> None:
     request = LONG.model_copy(update={'metadata': {'can_remember_always': True}})
 
@@ -84,7 +90,7 @@ def test_ctrl_c_stops_it_also_in_a_note() -> None:
 
 
 def test_one_line_stays_that_says_what_was_decided() -> None:
-    _, person = ask(WIDER, steps=[(Q, 's'), ('Press 1 to 2', '2')])
+    _, person = ask(WIDER, steps=[(Q, 'r'), ('Press 1 to 2', '2')])
 
     assert person.text.splitlines()[-1] == snapshot('✓ ada approved delete for this session: every file in notes/')
 
@@ -95,7 +101,7 @@ def test_that_line_is_escaped_and_fits() -> None:
     )
     _, person = ask(
         request,
-        steps=[('Approve run? ', 'd'), ('Note: ', '\x1b[200~\x1b[2J\n!\x1b[201~'), ('Note: ', '\r')],
+        steps=[(Q, 'd'), ('Note: ', '\x1b[200~\x1b[2J\n!\x1b[201~'), ('Note: ', '\r')],
         columns=60,
     )
 
@@ -378,7 +384,7 @@ def test_a_resized_terminal_is_asked_again() -> None:
     decisions, person = ask(REQUEST, steps=[(Q, lambda person: person.resize(50, 30)), (Q, 'y')])
 
     assert decisions[0].approved is True
-    assert '╭─ delete ' + '─' * 39 in person.text
+    assert person.text.count('╭─ delete') == 1 and '│ s: exactly this call' in person.text
 
 
 def test_a_pager_follows_the_size_of_the_terminal() -> None:
@@ -432,7 +438,37 @@ def test_options_with_one_label_are_told_apart_where_one_is_chosen() -> None:
     ]
     request = REQUEST.model_copy(update={'remember_options': tuple(options)})
 
-    decisions, person = ask(request, steps=[(Q, 's'), ('Press 1 to 3', '3')])
+    decisions, person = ask(request, steps=[(Q, 'r'), ('Press 1 to 3', '3')])
 
     assert decisions[0].remember_option == 'b'
     assert "3  notes/ (b: path: '/')" in person.sent.decode()
+
+
+def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
+    seen: list[str] = []
+
+    def look(person: Person) -> None:
+        seen.append(person.text)
+        os.write(person.master, b'n')
+
+    request = BRIEF.model_copy(update={'metadata': {'can_remember_always': True, 'toolset_id': 'files'}})
+    ask(request, steps=[(Q, '?'), (Q, look)], memory=ApprovalMemory())
+
+    assert seen[0].strip() == snapshot("""\
+╭─ delete
+│ ┊ path: "notes.txt"
+│ ┊ force: false
+│ y  approve
+│ n  deny
+│ s  approve for this session: every file in notes/
+│ v  view all of it, page by page
+│ d  deny with a note
+│ e  edit arguments
+│ r  approve, and choose what else for this session
+│ a  approve, and choose what to remember always
+│ l  list what is remembered, and revoke it
+│ q  deny, and stop the run
+│ toolset: files
+│ mark: 34c6a234baa49bca
+╰─ y approve   n deny   s notes this session   ? more\
+""")

@@ -6,9 +6,11 @@ import pytest
 import wcwidth
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inline_snapshot import snapshot
 from tool_approval.core.request import LineageEntry, RememberOption
 from tool_approval.ui.terminal import KEYS, offered_keys, remember_choices, render_request, render_whole
 from tool_approval.ui.terminal.layout import NARROWEST
+from tool_approval.ui.terminal.render import render_more
 
 from tests.corpus.terminal import CASES, FORBIDDEN, SGR, check, same_looks, screen_rows, unquoted
 from tests.tables import table
@@ -32,7 +34,9 @@ PRESENTATIONS = st.builds(
     type=st.sampled_from(['text', 'diff', 'file_content', 'command', 'structured']),
     content=HOSTILE,
     language=st.none() | HOSTILE,
-    metadata=st.dictionaries(st.sampled_from(['cwd', 'path', 'full_content', 'is_new', 'is_summary']), HOSTILE),
+    metadata=st.dictionaries(
+        st.sampled_from(['cwd', 'path', 'full_content', 'is_new', 'is_summary', 'extra_access']), HOSTILE
+    ),
 )
 REQUESTS = st.builds(
     ApprovalRequest,
@@ -49,15 +53,77 @@ REQUESTS = st.builds(
         ),
         max_size=2,
     ).map(tuple),
-    remember_options=st.builds(RememberOption, kind=st.just('wide'), label=HOSTILE, payload=st.just({'x': 1})).map(
-        lambda option: (option,)
-    ),
+    remember_options=st.builds(
+        RememberOption, kind=st.just('wide'), label=HOSTILE, payload=st.just({'x': 1}), brief=HOSTILE
+    ).map(lambda option: (option,)),
 )
 
 
 def command(text: str, **fields) -> ApprovalRequest:
     presentation = ApprovalPresentation(type='command', content=text, metadata={'cwd': '/home/me'})
     return ApprovalRequest(tool_name='run_shell', args={'command': text}, presentation=presentation, **fields)
+
+
+def plain(request: ApprovalRequest, **options) -> str:
+    return render_request(request, color=False, **options)
+
+
+def looks_of(request: ApprovalRequest) -> str:
+    """What is on the screen once `?` was pressed."""
+    return '\n'.join([render_request(request), *render_more(request, 79, keys=offered_keys(request))])
+
+
+EDIT = ApprovalRequest(
+    tool_name='edit_file',
+    args={'path': 'greeting.py', 'old_text': "return 'Hello ' + name", 'new_text': "return f'Hello, {name}!'"},
+    payload={'root': 'project', 'path': 'greeting.py'},
+    description='Edit project:greeting.py',
+    reason='Changes in project need approval.',
+    metadata={'caller': 'editor', 'toolset_id': 'files'},
+    presentation=ApprovalPresentation(
+        type='diff',
+        content="""\
+--- greeting.py
++++ greeting.py
+@@ -3,4 +3,4 @@
+ 
+ def greet(name):
+-    return 'Hello ' + name
++    return f'Hello, {name}!'
+ 
+""",
+        metadata={'path': 'greeting.py', 'is_usual': True},
+    ),
+    remember_options=(
+        RememberOption(
+            kind='file',
+            label='edit_file for project:greeting.py, whatever is written',
+            payload={'root': 'project', 'path': 'greeting.py'},
+            brief='edits of greeting.py',
+        ),
+        RememberOption(kind='root', label='edit_file for everything in project', payload={'roots': ['project']}),
+    ),
+)
+COMMIT = ApprovalRequest(
+    tool_name='run_shell',
+    args={'command': 'git commit -am "Greet by name"'},
+    description='Run: git commit -am "Greet by name"',
+    metadata={'caller': 'operator'},
+    presentation=ApprovalPresentation(
+        type='command',
+        content='git commit -am "Greet by name"',
+        metadata={'cwd': '/home/ada/shop', 'extra_access': ['writes to .git'], 'is_usual': True},
+    ),
+    reason='no rule is about it, and by default somebody is asked',
+    remember_options=(
+        RememberOption(
+            kind='sub-command',
+            label='every plain `git commit` in this directory',
+            payload={'program': ['git', 'commit']},
+            brief='git commit',
+        ),
+    ),
+)
 
 
 @table('case', CASES)
@@ -84,11 +150,11 @@ def test_nothing_in_a_request_draws_anything_but_itself(examples: int) -> None:
 
         rows = plain.split('\n')
         side, bottom = ('|', '+') if ascii_only else ('│', '╰')
-        [end] = [index for index, row in enumerate(rows[1:], 1) if row.startswith(bottom)]
         assert SGR.sub('', colored) == plain
         assert FORBIDDEN.search(plain) is None
-        assert all(row.startswith(side) for row in rows[1:end])
-        assert re.match(r'Approve .*\? (\[\S+\] )?$', rows[-1])
+        assert all(row.startswith(side) for row in rows[1:-1])
+        assert rows[-1].startswith(bottom)
+        assert re.search(r'(y approve   n deny   .*\? more|y/n(/[sv])?/\?) $', rows[-1])
         assert max(wcwidth.wcswidth(row) for row in rows) <= width
         assert min(wcwidth.wcswidth(row) for row in rows) >= 0
         assert not ascii_only or plain.isascii()
@@ -102,7 +168,7 @@ def test_different_requests_never_render_the_same(examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(one=REQUESTS, other=REQUESTS)
     def check_pair(one, other) -> None:
-        looks_same = render_request(one) == render_request(other)
+        looks_same = looks_of(one) == looks_of(other)
 
         # Equal requests whose values have other orders are drawn in those, so they may differ.
         assert looks_same if repr(one) == repr(other) else not looks_same or one == other
@@ -112,8 +178,8 @@ def test_different_requests_never_render_the_same(examples: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(one=HOSTILE, other=HOSTILE)
-def test_different_commands_differ_above_the_digest_too(one, other) -> None:
-    drawn = [render_request(command(text), color=False).rpartition('╰')[0] for text in (one, other)]
+def test_different_commands_differ_without_the_mark_too(one, other) -> None:
+    drawn = [render_request(command(text), color=False) for text in (one, other)]
 
     assert (drawn[0] == drawn[1]) == (one == other)
 
@@ -128,8 +194,10 @@ def test_a_screen_shows_what_was_meant(width: int, color: bool) -> None:
     texts = unquoted(rows).split('\n')
     assert 'make all && <U+001B>[2Jrm -rf "日本語 dir"' in texts
     assert '> [y] approve' in [row[2:] for row in rows]
-    assert rows[-1] == 'Approve run_shell?'
-    assert rows[0].startswith('╭─ run_shell ─')
+    assert rows[-1] == (
+        '╰─ y/n/s/?' if width == 40 else '╰─ y approve   n deny   s exactly this call this session   ? more'
+    )
+    assert rows[0] == '╭─ run_shell in /home/me'
 
 
 def test_colors_end_with_each_row() -> None:
@@ -137,6 +205,45 @@ def test_colors_end_with_each_row() -> None:
 
     assert '\x1b[' in written
     assert all(row.count('\x1b[0m') * 2 == row.count('\x1b[') for row in written.split('\n'))
+
+
+def test_an_edit_is_the_changed_lines_between_two_rows() -> None:
+    assert plain(EDIT) == snapshot("""\
+╭─ edit_file greeting.py                                                  editor
+│ 5 -     return 'Hello ' + name
+│ 5 +     return f'Hello, {name}!'
+╰─ y approve   n deny   s edits of greeting.py this session   ? more \
+""")
+
+
+def test_a_command_says_what_more_it_may_touch() -> None:
+    assert plain(COMMIT) == snapshot("""\
+╭─ run_shell in /home/ada/shop                                          operator
+│ $ git commit -am "Greet by name"
+│ extra access: writes to .git
+╰─ y approve   n deny   s git commit this session   ? more \
+""")
+
+
+def test_what_does_not_fit_beside_the_keys_stands_above_them() -> None:
+    assert plain(COMMIT, width=50) == snapshot("""\
+╭─ run_shell in /home/ada/shop            operator
+│ $ git commit -am "Greet by name"
+│ extra access: writes to .git
+│ s: git commit, this session
+╰─ y approve   n deny   s this session   ? more \
+""")
+    assert plain(COMMIT, width=24) == snapshot("""\
+╭─ run_shell    operator
+│ in: /home/ada/shop
+│ $ git commit -am
+│  ↪ "Greet by name"
+│ extra access: writes
+│  ↪ to .git
+│ s: git commit, this
+│  ↪ session
+╰─ y/n/s/? \
+""")
 
 
 def test_a_box_says_who_asks_where_and_which_request_it_is() -> None:
@@ -156,17 +263,18 @@ def test_a_box_says_who_asks_where_and_which_request_it_is() -> None:
         lineage=(LineageEntry(agent_name='main', run_id='r', tool_name='ask', tool_call_id='c'),),
     )
 
-    written = render_request(request, color=False)
-
-    assert 'request 2 of 5' in written.split('\n')[0]
-    assert '│ agent    research, called by main through ask\n' in written
-    assert '│ worker   crawler\n' in written
-    assert '│ toolset  shell\n' in written
-    assert '│ grants   net, "a, b", to this tool until the run ends\n' in written
-    assert '│ about    List the project\n' in written
-    assert '│ why      no rule allows ls\n' in written
-    assert '│ in       /home/me\n' in written
-    assert '│ $ ls\n' in written
+    assert plain(request) == snapshot("""\
+╭─ run_shell in /home/me                                          request 2 of 5
+│ agent: research, called by main through ask
+│ worker: crawler
+│ about: List the project
+│ why: no rule allows ls
+│ $ ls
+│ grants: net, "a, b", to this tool until the run ends
+╰─ y approve   n deny   s exactly this call this session   ? more \
+""")
+    assert plain(request, width=100).split('\n')[0].endswith('   research, called by main through ask   request 2 of 5')
+    assert '│ toolset: shell' in render_more(request, 80, keys=())
 
 
 def test_a_position_that_is_given_wins_and_a_senseless_one_is_not_shown() -> None:
@@ -180,11 +288,11 @@ def test_remembering_is_not_offered_where_something_is_cut() -> None:
     long = ApprovalRequest(tool_name='write', args={'text': 'line\n' * 500}, metadata={'can_remember_always': True})
     short = long.model_copy(update={'args': {'text': 'line\n'}, 'payload': {'text': 'line\n'}})
 
-    assert set('sav') & set(offered_keys(long)) == {'v'}
-    assert set('sav') & set(offered_keys(short)) == {'s', 'a'}
-    assert '[s]' not in render_request(long, color=False, keys=tuple(KEYS))
-    assert 'Not all of it is shown here.' in render_request(long, color=False)
-    assert '[y] approve  [n] deny  [d] deny with a note' in render_request(short, color=False)
+    assert set('sra') & set(offered_keys(long)) == set()
+    assert set('sra') & set(offered_keys(short)) == {'s', 'a'}
+    assert 'Not all of it is shown here.' in plain(long)
+    assert plain(long, height=200, keys=tuple(KEYS)).endswith('\n╰─ y approve   n deny   v view all   ? more ')
+    assert plain(short).endswith('\n╰─ y approve   n deny   s exactly this call this session   ? more ')
 
 
 def test_always_is_offered_only_where_there_is_a_store() -> None:
@@ -209,8 +317,7 @@ def test_what_remembering_covers_is_numbered() -> None:
         ('exact', "every write with path: 'a'"),
         ('directory', 'every file in notes/<U+000A>[y]'),
     ]
-    written = render_request(request, color=False)
-    assert "│ s        1 every write with path: 'a'\n│          2 every file in notes/<U+000A>[y]\n" in written
+    assert "   s every write with path: 'a' this session   " in plain(request)
 
 
 def test_a_payload_that_cannot_be_told_cannot_be_remembered() -> None:
@@ -221,35 +328,41 @@ def test_a_payload_that_cannot_be_told_cannot_be_remembered() -> None:
     request = ApprovalRequest(tool_name='t', args={'a': 1}, payload={'x': Faulty()}, description='d')
 
     assert 's' not in offered_keys(request)
-    assert 'Approve t?' in render_request(request)
+    assert plain(request).endswith('╰─ y approve   n deny   ? more ')
 
 
-def test_a_long_name_stands_above_the_question() -> None:
-    request = ApprovalRequest(tool_name='a_tool_' * 10)
+def test_a_name_that_is_too_long_for_the_first_row_has_one_of_its_own() -> None:
+    presentation = ApprovalPresentation(type='text', content='x', metadata={'path': 'b'})
+    request = ApprovalRequest(tool_name='a_tool_' * 12, presentation=presentation, description='d')
 
-    rows = render_request(request, width=80, color=False).split('\n')
-
-    assert rows[-1] == 'Approve this call? '
-    assert 'a_tool_' * 10 in unquoted(rows)
-
-
-def test_a_low_terminal_gets_the_keys_in_short() -> None:
-    rows = render_request(command('ls'), height=5, color=False).split('\n')
-
-    assert rows[-1] == 'Approve run_shell? [y/n/d/s/e/l/q/?] '
-    assert rows[-2].startswith('╰─')
-
-
-def test_in_a_low_and_narrow_terminal_the_short_keys_have_a_row_of_their_own() -> None:
-    rows = render_request(command('ls'), width=34, height=5, color=False).split('\n')
-
-    assert rows[-2:] == ['[y/n/d/s/e/l/q/?]', 'Approve run_shell? ']
+    # A path alone would be taken for the name of the tool.
+    assert plain(request) == snapshot("""\
+╭─
+│ tool: a_tool_a_tool_a_tool_a_tool_a_tool_a_tool_a_tool_a_tool_a_tool_a_tool_a_
+│  ↪tool_a_tool_
+│ file: b
+│ about: d
+│ ┊ x
+╰─ y approve   n deny   s exactly this call this session   ? more \
+""")
 
 
-def test_a_box_that_is_higher_than_the_screen_says_so() -> None:
-    written = render_request(command('ls\n' * 30), color=False)
+def test_a_box_that_is_higher_than_the_screen_says_so_and_names_the_tool_again() -> None:
+    request = command('ls\n' * 30)
+    written = plain(request)
 
     assert f'│ ! {written.count(chr(10)) + 1} rows: read from the top.\n' in written
+    assert written.endswith('\n╰─ run_shell: y approve   n deny   s exactly this call this session   ? more ')
+    assert plain(request, height=34).endswith('\n╰─ y approve   n deny   s exactly this call this session   ? more ')
+
+
+def test_a_name_that_does_not_fit_beside_the_keys_stands_above_them() -> None:
+    request = command('ls\n' * 30).model_copy(update={'tool_name': 'a_long_name_of_a_tool'})
+
+    rows = plain(request, width=30).split('\n')
+
+    above = ['│ tool: a_long_name_of_a_tool', '│ s: exactly this call, this', '│  ↪ session']
+    assert rows[-4:] == [*above, '╰─ y/n/s/? ']
 
 
 def test_the_whole_is_shown_for_a_pager() -> None:
@@ -282,18 +395,17 @@ def test_every_row_is_framed_on_a_narrow_terminal(text: str, width: int) -> None
 
     rows = screen_rows(render_request(request, width=width, color=False), width=width)
 
-    [end] = [index for index, row in enumerate(rows) if row.startswith('╰')]
-    assert rows[0].startswith('╭')
-    assert all(row.startswith('│') for row in rows[1:end])
-    assert rows[end + 1 :][-1] == 'Approve run_shell?'
+    assert rows[0].startswith('╭─')
+    assert all(row.startswith('│') for row in rows[1:-1])
+    assert rows[-1].removeprefix('╰─ ').removeprefix('run_shell: ') in ('y/n/s/?', 'y/n/v/?')
 
 
 def test_line_numbers_give_way_to_the_text_where_both_do_not_fit() -> None:
     diff = '@@ -999999999,2 +999999999,2 @@\n-a\n-b\n+\U0010ffff\n+d\n'
     request = ApprovalRequest(tool_name='edit', presentation=ApprovalPresentation(type='diff', content=diff))
 
-    assert '│ 1000000000 - b\n' in render_request(request, width=25, color=False)
-    assert '│ - b\n' in render_request(request, width=24, color=False)
+    assert '│ 1000000000 - b\n' in plain(request, width=25)
+    assert '│ - b\n' in plain(request, width=24)
 
 
 @pytest.mark.parametrize('width', [0, 1, 10, NARROWEST - 1])

@@ -15,7 +15,8 @@ from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest,
 from .person import Person, ask, make_ui
 
 REQUEST = ApprovalRequest(tool_name='delete', args={'path': 'notes.txt'})
-Q = 'Approve delete? '
+Q = '╰─ '
+QUESTIONS = (Q, '+- ')
 
 
 @pytest.mark.parametrize(
@@ -26,9 +27,9 @@ def test_it_passes_the_conformance_suite(environment: dict[str, str]) -> None:
 
     def person_who(approves: bool) -> TerminalUI:
         key = 'y' if approves else 'n'
-        person = Person([('Approve ', key)], types_again='TERM' in environment)
+        person = Person([(QUESTIONS, key)], types_again='TERM' in environment)
         people.append(person.__enter__())
-        person.also([('Go on? ', 'o'), ('Approve ', key), ('Approve ', key)])
+        person.also([('2 requests: ', 'o'), (QUESTIONS, key), (QUESTIONS, key)])
         return make_ui(person, **environment)
 
     try:
@@ -201,7 +202,11 @@ def test_an_editor_that_does_not_want_to_end_is_killed(tmp_path, monkeypatch: py
 @pytest.mark.parametrize('groups_responses', [False, True])
 def test_all_calls_of_a_response_can_be_one_question(groups_responses: bool) -> None:
     requests = [REQUEST, REQUEST.model_copy(update={'args': {'path': 'other.txt'}})]
-    steps = [('Approve all 2? ', 'A'), ('Approve all 2? Press A', 'A')] if groups_responses else [(Q, 'y'), (Q, 'y')]
+    steps = (
+        [('2 requests: A approve all', 'A'), ('Approve all 2? Press A', 'A')]
+        if groups_responses
+        else [(Q, 'y'), (Q, 'y')]
+    )
 
     with Person(steps) as person:
         ui = TerminalUI(

@@ -18,6 +18,9 @@ from .sandbox import FileAccess, FileSandbox
 LISTED = 1000
 """Chosen: more names than a model needs at once."""
 
+SAME = '`old_text` and `new_text` are the same'
+"""Why such an edit changes nothing, whatever the file says."""
+
 Expected = Mapping[str, str]
 """By `PathTarget.key`, what stood there when somebody consented; whatever stands there now where it is not named."""
 
@@ -78,9 +81,12 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
     """The text with the replacement made.
 
     Raises:
-        ValueError: What is to be replaced does not stand there, or more than once, or the text would become too long.
+        ValueError: What is to be replaced does not stand there, or more than once, or is what takes its place, or the
+            text would become too long.
     """
     old, new, is_everywhere = arguments['old_text'], arguments['new_text'], arguments.get('replace_all', False)
+    if old == new:
+        raise ValueError(SAME)
     count = text.count(old) if old else 0
     if count == 0:
         raise ValueError('`old_text` does not occur in it; it has to match exactly, blanks and line ends too')
@@ -92,6 +98,26 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
         # Attack: one letter, replaced a million times by a long text, fills the memory (test_operations.py).
         raise ValueError(f'the text would be longer than {max_bytes} bytes')
     return text.replace(old, new)
+
+
+def unchanged(target: PathTarget, arguments: Mapping[str, Any], max_bytes: int) -> FileToolError | None:
+    """Why an edit would change nothing, if it would not: that says what is in the file, or is not."""
+    try:
+        _edited(target, read_text(target, max_bytes)[1], arguments, max_bytes)
+    except FileNotFoundError:
+        return FileToolError(target.shown, 'it does not exist')
+    except FileToolError as error:
+        return error
+    return None
+
+
+def _edited(target: PathTarget, text: str | None, arguments: Mapping[str, Any], max_bytes: int) -> str:
+    if text is None:
+        raise FileToolError(target.shown, 'it is no text, so it cannot be edited')
+    try:
+        return edited(text, arguments, max_bytes)
+    except ValueError as error:
+        raise FileToolError(target.shown, f'nothing was changed: {error}') from None
 
 
 def _read_file(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
@@ -136,13 +162,7 @@ def _edit_file(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str,
     seen = expected.get(target.key, state_of_bytes(content))
     if seen != state_of_bytes(content):
         raise FileToolError(target.shown, CHANGED)
-    if text is None:
-        raise FileToolError(target.shown, 'it is no text, so it cannot be edited')
-    try:
-        new = edited(text, arguments, sandbox.max_bytes)
-    except ValueError as error:
-        raise FileToolError(target.shown, f'nothing was changed: {error}') from None
-    return _write(sandbox, target, new.encode(), seen)
+    return _write(sandbox, target, _edited(target, text, arguments, sandbox.max_bytes).encode(), seen)
 
 
 def _make_directory(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:

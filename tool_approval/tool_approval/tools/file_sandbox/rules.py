@@ -36,6 +36,9 @@ OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
 """Uses of a link at the end of a path, not of what it leads to."""
 
 
+_CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approval.'
+
+
 @dataclass(frozen=True, kw_only=True)
 class PathTarget:
     """One path of an operation: where it led when it was judged, held open."""
@@ -48,6 +51,8 @@ class PathTarget:
     """Where it leads."""
     holds_secret: bool = False
     """Whether a secret would be read, or lose the name that it is known by."""
+    given: str = ''
+    """The path as it was given."""
     needs: list[str] = field(default_factory=list[str])
     """Why somebody has to consent; empty if nobody has to."""
 
@@ -65,6 +70,23 @@ class PathTarget:
     def shown(self) -> str:
         """Root and path for a message."""
         return printable(self.key, 300)
+
+    @property
+    def title(self) -> str:
+        """The path for a person: as it was given where that says where it leads, else root and path, exactly."""
+        # Attack: `a.py` is a link into another root, and the person takes it for a file that is here (test_showing.py).
+        is_literal = not (self.given.startswith('/') or self.place.links or self.place.left)
+        return self.given if is_literal else self.key
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether consent is needed for no more than what the root's rules say of every path in it."""
+        return set(self.needs) <= {each.format(self.root.name) for each in (_CHANGES, _READING)}
+
+    @property
+    def is_free_to_read(self) -> bool:
+        """Of a path to edit: whether consent is needed for the change alone."""
+        return set(self.needs) <= {_CHANGES.format(self.root.name)}
 
     @property
     def is_root(self) -> bool:
@@ -110,9 +132,9 @@ def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
         allowed = ', '.join(config.suffixes or ())
         raise PermissionError(f'{target.shown} has a suffix that is not allowed in {target.root.name}; use {allowed}.')
     if target.use not in ('read', 'list') and config.write_approval:
-        target.needs.append(f'Changes in {target.root.name} need approval.')
+        target.needs.append(_CHANGES.format(target.root.name))
     if reads and config.read_approval:
-        target.needs.append(f'Reading in {target.root.name} needs approval.')
+        target.needs.append(_READING.format(target.root.name))
     if target.holds_secret:
         target.needs.append(f'{target.shown} usually holds secrets.')
     if has_more_names(target):

@@ -198,7 +198,7 @@ class FileSandbox:
         except PermissionError as error:
             raise PermissionError(self._refusal(path, str(error))) from None
         is_secret = use in ('read', 'edit', 'take') and self._is_secret(root, place)
-        target = PathTarget(use=use, root=root, place=place, holds_secret=is_secret)
+        target = PathTarget(use=use, root=root, place=place, given=path, holds_secret=is_secret)
         if use not in ('read', 'list'):
             self._check_protected(target)
         check(target, [each for each in self.roots.below(place.names) if each != root])

@@ -37,6 +37,16 @@ def present(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, An
     Raises:
         OSError: A file cannot be read.
     """
+    shown = _shown(sandbox, access, arguments)
+    metadata = dict(shown.metadata)
+    if all(target.is_usual for target in access.targets):
+        metadata['is_usual'] = True
+    if access.operation == 'edit_file':
+        metadata['defaults'] = {'replace_all': False}
+    return shown.model_copy(update={'metadata': metadata})
+
+
+def _shown(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any]) -> ApprovalPresentation:
     target = access.targets[0]
     match access.operation:
         case 'write_file':
@@ -54,7 +64,7 @@ def present(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, An
 
 def _change(sandbox: FileSandbox, target: PathTarget, new: str) -> ApprovalPresentation:
     if target.place.is_missing:
-        return ApprovalPresentation.of('file_content', new, language=_language(target), path=target.key, is_new=True)
+        return ApprovalPresentation.of('file_content', new, language=_language(target), path=target.title, is_new=True)
     old = _old_text(sandbox, target)
     if old is None:
         return _text(target, f'Replaces {_described(target)} by {_size(new)}:\n{truncate_for_display(new)}', full=new)
@@ -77,7 +87,7 @@ def _deletion(sandbox: FileSandbox, target: PathTarget) -> ApprovalPresentation:
         shown = '\n'.join(names[:LISTED] + ([f'... [{len(names) - LISTED} more]'] if len(names) > LISTED else []))
         heading = f'Deletes the directory {target.shown}/ and all it contains ({len(names)} entries):'
         return ApprovalPresentation.of(
-            'text', f'{heading}\n{shown}', max_lines=LISTED + 2, max_chars=40_000, path=target.key
+            'text', f'{heading}\n{shown}', max_lines=LISTED + 2, max_chars=40_000, path=target.title
         )
     old = None if target.is_link or target.place.is_missing else _old_text(sandbox, target)
     return _text(target, f'Deletes {_described(target)}') if old is None else _diff(target, old, '', is_deleted=True)
@@ -106,16 +116,16 @@ def _diff(
         return _text(target, '\n'.join(filter(None, (heading, summary))), full=new, is_summary=True)
     import difflib  # only to show: who judges without asking does not wait for it
 
-    to = '/dev/null' if is_deleted else target.shown
+    name = printable(target.title, 300)
     text = ''.join(
         line if line.endswith('\n') else f'{line}\n\\ No newline at end of file\n'
-        for line in difflib.unified_diff(_lines(old), _lines(new), target.shown, to)
+        for line in difflib.unified_diff(_lines(old), _lines(new), name, '/dev/null' if is_deleted else name)
     )
     if not text:  # an empty file, or one that gets what it has
         unchanged = f'Deletes {_described(target)}' if is_deleted else f'{target.shown} stays as it is.'
         return _text(target, heading or unchanged)
     shown = '\n'.join(filter(None, (heading, text)))
-    return ApprovalPresentation.of('diff', shown, language='diff', max_lines=200, path=target.key)
+    return ApprovalPresentation.of('diff', shown, language='diff', max_lines=200, path=target.title)
 
 
 def _lines(text: str) -> list[str]:
@@ -146,7 +156,7 @@ def _size(text: str) -> str:
 
 
 def _text(target: PathTarget, text: str, *, full: str | None = None, is_summary: bool = False) -> ApprovalPresentation:
-    metadata: dict[str, Any] = {'path': target.key}
+    metadata: dict[str, Any] = {'path': target.title}
     if full is not None:
         metadata['full_content'] = full
     if is_summary:

@@ -35,6 +35,8 @@ _MAX_DEPTH: Final = 8
 """Chosen: how deep `sh -c 'sh -c ...'` and `env env ...` are followed."""
 _LOOKED_AT: Final = 1_000
 """Chosen: so many characters of what is not parsed are looked at for a blocked program."""
+BY_DEFAULT: Final = 'no rule is about it, and by default somebody is asked'
+"""The usual reason to ask."""
 _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
     'read',
@@ -294,7 +296,7 @@ class ShellJudge:
         if not default.approval:
             return 'allow', 'no rule is about it, and by default nobody is asked', 'default'
         if skipped is None:
-            return 'ask', 'no rule is about it, and by default somebody is asked', 'default'
+            return 'ask', BY_DEFAULT, 'default'
         return 'ask', self._skipping(command, skipped, state), 'default'
 
     def _skipping(self, command: SimpleCommand, rule: CompiledRule, state: _LineState) -> str:

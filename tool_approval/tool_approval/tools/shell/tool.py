@@ -15,7 +15,7 @@ from tool_approval.os_sandbox.access import ExtraAccess
 from .config import ShellConfig
 from .environment import clean_environment
 from .explanation import Explanation
-from .judge import ShellJudge
+from .judge import BY_DEFAULT, ShellJudge
 from .paths import ShellRoot
 from .rules import check_rules
 
@@ -124,8 +124,9 @@ class ShellTool:
             included = f', {"; ".join(lines)} included,' if extra else ''
             label = f'every plain `{words}`{included} in this directory, with safe arguments and paths in it'
             payload = {'program': list(explanation.remember), **bound_to}
-            options = (RememberOption(kind='sub-command', label=label, payload=payload),)
+            options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=words),)
         reasons = [_why(explanation)] if explanation.decision == 'ask' else []
+        is_usual = reasons == [BY_DEFAULT] and not ctx.args.get('access')
         return ApprovalRequest(
             tool_name=ctx.tool_name,
             args=dict(ctx.args),
@@ -141,6 +142,7 @@ class ShellTool:
                     'cwd': self.cwd,
                     'parts': [part.as_json() for part in explanation.parts],
                     **({EXTRA_ACCESS: list(lines)} if extra else {}),
+                    **({'is_usual': True} if is_usual else {}),
                 },
             ),
             reason='; '.join([*reasons, _AGAIN] if ctx.args.get('access') else reasons),

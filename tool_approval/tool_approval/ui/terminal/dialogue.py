@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from .keyboard import Key, Keyboard
 from .layout import NARROWEST, fitted
@@ -12,7 +12,7 @@ Render = Callable[..., str]
 """Draws a question for a `width` and a `height`, in columns and lines; its last line is the question itself."""
 
 PASTED = 'That came all at once, as a paste does, so it answers nothing. Press one key.'
-OTHER_KEY = 'That key answers nothing. Press one of the keys above.'
+OTHER_KEY = 'That key answers nothing. Press one of the keys below.'
 OTHER_KEY_HERE = 'That key answers nothing here. Press what the question names; Esc goes back.'
 TOO_NARROW = 'Too narrow to approve.'
 
@@ -75,11 +75,12 @@ class Dialogue:
         self.terminal.write(text)
         self._rows_above = 0
 
-    def key(self, help: Mapping[str, str], hint: str = '') -> str:
+    def key(self, keys: Collection[str], more: Callable[[int], list[str]], hint: str = '') -> str:
         """Wait for the key that answers what was drawn.
 
         Args:
-            help: The keys that do, with what each of them does; `?` shows them.
+            keys: Those that do.
+            more: The lines that `?` shows, for so many columns.
             hint: A line to show above the question meanwhile.
 
         Raises:
@@ -91,10 +92,10 @@ class Dialogue:
         if lines:
             self.show(*lines)
         while True:
-            key = self._wait([*help, '?'], lines)
+            key = self._wait(keys, lines)
             if key != '?':
                 return key
-            lines = [f'  {name}  {meaning}' for name, meaning in help.items()]
+            lines = more(self.terminal.size[0] - 1)
             self.show(*lines)
 
     def choose(self, lines: list[str], question: str, keys: Collection[str]) -> str | None:

@@ -12,8 +12,8 @@ from typing import Literal
 from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
 NARROWEST = 24
-"""Chosen, in columns: behind the frame, the widest label and the widest mark there is room for the widest escape, which
-is never broken, and in the bottom edge for the digest."""
+"""Chosen, in columns: behind the frame and the widest mark there is room for the widest escape, which is never broken,
+and in the bottom edge for the digest."""
 
 _WIDEST_ESCAPE = len('<U+10FFFF>')
 
@@ -70,23 +70,14 @@ class Layout:
         code = _CODES[style]
         return f'\x1b[{code}m{text}\x1b[0m' if self.color and code and text else text
 
-    def rule(self, corner: str, left: str, right: str = '') -> str:
-        """A horizontal edge of the box: `╭─ left ──── right ─`."""
-        line = self.glyphs.line
-        told = f' {left} ' if left else ''
-        end = f' {right} {line}' if right else ''
-        fill = self.width - 2 - cell_width(told) - cell_width(end)
-        paint = self.paint
-        edge = paint(f'{corner}{line}', 'frame') + paint(told, 'title') + paint(line * fill, 'frame')
-        return edge + (paint(f' {right} ', 'plain') + paint(line, 'frame') if right else '')
+    def edge(self, corner: str, left: str, right: str = '') -> str:
+        """The first or the last row of the box: `╭─ left          right`."""
+        gap = ' ' * (self.width - 3 - cell_width(left) - cell_width(right)) if right else ''
+        return f'{self.paint(corner + self.glyphs.line, "frame")} {self.paint(left, "title")}{gap}{right}'.rstrip()
 
-    def empty(self) -> str:
-        """A row of the box with nothing in it."""
-        return self.paint(self.glyphs.side, 'frame')
-
-    def labelled(self, label: str, text: str, *, style: Style = 'plain', label_width: int = 9) -> list[str]:
+    def labelled(self, label: str, text: str, *, style: Style = 'plain') -> list[str]:
         """Rows of our own: a label and what it stands before, which never begins a row."""
-        return self._rows(f'{label} '.ljust(label_width), ' ' * (label_width - 1), text, style, 'frame', ())
+        return self._rows(f'{label} ', ' ', text, style, 'frame', ())
 
     def quoted(self, lines: Sequence[DisplayLine]) -> list[str]:
         """Rows of lines, each behind the mark of its kind."""

@@ -14,35 +14,15 @@ from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import RememberedApproval
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line, offered_keys, remember_choices
+from tool_approval.display.questions import session_choice
 
 from .changing import Present, change
 from .dialogue import Dialogue, page
 from .keyboard import Stopped
 from .layout import fitted
 from .line import read_line
-from .render import group_keys, outcome_text, render_group, render_request, render_whole
+from .render import GROUP_KEYS, group_keys, outcome_text, render_group, render_more, render_request, render_whole
 from .tty import TerminalClosed, Withdrawn
-
-HELP = {
-    'y': 'approve this call, once',
-    'n': 'deny it',
-    'd': 'deny it with a note, which the model and the log get',
-    's': 'approve it, and the same again in this session',
-    'a': 'approve it, and the same again until you revoke it',
-    'e': 'change its arguments; you are asked about the changed call',
-    'v': 'view all of it, page by page',
-    'l': 'list what is remembered, and revoke it',
-    'q': 'deny it and stop the run, as Ctrl-C does',
-}
-"""What each key does."""
-
-GROUP_HELP = {
-    'A': 'approve all of them, after one more question',
-    'o': 'decide one by one',
-    'N': 'deny all of them',
-    'q': 'deny all of them and stop the run, as Ctrl-C does',
-}
-"""What each key does where several requests are asked about together."""
 
 PER_PAGE = 9
 """Remembered approvals that are listed at once: as many as there are keys to name them."""
@@ -108,7 +88,7 @@ class Prompt:
         asked, hint = request, ''
         keys = self._draw(asked)
         while True:
-            key = self._dialogue.key({key: does for key, does in HELP.items() if key in keys}, hint)
+            key = self._dialogue.key(keys, partial(render_more, asked, keys=keys, ascii_only=self._ascii_only), hint)
             hint = ''
             decision: ApprovalDecision | None = None
             match key:
@@ -119,8 +99,11 @@ class Prompt:
                     decision = decision_on(request, approved=False)
                 case 'd':
                     decision = self._noted(request)
-                case 's' | 'a':
-                    decision = self._remembered(asked, 'session' if key == 's' else 'always')
+                case 's':
+                    kind, _ = session_choice(asked)
+                    decision = decision_on(request, approved=True, remember='session', remember_option=kind)
+                case 'r' | 'a':
+                    decision = self._remembered(asked, 'session' if key == 'r' else 'always')
                 case 'e':
                     asked, hint = change(
                         self._dialogue, request, asked, present=self._present, environment=self._environment
@@ -141,7 +124,7 @@ class Prompt:
         self._dialogue.draw(partial(render_group, requests, color=self._color, ascii_only=self._ascii_only))
         keys = group_keys(requests)
         while True:
-            match self._dialogue.key({key: does for key, does in GROUP_HELP.items() if key in keys}):
+            match self._dialogue.key(keys, lambda _: [f'  {key}  {GROUP_KEYS[key]}' for key in keys]):
                 case 'A':
                     question = f'Approve all {len(requests)}? Press A once more; Esc goes back. '
                     if self._dialogue.choose([], question, ['A']) is not None:
@@ -158,7 +141,7 @@ class Prompt:
 
     def _draw(self, request: ApprovalRequest, *, before: ApprovalRequest | None = None) -> list[str]:
         """Draw a request, or what became of `before`, which cannot be remembered; the keys that answer it."""
-        left_out = ('l' if self._memory is None else '') + ('' if before is None else 'sa')
+        left_out = ('l' if self._memory is None else '') + ('' if before is None else 'sra')
         keys = [key for key in offered_keys(request) if key not in left_out]
         self._dialogue.draw(
             partial(render_request, request, color=self._color, ascii_only=self._ascii_only, keys=keys, before=before)
@@ -179,14 +162,13 @@ class Prompt:
         return None if note is None else decision_on(request, approved=False, note=note.strip())
 
     def _remembered(self, request: ApprovalRequest, remember: Remember) -> ApprovalDecision | None:
-        """An approval for what the person chooses, where there is a choice; `None`: back to the question."""
+        """An approval for what the person chooses; `None`: back to the question."""
         choices = remember_choices(request, ascii_only=self._ascii_only)
-        if len(choices) == 1:
-            return decision_on(request, approved=True, remember=remember)
         numbers = {str(number): kind for number, (kind, _) in enumerate(choices, start=1)}
         lines = [f'  {number}  {label}' for number, (_, label) in enumerate(choices, start=1)]
         heading = f'Approve {"for this session" if remember == "session" else "always"}:'
-        key = self._dialogue.choose([heading, *lines], f'Press 1 to {len(choices)}; Esc goes back. ', numbers)
+        last = f' to {len(choices)}' if len(choices) > 1 else ''
+        key = self._dialogue.choose([heading, *lines], f'Press 1{last}; Esc goes back. ', numbers)
         if key is None:
             return None
         return decision_on(request, approved=True, remember=remember, remember_option=numbers[key])
