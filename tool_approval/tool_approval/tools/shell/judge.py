@@ -250,11 +250,7 @@ class ShellJudge:
         return found
 
     def _program(
-        self,
-        command: SimpleCommand,
-        inside: WrappedCommand | None,
-        state: _LineState,
-        granted: CompiledRule | None,
+        self, command: SimpleCommand, inside: WrappedCommand | None, state: _LineState, granted: CompiledRule | None
     ) -> CompiledRule | None:
         """Judge a command without what it runs, and return the rule that decides it."""
         words = command.words
@@ -275,11 +271,7 @@ class ShellJudge:
         return decided
 
     def _default(
-        self,
-        command: SimpleCommand,
-        inside: WrappedCommand | None,
-        skipped: CompiledRule | None,
-        state: _LineState,
+        self, command: SimpleCommand, inside: WrappedCommand | None, skipped: CompiledRule | None, state: _LineState
     ) -> _Verdict:
         """The decision where no rule decides."""
         default, name = self._config.default, command.words[0].value

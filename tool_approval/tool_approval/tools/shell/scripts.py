@@ -98,7 +98,8 @@ def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
 
 def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
     at, problem, is_inline = 1, None, False
-    if name in _INLINE_SHELLS and [word.value for word in words[1:2]] == ['-n'] and _names_one_file(words[2:]):
+    is_checked = len(words) == 3 and words[1].value == '-n' and words[2].is_fixed
+    if name in _INLINE_SHELLS and is_checked and re.match(r'[\w./]', words[2].value):
         return WrappedCommand(is_program=True)  # it reads the file, and runs nothing of it
     while at < len(words) and words[at].is_fixed and words[at].value[:1] in ('-', '+'):
         text = words[at].value
@@ -126,10 +127,6 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
 def reads_otherwise(script: str) -> str | None:
     """Why `sh` may not read a script as bash does, or `None`."""
     return 'a shell that is not bash reads it in another way' if _BASH_ONLY.search(script) else None
-
-
-def _names_one_file(words: Sequence[Word]) -> bool:
-    return len(words) == 1 and words[0].is_fixed and re.match(r'[\w./]', words[0].value) is not None
 
 
 # Attack: to dash, `echo &>/dev/null touch x` is two commands, `[[ a > x ]]` redirects, `a+=/b` is a program, and the
