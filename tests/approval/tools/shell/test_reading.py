@@ -52,7 +52,7 @@ def test_a_wrapper_of_assignments_alone_is_judged_by_itself():
 @pytest.mark.parametrize(
     'command',
     ['[abc]', '[a-z]', '[-f x]', '[-f x ]', '[ -f x]', '[]', '[[a == b ]]', '[!a]', 'ls && [abc]', '! [abc]',
-        'if [abc]; then ls; fi', '[ -f x\n]', '[ -f\nx ]'],
+        'if [abc]; then ls; fi', '[ -f x\n]', '[ -f\nx ]', '[ -- = -o ]]'],
     ids=ascii,
 )  # fmt: skip
 def test_a_bracket_that_is_no_word_of_its_own_is_a_glob(command):

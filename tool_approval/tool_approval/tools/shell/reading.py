@@ -279,7 +279,9 @@ class CommandReader:
     def _test(self, node: Node) -> None:
         text = self._parsed.text(node)
         # Attack: a program `a`, run by `[abc]`: a glob, as is every `[` without a blank behind it (test_reading.py).
-        if not re.match(r'\[\[?[ \t]', text) or not re.search(r'(?<!\\)[ \t]\]\]?\Z', text):
+        opening, closing = ('[[', ']]') if text.startswith('[[') else ('[', ']')
+        inner = text.removeprefix(opening).removesuffix(closing)
+        if not re.match(r'[ \t]', inner) or not re.search(r'(?<!\\)[ \t]\Z', inner):
             self._problem('a bracket without a blank may be a pattern')
         words: list[Word] = []
         self._leaves(node, words)
