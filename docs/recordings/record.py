@@ -74,7 +74,7 @@ class Player:
 
     def _is_asked(self) -> bool:
         cursor = self._screen.cursor
-        return not cursor.hidden and self._screen.display[cursor.y].startswith('Approve ')
+        return not cursor.hidden and self._screen.display[cursor.y].startswith(('╰─ ', '4 requests: '))
 
 
 def _text(cells: Sequence[pyte.screens.Char]) -> str:
