@@ -15,7 +15,7 @@ def is_trusted(tool_approval):
 def test_it_shows_what_the_file_would_allow_before_it_asks(tool_approval, work):
     (work / 'approvals.yaml').write_text(
         'default: none\n'
-        'tools: {a: {approval: none}, b: {approval: required}}\n'
+        'tools: {a: {approval: none}, b: {approval: required}, c: {approval: none}}\n'
         'auto_grant: {box: [read, write]}\n'
         'sandbox:\n'
         '  paths:\n'
@@ -38,12 +38,11 @@ def test_it_shows_what_the_file_would_allow_before_it_asks(tool_approval, work):
     assert finished.status == 2
     assert finished.out.splitlines() == [
         f'{work}/approvals.yaml would allow:',
-        '  - the tool `a` runs unasked',
+        '  - the tools `a` and `c` run unasked',
         '  - every other tool of which nothing is said runs unasked',
         '  - in the profile `box` is granted unasked: read, write',
         '  - commands can read and run everything in /srv/tools',
-        f'  - files are read unasked in {work}/cache (`cache`)',
-        f'  - files are written and deleted unasked in {work}/cache (`cache`)',
+        f'  - files are read, written and deleted unasked in {work}/cache (`cache`)',
         f'  - files can be read, if somebody consents, in {work.parent}, outside of the working directory (`above`)',
         '  - files are read unasked in /usr, outside of the working directory (`far`)',
         '  - files can be changed, if somebody consents, in /usr, outside of the working directory (`far`)',

@@ -75,9 +75,10 @@ def allowances(settings: Settings, directory: Path) -> list[str]:
 
 
 def _tools(settings: Settings) -> Iterator[str]:
+    free = [f'`{name}`' for name, rule in settings.policy_config.tools.items() if rule.approval == 'none']
+    if free:
+        yield f'the tool {free[0]} runs unasked' if len(free) == 1 else f'the tools {_joined(free, "and")} run unasked'
     for name, rule in settings.policy_config.tools.items():
-        if rule.approval == 'none':
-            yield f'the tool `{name}` runs unasked'
         if rule.description is not None:
             yield f'questions about the tool `{name}` describe it as: {rule.description}'
     if settings.default == 'none':
@@ -96,14 +97,13 @@ def _files(settings: Settings, directory: Path) -> Iterator[str]:
     top = Path(os.path.realpath(directory))
     for name, path in settings.sandbox.paths.items() if settings.sandbox is not None else ():
         place = os.path.realpath(top / path.root)
-        where = (
-            f'in {place}{"" if Path(place).is_relative_to(top) else ", outside of the working directory"} (`{name}`)'
-        )
-        if not path.read_approval:
-            yield f'files are read unasked {where}'
-        if path.mode == 'rw' and not path.write_approval:
-            yield f'files are written and deleted unasked {where}'
-        elif not Path(place).is_relative_to(top) and (path.mode == 'rw' or path.read_approval is True):
+        is_far = not Path(place).is_relative_to(top)
+        where = f'in {place}{", outside of the working directory" if is_far else ""} (`{name}`)'
+        is_written = path.mode == 'rw' and not path.write_approval
+        done = [*([] if path.read_approval else ['read']), *(['written', 'deleted'] if is_written else [])]
+        if done:
+            yield f'files are {_joined(done, "and")} unasked {where}'
+        if is_far and not is_written and (path.mode == 'rw' or path.read_approval is True):
             yield f'files can be {"changed" if path.mode == "rw" else "read"}, if somebody consents, {where}'
 
 
@@ -123,7 +123,7 @@ def _commands(settings: Settings) -> Iterator[str]:
             origin = f', where they are confined (preset `{rule.preset}`)' if is_preset else ''
             free.setdefault(f'{any_arguments}{limit}{origin}', []).append(f'`{rule.pattern}`')
     for conditions, patterns in free.items():
-        yield f'commands that begin with {_either(patterns)} run unasked{conditions}'
+        yield f'commands that begin with {_joined(patterns, "or")} run unasked{conditions}'
     for rule in settings.shell.rules:
         if rule.description is not None:
             yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'
@@ -135,5 +135,5 @@ def _commands(settings: Settings) -> Iterator[str]:
         yield f'a command may take {settings.shell.timeout_s:g} seconds'
 
 
-def _either(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f'{", ".join(words[:-1])} or {words[-1]}'
+def _joined(words: list[str], last: str) -> str:
+    return words[0] if len(words) == 1 else f'{", ".join(words[:-1])} {last} {words[-1]}'
