@@ -6,6 +6,7 @@ import termios
 import pytest
 from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.prompts import LEAVES, Prompts
+from tool_approval.ui.terminal import draft
 
 from tests.approval.ui.terminal.person import Person
 
@@ -99,6 +100,15 @@ def test_what_is_above_and_below_the_screen_is_said():
 
     rows = seen[0].splitlines()
     assert (rows[1], rows[-1]) == ('  [more above]', '  [more below]')
+
+
+def test_what_does_not_fit_into_a_message_is_said_to_be_left_out(monkeypatch):
+    monkeypatch.setattr(draft, 'LONGEST_DRAFT', 10)
+
+    said, shown = messages((EMPTY, 'x' * 11), (f'> {"x" * 10} ', '\r'), (EMPTY, '\x04'))
+
+    assert said == ['x' * 10]
+    assert '  [too long: the rest was left out]' in shown
 
 
 def test_the_first_ctrl_c_clears_and_a_second_one_leaves():

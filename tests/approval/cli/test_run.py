@@ -327,6 +327,13 @@ def test_the_model_can_be_named_by_the_environment(folder, capsys, monkeypatch):
     assert '→ read_file' in capsys.readouterr().out
 
 
+def test_with_an_inbox_the_start_says_where_else_questions_are(folder, state, capsys):
+    status = main(['run', '--agent', 'cashier:talker', '--inbox', 'Hello.'])
+
+    assert status == 0
+    assert 'questions wait in your inbox too: `tool-approval serve` shows them' in capsys.readouterr().err
+
+
 def test_the_line_to_type_into_needs_neither_the_host_nor_the_settings():
     late = ('pydantic', 'pydantic_ai', 'asyncio', 'yaml', 'tree_sitter', 'tool_approval.settings')
     program = f'import sys, tool_approval.cli.run; print([name for name in {late} if name in sys.modules])'

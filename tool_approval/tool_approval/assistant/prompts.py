@@ -72,7 +72,7 @@ class _Typing:
 
     def message(self, above: Callable[[], Callable[[], object] | None]) -> str | None:
         """The message, or `None` if the person leaves."""
-        keyboard, may_leave = Keyboard(self._terminal, longest_paste=LONGEST_DRAFT), False
+        keyboard, may_leave = Keyboard(self._terminal, longest_paste=LONGEST_DRAFT + 1), False
         self._terminal.show_cursor(is_shown=True)
         self._terminal.write('\n')
         self._draft.draw()

@@ -14,7 +14,7 @@ LONGEST_DRAFT = 1_000_000
 """Chosen, in characters: a message that is longer fits no model."""
 
 _ACROSS_LINES = frozenset({'left', 'right', 'backspace', 'delete'})
-_ABOVE, _BELOW = '[more above]', '[more below]'
+_ABOVE, _BELOW, _LEFT_OUT = '[more above]', '[more below]', '[too long: the rest was left out]'
 
 
 class Draft:
@@ -31,11 +31,13 @@ class Draft:
         self._row = 0
         self.text = ''
         self._at = 0
+        self._is_cut = False
 
     def set(self, text: str) -> None:
         """Take another text, at its end."""
         self.text = text[:LONGEST_DRAFT]
         self._at = len(self.text)
+        self._is_cut = False
 
     def take(self, events: Sequence[Event]) -> None:
         """Do what was typed, Enter included, which begins a new line; what does not fit is left out."""
@@ -108,6 +110,7 @@ class Draft:
 
     def _insert(self, text: str) -> None:
         added = text[: LONGEST_DRAFT - len(self.text)]
+        self._is_cut |= len(added) < len(text)
         self.text = f'{self.text[: self._at]}{added}{self.text[self._at :]}'
         self._at += len(added)
 
@@ -150,6 +153,8 @@ class Draft:
         if has_more or top + height < len(rows):
             shown[-1] = _BELOW
         indent = ' ' * len(self._prompt)
+        if self._is_cut:
+            shown.append(_LEFT_OUT[:room])
         shown = [f'{indent if number or top else self._prompt}{each}' for number, each in enumerate(shown)]
         return shown, row - top, column + len(self._prompt)
 
