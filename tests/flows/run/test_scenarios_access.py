@@ -1,0 +1,78 @@
+"""Commands that need more than the OS sandbox gives: asked with the access that they need, or asked again with it."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from .scenario import Scenario, call, shell
+
+
+def test_commit(scenario: Scenario) -> None:
+    scenario.repository({'shop.py': 'greeting = "Hello"\n'})
+
+    results = scenario.play(
+        'Greet in French, and commit.',
+        call('edit_file', path='shop.py', old_text='"Hello"', new_text='"Salut"'),
+        shell('git commit -q -am "Greet in French"'),
+        shell('git log --oneline'),
+        questions=[('edit_file', 'y'), ('extra access', 'y')],
+    )
+
+    assert results[1] == '[no output]'
+    assert 'Greet in French' in results[2]
+    assert scenario.git('log', '--format=%an %s').splitlines() == ['Ada Greet in French', 'Ada Begin']
+    assert scenario.git('status', '--short') == ''
+
+
+def test_files_are_made_and_removed_where_there_is_no_settings_file(scenario: Scenario) -> None:
+    scenario.write({'junk.txt': 'junk\n'})
+
+    results = scenario.play(
+        'Tidy up.',
+        shell('rm -f junk.txt && touch a && mkdir b'),
+        questions=[('names made or removed in this directory', 'y')],
+    )
+
+    assert results == ['[no output]']
+    assert sorted(path.name for path in scenario.path.iterdir()) == ['a', 'b']
+
+
+class Hello(http.server.BaseHTTPRequestHandler):
+    """Says hello."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'hello')
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Hello) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f'http://127.0.0.1:{server.server_port}/'
+        server.shutdown()
+        thread.join()
+
+
+def test_a_command_that_failed_goes_on_with_the_network(scenario: Scenario, address: str) -> None:
+    scenario.write(
+        {'fetch.py': f'import urllib.request\n\nprint(urllib.request.urlopen({address!r}).read().decode())\n'}
+    )
+
+    results = scenario.play(
+        'Fetch it.',
+        shell('/usr/bin/python3 fetch.py'),
+        shell('/usr/bin/python3 fetch.py', access=['network']),
+        shell(f'curl -sS {address}'),
+        questions=[('fetch.py', 'y'), ('the model asks for extra access', 'y'), ('extra access', 'y')],
+    )
+
+    assert 'no access to: network' in results[0]
+    assert results[1:] == ['hello', 'hello']
