@@ -240,6 +240,12 @@ def test_the_labels_of_a_shell_command_are_shown(tool_approval):
     assert finished.status == 10
 
 
+def test_a_command_that_needs_nothing_has_labels_alone(tool_approval):
+    finished = tool_approval('explain', '--labels', 'shell', 'ls')
+
+    assert finished.out.split() == ['program', 'ls']
+
+
 def test_only_a_shell_command_has_labels(tool_approval):
     finished = tool_approval('explain', '--labels', 'read_file', 'notes/a.txt')
 

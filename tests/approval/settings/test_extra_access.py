@@ -5,15 +5,25 @@ import http.server
 import os
 import subprocess
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 from tool_approval.os_sandbox import Access, BubblewrapBackend, UnconfinedBackend
 from tool_approval.settings import RUN_SHELL
+from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.os_sandbox.house import skip_reason
-from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision, ApprovalMemory, execute_tool
+from tests.approval.parts import ListSink
+from tool_approval import (
+    ApprovalContext,
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalDenied,
+    ApprovalMemory,
+    execute_tool,
+)
 
 from .desk import Backend, Desk
 
@@ -473,3 +483,106 @@ def test_confined_a_command_that_is_cancelled_keeps_nothing(repository, monkeypa
 
     assert log(repository) == []
     assert list(staging.iterdir()) == []
+
+
+def test_without_layers_git_is_not_offered_and_the_result_says_why(desk, backend):
+    (desk.folder / '.git').mkdir()
+
+    said, _ = desk.run('false && git commit', access=['git', 'names'])
+
+    assert 'extra_access' not in desk.ui.requests[-1].bound_to
+    assert (
+        '[It had no access to .git, and none can be given: the OS sandbox recording cannot show a command a copy in '
+        'the place of a folder; only bubblewrap can.]'
+    ) in said
+
+
+def test_confined_where_a_root_leads_elsewhere_no_names_are_offered_and_nothing_runs(confined, tmp_path):
+    (confined.folder / 'secret').symlink_to(tmp_path)
+
+    assert 'extra_access' not in checked(confined, 'touch a').bound_to
+    assert 'cannot confine it' in confined.run('touch a')[0]
+
+
+@pytest.mark.parametrize('is_git_file', [True, False])
+def test_confined_git_is_offered_for_a_folder_alone(confined, tmp_path, is_git_file):
+    """Not for a linked work tree, nor for a link: what they lead to is not in the workspace."""
+    (tmp_path / 'elsewhere').mkdir()
+    control = confined.folder / '.git'
+    control.write_text('gitdir: ../elsewhere') if is_git_file else control.symlink_to(tmp_path / 'elsewhere')
+
+    assert 'git' not in checked(confined, 'git commit', access=['git']).bound_to.get('extra_access', {})
+
+
+@pytest.mark.parametrize(('moment', 'before'), [('open', []), ('wrap', ['open']), ('keep', ['open', 'wrap'])])
+def test_a_call_that_is_cancelled_waits_for_what_its_layer_does(desk, monkeypatch, moment, before):
+    """Cancelled twice, as by a person who is in a hurry: nothing is half written, and nothing left."""
+    begun, may_end = threading.Event(), threading.Event()
+    done = []
+
+    def work(what):
+        if what == moment:
+            begun.set()
+            assert may_end.wait(30)
+        done.append(what)
+
+    class Layer:
+        def wrap(self, command, profile, cwd):
+            work('wrap')
+            return command
+
+        def keep(self):
+            work('keep')
+            return ()
+
+    @contextmanager
+    def open_layer(extra, profile, backend):
+        work('open')
+        yield Layer()
+        done.append('close')
+
+    monkeypatch.setattr('tool_approval.settings.confinement.open_layer', open_layer)
+    monkeypatch.setattr('tool_approval.settings.confinement.layer_problem', lambda backend: None)
+    (desk.folder / '.git').mkdir()
+    call = execute_tool(
+        desk.workspace.shell, RUN_SHELL, {'command': 'true || git add a'}, ApprovalController('approve_all')
+    )
+
+    async def main():
+        task = asyncio.create_task(call)
+        await asyncio.to_thread(begun.wait, 30)
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0.05)
+        assert not task.done()
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+    assert done == [*before, moment, 'close']
+
+
+def test_the_log_and_the_store_have_the_access(desk, tmp_path):
+    sink, store = ListSink(), FileApprovalStore(desk.folder, tmp_path / 'approvals.json')
+    ui = ScriptedUI([ApprovalDecision(approved=True, remember='always')])
+    controller = ApprovalController(ui=ui, audit=sink, memory=ApprovalMemory(store))
+    arguments = {'command': 'printf a', 'access': ['network']}
+
+    async def main():
+        for _ in range(2):
+            await execute_tool(desk.workspace.shell, RUN_SHELL, arguments, controller)
+        await execute_tool(desk.workspace.shell, RUN_SHELL, {'command': 'printf a'}, controller)
+
+    # The third is another call: nothing answers it.
+    with pytest.raises(ApprovalDenied):
+        asyncio.run(main())
+
+    first, second, third = sink.decisions()
+    assert [entry['payload'].get('extra_access') for entry in (first, second, third)] == [
+        {'network': True},
+        {'network': True},
+        None,
+    ]
+    assert first['digest'] == second['digest'] != third['digest']

@@ -115,7 +115,7 @@ class ShellTool:
         return ExtraAccess()
 
     def _request(self, ctx: ApprovalContext, explanation: Explanation, extra: ExtraAccess) -> ApprovalRequest:
-        command = explanation.command
+        command, asked = explanation.command, ctx.args.get('access')
         lines = extra.describe(self.cwd)
         bound_to = {'cwd': self.cwd, **({EXTRA_ACCESS: extra.as_json()} if extra else {})}
         options: tuple[RememberOption, ...] = ()
@@ -132,7 +132,8 @@ class ShellTool:
             args=dict(ctx.args),
             description=explanation.description or _description(command),
             described_by='the shell rules' if explanation.description else None,
-            payload={'command': command, **bound_to},
+            # An argument that is not in the payload counts as secret, and is redacted in the log.
+            payload={'command': command, **({'access': asked} if asked else {}), **bound_to},
             # Never shortened: what is cut off would be approved unseen.
             presentation=ApprovalPresentation(
                 type='command',
@@ -145,7 +146,7 @@ class ShellTool:
                     **({'is_usual': True} if is_usual else {}),
                 },
             ),
-            reason='; '.join([*reasons, _AGAIN] if ctx.args.get('access') else reasons),
+            reason='; '.join([*reasons, _AGAIN] if asked else reasons),
             remember_options=options,
             bound_to=bound_to,
         )
