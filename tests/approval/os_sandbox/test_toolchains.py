@@ -344,6 +344,12 @@ def test_the_choice_of_a_version_is_passed_on_if_it_is_one(home, work):
     assert {name: found.variables[name] for name in found.variables if name != 'PATH'} == {'PYENV_VERSION': '3.12.1'}
 
 
+def test_what_is_readable_already_is_not_opened_again(home, work):
+    found = find(home, work, configured=['/usr/bin'])
+
+    assert (found.found, found.ignored) == ((), ())
+
+
 def test_what_the_settings_name_is_opened_as_a_whole(home, work):
     tools = make(home / 'tools', 'bin/x', 'lib/y')
     flat = make(home / 'flat', 'x')

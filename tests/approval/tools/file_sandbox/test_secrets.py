@@ -346,6 +346,15 @@ def test_without_an_answer_a_secret_is_not_read(work):
         tools(work).read_file(path='.env')
 
 
+def test_a_folder_with_what_a_secret_link_leads_to_is_not_moved_unasked(work):
+    (work / 'sub' / '.env').symlink_to('../docs/dev')
+    write(work, **{'docs/dev': b''})
+    files = tools(work)
+    files.sandbox.secrets.find()
+
+    assert 'usually holds secrets' in asked(files, 'move', path='docs', dest='other')
+
+
 def test_a_folder_that_nobody_can_look_through_is_not_moved_unasked(work, monkeypatch):
     monkeypatch.setattr('tool_approval.tools.file_sandbox.content.MAX_TREE', 0)
 

@@ -160,18 +160,18 @@ class FileSandbox:
 
     def holds_secrets(self, path: str) -> bool:
         """Whether a path leads to what usually holds secrets, or to a folder with such a file in it. It searches."""
-        found = self.secrets.find()
+        self.secrets.find()
         try:
             with closing(self._walked(path, follows=True)) as place:
-                around = f'/{"/".join(place.names)}/'
-                return any(each.startswith(around) for each in found) or self._is_secret(self.roots.of(place), place)
+                return self._is_secret(self.roots.of(place), place)
         except PermissionError:
             return False
 
     def _is_secret(self, root: SandboxRoot, place: WalkedPath) -> bool:
         # Attack: a link called `a.txt` leads to `.env`, or `.env` to `a.txt` (test_secrets.py).
         looks = {self._look(root, names) for names in (place.names, *place.links)}
-        if 'secret' in looks or f'/{"/".join(place.names)}' in self.secrets.known:
+        real = f'/{"/".join(place.names)}'
+        if 'secret' in looks or any(each == real or each.startswith(f'{real}/') for each in self.secrets.known):
             return True
         try:
             if place.is_folder:
