@@ -225,11 +225,16 @@ def refs_of(files: Mapping[str, File]) -> dict[str, bytes]:
     return {name: value for name, value in refs.items() if is_ref(name) and _is_pointer(name, value)}
 
 
+def lines_of(data: bytes) -> list[bytes]:
+    """The lines of a file of git's, each with the line feed that alone ends it."""
+    return [line + b'\n' for line in data.removesuffix(b'\n').split(b'\n')] if data else []
+
+
 def without_refs(packed: bytes, gone: frozenset[str]) -> bytes:
     """The file `packed-refs` without some of its refs, and without what they are peeled to."""
     lines: list[bytes] = []
     is_left = True
-    for line in packed.splitlines(keepends=True):
+    for line in lines_of(packed):
         if not line.startswith(b'^'):
             name = os.fsdecode(line.rstrip(b'\n').partition(b' ')[2])
             is_left = line.startswith(b'#') or name not in gone

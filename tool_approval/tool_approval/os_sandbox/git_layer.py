@@ -17,7 +17,7 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 from .backend import OSSandboxBackend
-from .git_files import File, LayerError, Reader, is_head, is_kept, refs_of
+from .git_files import File, LayerError, Reader, is_head, is_kept, lines_of, refs_of
 from .git_index import plain_index
 from .git_objects import STASH, NewObjects, ids_of
 from .git_writes import Kept, PartlyWritten, write_back
@@ -35,11 +35,11 @@ _GLOBAL: Final = 'config-of-the-user'
 """Where the copy has the user's name for git."""
 _WRITTEN: Final = frozenset({'objects', 'refs', 'logs', 'index', 'packed-refs', 'shallow', 'COMMIT_EDITMSG'})
 _STATE: Final = frozenset({'rebase-merge', 'rebase-apply', 'sequencer', 'MERGE_MSG'})
-_FINISHED: Final = frozenset({'MERGE_MSG', 'MERGE_MODE', 'MERGE_RR', 'SQUASH_MSG', 'AUTO_MERGE'})
+_FINISHED: Final = frozenset({'MERGE_MSG', 'MERGE_MODE', 'MERGE_RR', 'SQUASH_MSG'})
 """Files of an operation that a command may finish: they may be gone afterwards."""
 _SETTINGS: Final = r'^(user\.(name|email)|init\.defaultbranch|safe\.directory|extensions\..*)$'
 _EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 'extensions.preciousobjects'})
-_DERIVED: Final = frozenset({'packed-refs', 'info/refs'})
+_DERIVED: Final = frozenset({'packed-refs', 'info/refs', 'AUTO_MERGE'})
 _LONGEST: Final = 1000
 _MOST_REMOVED: Final = 20
 _MOST_NAMED: Final = 10
@@ -167,10 +167,11 @@ class GitLayer:
         branch = os.fsdecode(after['HEAD'].removeprefix(b'ref: ').rstrip(b'\n'))
         if branch in before.keys() - after.keys():
             raise LayerError('the branch that its HEAD names is gone')
+        dropped = _lengthen(before, after)
         kept = before.keys() | after.keys()
         differing = {name for name in kept if before.get(name) != after.get(name)}
         changes = {name: after.get(name) for name in differing if _may_change(name, before, after, new)}
-        dropped = [*(differing - changes.keys()), *(f'{name}/' for name in others - self._others)]
+        dropped += [*(differing - changes.keys()), *(f'{name}/' for name in others - self._others)]
         dropped += [
             name for name in (self._old.keys() | new.keys()) - kept - _DERIVED if self._old.get(name) != new.get(name)
         ]
@@ -271,8 +272,24 @@ def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File])
     ref = name.removeprefix('logs/')
     if ref != 'HEAD' and ref not in after:
         return data is None
-    # Attack: history that no branch has is found by its log, and `git gc` keeps it by that.
-    return data is not None and (ref == 'refs/stash' or data.startswith(before.get(name, b'')))
+    return data is not None
+
+
+def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
+    """Give logs back the lines that they lost, and return their names. The log of stashes is a list that may lose some.
+
+    Attack: history that no branch has is found by its log, and `git gc` keeps it by that.
+    """
+    shortened = [
+        name
+        for name, data in after.items()
+        if name.startswith('logs/') and name != STASH and not data.startswith(before.get(name, b''))
+    ]
+    for name in shortened:
+        old = dict.fromkeys(lines_of(before[name]))
+        new = [line for line in lines_of(after[name]) if line not in old]
+        after[name] = before[name] + b''.join(new)
+    return shortened
 
 
 def _removed(before: Kept, changes: Mapping[str, bytes | None]) -> list[str]:
@@ -285,7 +302,7 @@ def _removed(before: Kept, changes: Mapping[str, bytes | None]) -> list[str]:
         each
         for name, data in changes.items()
         if data is not None and name.startswith('logs/')
-        for line in data[len(before.get(name, b'')) :].splitlines()
+        for line in lines_of(data[len(before.get(name, b'')) :])
         for each in (line[:40], line[41:81])
     }
     refs = [name for name in changes if name.startswith('refs/') and not name.startswith('refs/remotes/')]

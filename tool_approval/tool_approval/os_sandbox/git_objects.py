@@ -12,7 +12,7 @@ from typing import Final
 
 from .backend import OSSandboxBackend
 from .derive import system_profile
-from .git_files import ID, LayerError, Packed, Reader, is_head
+from .git_files import ID, LayerError, Packed, Reader, is_head, lines_of
 from .profile import Access, OSProfile, Root
 
 STASH: Final = 'logs/refs/stash'
@@ -144,9 +144,9 @@ def ids_of(kept: Mapping[str, bytes | None]) -> set[bytes]:
         if data is None:
             continue
         if name.startswith('refs/') or is_head(name):
-            found |= {line[:40] for line in data.splitlines() if ID.match(line)}
+            found |= {line[:40] for line in lines_of(data) if ID.match(line)}
         elif name == STASH:
-            found |= {line[41:81] for line in data.splitlines()}
+            found |= {line[41:81] for line in lines_of(data)}
     return found - {b'0' * 40}
 
 
