@@ -145,5 +145,7 @@ def test_an_option_with_the_payload_of_the_call_only_names_it() -> None:
 
     assert remember_choices(request) == [('exact', 'every edit of a')]
     assert session_choice(request) == ('exact', 'edits of a')
+    unnamed = request.model_copy(update={'remember_options': (option.model_copy(update={'brief': ''}),)})
+    assert session_choice(unnamed) == ('exact', '')
     assert 'r' not in offered_keys(request)
     assert 'r' in offered_keys(briefly(''))

@@ -82,7 +82,7 @@ def test_a_shell_rule_describes_in_its_own_name():
 
 def test_the_terminal_says_so(request_):
     drawn = render_request(request_, width=100, height=40, color=False, ascii_only=True, keys=())
-    group = render_group([request_, request_], width=120, height=60, color=False, ascii_only=True)
+    group = render_group([request_, request_], width=120, height=7, color=False, ascii_only=True)
     answer = outcome_text(request_, ApprovalDecision(approved=True), ascii_only=True)
 
     assert SAID in drawn

@@ -30,6 +30,9 @@ KEYS: Final[Mapping[str, str]] = {
 }
 """All keys, and what they do."""
 
+EXACTLY: Final = 'exactly this call'
+"""What `exact` covers where the payload leaves nothing out."""
+
 LONGEST_BRIEF: Final = 60
 """Chosen, in characters: what is longer does not fit beside a key."""
 
@@ -70,13 +73,14 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
     return [(kind, told_apart(kind, told)) for kind, told in choices]
 
 
-def session_choice(request: ApprovalRequest, *, ascii_only: bool = False) -> tuple[str, str]:
-    """The kind that one key remembers for a session, and what it covers, escaped: one of `remember_choices`.
+def session_choice(request: ApprovalRequest) -> tuple[str, str]:
+    """The kind that one key remembers for a session, and what it covers in words that may stand beside the key.
 
-    The widest that its tool declares as expected, by a `RememberOption.brief`; else `exact`. A brief that has to be
-    escaped, or that another option is told by too, counts as none.
+    It is the widest of `remember_choices` that its tool declares as expected, by a `RememberOption.brief`; else
+    `exact`, without words where what it covers is told by values of the call. A brief that has to be escaped, or that
+    another option is told by too, counts as none.
     """
-    choices = dict(remember_choices(request, ascii_only=ascii_only))
+    choices = dict(remember_choices(request))
     briefs = Counter(_folded(told) for told in (*choices.values(), *(each.brief for each in request.remember_options)))
     for option in reversed(request.remember_options):
         brief = option.brief
@@ -84,7 +88,7 @@ def session_choice(request: ApprovalRequest, *, ascii_only: bool = False) -> tup
         is_plain = brief == escape_line(brief, ascii_only=True) and brief == ' '.join(brief.split())
         if is_plain and 0 < len(brief) <= LONGEST_BRIEF and briefs[_folded(brief)] == 1:
             return option.kind if option.kind in choices else EXACT, brief
-    return EXACT, choices[EXACT]
+    return EXACT, EXACTLY if choices[EXACT] == EXACTLY else ''
 
 
 def _folded(told: str) -> str:
@@ -140,7 +144,7 @@ def _can_be_told(request: ApprovalRequest) -> bool:
 def _exact(request: ApprovalRequest, *, ascii_only: bool) -> str:
     counts = _what_counts(request)
     if not counts:
-        return 'exactly this call'
+        return EXACTLY
     return (
         f'every {name_of(request.tool_name, ascii_only=ascii_only)} with {escape_line(counts, ascii_only=ascii_only)}'
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -133,7 +133,7 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
     if alike:
         named = [f'{escape_line(char, ascii_only=ascii_only)} is {_name(char)}' for char, _ in _first(alike)]
         told.append(f'look-alikes: {_listed(named, len(alike))}')
-    if any(unicodedata.bidirectional(char) in ('R', 'AL') for char in alphabet):
+    if turns(alphabet):
         told.append('right-to-left letters: a terminal may show their lines in another order')
     if any(has_gap(text, is_code=care is Care.CODE) for text, care in texts.by_text.items()):
         told.append('a long gap: read on to the end of each text')
@@ -144,6 +144,11 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
     if not is_all:
         told.append('too long to be looked through: characters in the middle may be other than they seem')
     return told
+
+
+def turns(text: Iterable[str]) -> bool:
+    """Whether there are right-to-left letters, around which a terminal may change the order of a line."""
+    return any(unicodedata.bidirectional(char) in ('R', 'AL') for char in text)
 
 
 def _is_ordinary(text: str) -> bool:

@@ -87,7 +87,9 @@ def test_a_plain_request_reads_well():
         reason='It deletes.',
         run_id='r',
         metadata={'position': 1, 'batch_size': 2, 'missing_capabilities': ['disk'], 'worker': 'cleaner'},
-        presentation=ApprovalPresentation(type='command', content='rm -rf build'),
+        presentation=ApprovalPresentation(
+            type='command', content='rm -rf build', metadata={'extra_access': ['writes to .git']}
+        ),
     )
     message = message_of(entry_of(request, expires_at=NOON))
 
@@ -97,6 +99,7 @@ def test_a_plain_request_reads_well():
         '*worker*\n```\ncleaner\n```\n'
         '*why*\n```\nIt deletes.\n```\n'
         '*grants*\n```\ndisk, to this tool until the run ends\n```\n'
+        '*extra access*\n```\nwrites to .git\n```\n'
         '```\n$ rm -rf build\n```\n'
         'Expires at 12:00:00 UTC, and is denied then.\n'
         'Nobody is asked again for:\n```\nexactly this call\n```'

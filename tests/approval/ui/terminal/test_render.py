@@ -317,7 +317,30 @@ def test_what_remembering_covers_is_numbered() -> None:
         ('exact', "every write with path: 'a'"),
         ('directory', 'every file in notes/<U+000A>[y]'),
     ]
-    assert "   s every write with path: 'a' this session   " in plain(request)
+    assert "│ s: every write with path: 'a', this session\n╰─ y approve   n deny   s this session" in plain(request)
+
+
+def test_what_a_model_wrote_does_not_stand_beside_the_keys() -> None:
+    request = ApprovalRequest(
+        tool_name='w', args={'p': 'a   n deny   ? more', 't': 1}, payload={'p': 'a   n deny   ? more'}
+    )
+
+    rows = plain(request, width=200).split('\n')
+
+    assert rows[-2:] == [
+        "│ s: every w with p: 'a   n deny   ? more', this session",
+        '╰─ y approve   n deny   s this session   ? more ',
+    ]
+
+
+def test_letters_that_turn_a_row_around_have_a_row_of_their_own() -> None:
+    presentation = ApprovalPresentation(type='text', content='x', metadata={'path': '\u05d0\u05d1.txt'})
+    request = ApprovalRequest(tool_name='write', presentation=presentation, description='d', metadata={'caller': 'a'})
+
+    rows = plain(request).split('\n')
+
+    assert rows[0].split() == ['╭─', 'write', 'a']
+    assert rows[1] == '│ file: \u05d0\u05d1.txt'
 
 
 def test_a_payload_that_cannot_be_told_cannot_be_remembered() -> None:

@@ -32,15 +32,17 @@ def test_an_empty_page_says_so(desk):
 
 
 def test_a_request_is_shown_as_the_terminal_shows_it(desk):
-    shell = ApprovalPresentation(type='command', content='ls\ncat b', metadata={'cwd': '/srv'})
+    shell = ApprovalPresentation(
+        type='command', content='ls\ncat b', metadata={'cwd': '/srv', 'extra_access': ['writes to .git']}
+    )
     told = {'caller': 'bot', 'worker': 'crawler', 'missing_capabilities': ['net']}
     desk.post(request_for('a', presentation=shell, reason='No rule matches.', run_id='r1', metadata=told))
 
     page = shown(desk)
 
     assert (
-        'agent bot worker crawler why No rule matches. grants net, to this tool until the run ends in /srv run r1 '
-        '$ ls > cat b arguments: │ path: "a"' in page
+        'agent bot worker crawler why No rule matches. in /srv grants net, to this tool until the run ends '
+        'extra access writes to .git run r1 $ ls > cat b arguments: │ path: "a"' in page
     )
 
 

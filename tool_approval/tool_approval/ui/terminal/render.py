@@ -28,6 +28,7 @@ from tool_approval.display import (
 from tool_approval.display.digest import left_out_keys
 from tool_approval.display.fact_texts import is_usual
 from tool_approval.display.questions import session_choice
+from tool_approval.display.warnings import turns
 
 from .layout import NARROWEST, Layout, fitted
 
@@ -39,9 +40,6 @@ _IN_SIGHT: Mapping[str, str] = {'y': 'approve', 'n': 'deny', 's': 'this session'
 
 _IN_TITLE = ('tool', 'file', 'in', 'request', 'agent')
 """What the first row says as far as it fits, the most important first; the last two at its end."""
-
-_LEAD_FITS = len('999999 requests: A/N/o/? ')
-"""Columns that are needed to say how many requests a group has."""
 
 _BELOW = ('grants', 'extra access')
 """What an approval gives beyond the call, and so is read last."""
@@ -85,14 +83,12 @@ def render_request(
     allowed = offered_keys(request, is_whole=shown.is_whole)
     keys = allowed if keys is None else [key for key in keys if key in allowed]
     rows = _box(request, shown, layout, position=position, before=before)
-    name = name_of(request.tool_name, ascii_only=ascii_only)
-    covered = session_choice(request, ascii_only=ascii_only)[1] if 's' in keys else ''
     in_sight = {key: does for key, does in _IN_SIGHT.items() if key in keys and (key != 'v' or not shown.is_whole)}
-    below, question = _question(layout, '', in_sight, covered)
+    below, question = _question(request, layout, '', in_sight)
     if len(rows) + len(below) + 1 > height:
-        below, question = _question(layout, name, in_sight, covered)
-        total = len(rows) + len(below) + 2
-        below = [*layout.labelled('!', f'{total:,} rows: read from the top.', style='strong'), *below]
+        below, question = _question(request, layout, name_of(request.tool_name, ascii_only=ascii_only), in_sight)
+        told = f'{len(rows) + len(below) + 2:,} rows: read from the top.'
+        below = [*layout.labelled('!', told, style='strong'), *below]
     return '\n'.join([*rows, *below, question])
 
 
@@ -115,21 +111,17 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
     The mark differs where requests differ in anything, also in what is not shown.
     """
     layout = Layout(max(width, NARROWEST), color=False, ascii_only=ascii_only)
-    rows: list[str] = []
-    for key in (key for key in KEYS if key in keys and key != '?'):
-        does = KEYS[key]
-        if key == 's':
-            kind, _ = session_choice(request, ascii_only=ascii_only)
-            does = f'{does}: {dict(remember_choices(request, ascii_only=ascii_only))[kind]}'
-        rows += layout.labelled(f'{key} ', does)
-    for label, text in [*_facts(request, layout, is_more=True), ('mark', request_digest(request))]:
-        rows += layout.labelled(f'{label}:', text)
-    return rows
+    covered = dict(remember_choices(request, ascii_only=ascii_only))[session_choice(request)[0]]
+    does = {**KEYS, 's': f'{KEYS["s"]}: {covered}'}
+    told = [(f'{key} ', does[key]) for key in KEYS if key in keys and key != '?']
+    told += [(f'{label}:', text) for label, text in _facts(request, layout, is_more=True)]
+    told.append(('mark:', request_digest(request)))
+    return [row for label, text in told for row in layout.labelled(label, text)]
 
 
 def _facts(request: ApprovalRequest, layout: Layout, *, is_more: bool, is_all: bool = False) -> list[tuple[str, str]]:
     """What is told of a request beside its content: behind `?`, or else in the box."""
-    apart = {'toolset', 'why'} if is_usual(request) else {'toolset'}
+    apart = ('toolset', 'why') if is_usual(request) else ('toolset',)
     told = facts(request, ascii_only=layout.ascii_only, whole=is_all)
     return [(label, text) for label, text in told if (label in apart and not is_all) == is_more]
 
@@ -148,15 +140,14 @@ def _box(
     told = _facts(request, layout, is_more=False, is_all=is_all)
     name = name_of(request.tool_name, ascii_only=ascii_only, whole=is_all)
     rows = _title(layout, {'tool': name, 'request': _place(request, position), **dict(told)})
+    below: list[str] = []
     for label, text in told:
-        if label not in (*_IN_TITLE, *_BELOW):
-            rows += layout.labelled(f'{label}:', text)
+        if label not in _IN_TITLE:
+            (below if label in _BELOW else rows).extend(layout.labelled(f'{label}:', text))
     rows += layout.quoted(shown.lines)
     if before is not None:
         rows += layout.quoted(changes(before, request, ascii_only=ascii_only))
-    for label, text in told:
-        if label in _BELOW:
-            rows += layout.labelled(f'{label}:', text)
+    rows += below
     for warning in warnings_of(request, ascii_only=ascii_only):
         rows += layout.labelled('!', f'Warning: {warning}', style='odd')
     if not shown.is_whole:
@@ -176,8 +167,8 @@ def _title(layout: Layout, told: Mapping[str, str]) -> list[str]:
         text = told.get(label, '')
         said = words.get(label, '{}').format(text)
         side, gap = (right, '   ') if label in _IN_TITLE[3:] else (left, ' ')
-        # Attack: a path where a name is expected is taken for the tool's (test_render.py).
-        is_misleading = side is left and not left and label != 'tool'
+        # Attack: a path where a name is expected is taken for the tool's, or turns the row around (test_render.py).
+        is_misleading = (side is left and not left and label != 'tool') or turns(text)
         if text and not is_misleading and cell_width(said + gap) <= room:
             side.append(said)
             room -= cell_width(said + gap)
@@ -193,23 +184,18 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
     return '' if place is None else f'{place[0]} of {place[1]}'
 
 
-def _question(layout: Layout, name: str, keys: Mapping[str, str], covered: str) -> tuple[list[str], str]:
-    """The bottom edge with the keys, and the rows above it that say what does not fit into it.
-
-    Args:
-        layout: Makes rows.
-        name: The tool's, where it has to be said again.
-        keys: What to offer, and what each does.
-        covered: What `s` covers.
-    """
+def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
+    """The bottom edge with `keys`, with the tool's name if it has to be said again, and rows for what does not fit."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
     named = f'{lead}{name}: ' if name else lead
     rows = [] if cell_width(named) + len('/'.join(keys)) + 2 <= layout.width else layout.labelled('tool:', name)
-    told = {**keys, 's': f'{covered} this session'} if 's' in keys else keys
+    kind, brief = session_choice(request)
+    told = {**keys, 's': f'{brief} this session'} if 's' in keys and brief else keys
     row, is_told = _keys_row(layout, lead if rows else named, told, keys)
-    if 's' in keys and not is_told:
+    if 's' in keys and not (brief and is_told):
+        covered = brief or dict(remember_choices(request, ascii_only=layout.ascii_only))[kind]
         rows += layout.labelled('s:', f'{covered}, this session')
     return rows, row
 
@@ -224,8 +210,7 @@ def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[
 
 
 GROUP_KEYS = {'A': 'approve all', 'N': 'deny all', 'o': 'one by one', '?': 'more', 'q': 'stop the run'}
-"""The keys where several requests are asked about together; none of them answers a single one. The last is behind `?`.
-"""
+"""The keys where several requests are asked about together; none of them answers a single one. `q` is behind `?`."""
 
 
 def group_keys(requests: Sequence[ApprovalRequest]) -> list[str]:
@@ -234,10 +219,9 @@ def group_keys(requests: Sequence[ApprovalRequest]) -> list[str]:
 
 
 def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int, color: bool, ascii_only: bool) -> str:
-    """What is written before the answer to a group is read: every request, and the keys.
+    """What is written before the answer to a group is read: every request, and the keys; see `render_request`.
 
-    Where that is higher than the terminal, a list of the requests stands above the keys, and fits into `height` rows
-    with them. The arguments are those of `render_request`.
+    Where that is higher than the terminal, a list of the requests stands above the keys, so that both fit into it.
     """
     if width < NARROWEST:
         return TOO_NARROW
@@ -258,7 +242,7 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
     if 'A' not in keys:
         rows.append('Some are not shown whole, so decide one by one; v shows all of each.')
     in_sight = {key: GROUP_KEYS[key] for key in keys if key != 'q'}
-    lead = f'{len(requests)} requests: ' if width >= _LEAD_FITS else ''
+    lead = f'{len(requests)} requests: '[: width - len('A/N/o/?  ')]
     return '\n'.join([*rows, _keys_row(Layout(width, color, ascii_only), lead, in_sight)[0]])
 
 
