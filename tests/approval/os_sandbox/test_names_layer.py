@@ -1,10 +1,12 @@
 """Commands that make and remove names at the top of a frozen folder, in real bubblewrap."""
 
 import os
+import random
 import shutil
 import socket
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,11 @@ from tool_approval.os_sandbox import Access, OSProfile, Root, names_layer
 from tool_approval.os_sandbox import layer as layer_module
 from tool_approval.os_sandbox.access import ExtraAccess
 from tool_approval.os_sandbox.layer import open_layer
+from tool_approval.os_sandbox.mounts import as_mounted
 
-from .house import LIMIT_S, House
+from .house import BWRAP, LIMIT_S, House
 from .layers import Repository, as_user
+from .views import BubblewrapView, covers
 
 once = pytest.mark.parametrize('house', ['root' if os.getuid() == 0 else 'ordinary'], indirect=True)
 
@@ -262,6 +266,43 @@ def test_without_a_place_beside_it_there_is_no_layer(house: House, monkeypatch: 
     assert notes == (
         f'names at the top of {house.work} cannot be changed: there is no folder for temporary files that suits',
     )
+
+
+@once
+def test_layers_show_nothing_that_the_profile_closes(house: House, monkeypatch: pytest.MonkeyPatch):
+    repo = Repository(house, monkeypatch)
+    (repo.path / 'modules/x').mkdir(parents=True)
+    paths = [path for path in house.path.rglob('*') if not path.is_symlink()]
+    missing = [house.work / 'sub/approvals.yaml', house.work / 'sub/deep/.git', house.work / 'x']
+    likely = [repo.path / 'modules', repo.path / 'modules/x', repo.path / 'hooks', house.work / 'sub', house.work / 'a']
+    chance = random.Random(5)
+    layered = 0
+    for _ in range(40):
+        closed = [str(path) for path in chance.sample(paths, 4)]
+        profile = frozen(
+            house,
+            roots=[Root(path=path, access=chance.choice(list(Access))) for path in closed[:2] if chance.random() < 0.3],
+            hidden=(str(chance.choice(likely)),) if chance.random() < 0.5 else tuple(closed[2:3]),
+        )
+        profile = replace(profile, protected=(*profile.protected, str(chance.choice([*missing, paths[-1]]))))
+        extra = ExtraAccess(names=(str(house.work),), git=(str(house.work),))
+        allowed = as_mounted(profile)
+        with open_layer(extra, profile, house.backend) as layer:
+            view = BubblewrapView.of(layer.wrap(['true'], profile, '/'), str(BWRAP))
+            layered += len(layer.problems) < 2
+            shown = {}
+            for name, *rest in (option for option in view.options if option[0] in ('--bind', '--ro-bind', '--tmpfs')):
+                own = rest[0] == rest[-1] and name != '--tmpfs'
+                for path in (str(path) for path in [*paths, *missing] if covers(rest[-1], str(path))):
+                    shown[path] = (Access.WRITE if name == '--bind' else Access.READ) if own else Access.NONE
+                is_layer = 'tool-approval-layer' in rest[0]
+                assert own or is_layer or name != '--bind'
+                assert own or is_layer or name == '--tmpfs' or rest[0] in ('/dev/null', str(repo.path / 'objects'))
+            if str(repo.path / 'objects') in (option[1] for option in view.options if len(option) == 3):
+                assert allowed.access(str(repo.path / 'objects')) >= Access.READ
+
+        assert {path: level for path, level in shown.items() if level > allowed.access(path)} == {}
+    assert layered > 10
 
 
 @once
