@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tool_approval.os_sandbox import Access, BubblewrapBackend, ExtraAccess
-from tool_approval.settings import open_workspace
+from tool_approval.settings import RUN_SHELL, open_workspace
 
 from .desk import Backend, Desk, settings_of
 
@@ -155,6 +155,30 @@ def test_an_environment_in_the_workspace_can_be_opened_and_nothing_else(house, m
     opened = profile.with_access(ExtraAccess(writes=(f'{work}/.venv', f'{work}/.git')))
     assert opened.access(f'{work}/.venv/lib') is Access.WRITE
     assert opened.access(f'{work}/.git/config') is Access.READ
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'shown'),
+    [
+        ({'command': 'pip install x'}, ['writes to .venv']),
+        ({'command': 'ls && pip install x'}, ['writes to .venv']),
+        ({'command': 'pip install x', 'access': ['environment']}, ['writes to .venv', 'writes to venv']),
+        ({'command': 'make', 'access': ['environment']}, ['writes to .venv', 'writes to venv']),
+        ({'command': 'venv/bin/pip list'}, []),
+    ],
+)
+def test_the_question_names_the_environment_that_a_command_writes(house, monkeypatch, arguments, shown):
+    work = house / 'project'
+    for name in ('.venv', 'venv'):
+        venv.create(work / name, symlinks=True)
+    monkeypatch.setenv('VIRTUAL_ENV', str(work / '.venv'))
+    desk = Desk(work, SETTINGS)
+
+    desk._call(desk.workspace.shell, RUN_SHELL, arguments)
+
+    [request] = desk.ui.requests
+    lines = request.presentation.metadata.get('extra_access', [])
+    assert [line for line in lines if line.startswith('writes')] == shown
 
 
 def test_an_environment_is_as_closed_as_its_root_is_to_a_command_that_nobody_approved(house):

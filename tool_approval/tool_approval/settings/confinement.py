@@ -28,6 +28,7 @@ from tool_approval.os_sandbox import (
 from tool_approval.os_sandbox.layer import layer_problem, open_layer
 from tool_approval.os_sandbox.mounts import plan_mounts
 from tool_approval.os_sandbox.profile import lineage
+from tool_approval.os_sandbox.toolchains import environment_written
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
@@ -128,17 +129,29 @@ class ConfinedShell(ShellTool):
             return super().extra_access(explanation, asked)
         names = _access_names(asked)
         paths = (*explanation.named_paths, *(('.',) if 'names' in names else ()))
-        return self._lacking({*explanation.needs, *names}, paths)
+        environments = () if 'environment' in names else self._written_environments(explanation)
+        return self._lacking({*explanation.needs, *names}, paths, environments)
 
-    def _lacking(self, names: Collection[AccessName], paths: Collection[str] = ('.',)) -> ExtraAccess:
+    def _written_environments(self, explanation: Explanation) -> Collection[str]:
+        """The environments that a command writes, as far as its words say which."""
+        active = dict(self._confinement.approved.variables).get('VIRTUAL_ENV')
+        known = self._confinement.environments
+        commands = [words for part in explanation.parts if (words := part.text.split())]
+        found = (environment_written(each, cwd=self.cwd, environments=known, active=active) for each in commands)
+        return {each for each in found if each is not None}
+
+    def _lacking(
+        self, names: Collection[AccessName], paths: Collection[str] = ('.',), environments: Collection[str] = ()
+    ) -> ExtraAccess:
         """What the profile of an approved command lacks of what the names stand for.
 
         Args:
             names: Of access.
             paths: Where names may be made or removed.
+            environments: Those that are written; all of the workspace if there are none.
         """
         has_layers = layer_problem(self._confinement.backend) is None
-        environments = self._confinement.environments if 'environment' in names else ()
+        environments = (environments or self._confinement.environments) if 'environment' in names else ()
         profile = self._confinement.approved
         wanted = ExtraAccess(
             network='network' in names,
