@@ -313,6 +313,8 @@ def test_a_link_to_or_from_a_secret_is_one(work, link):
     ('tool', 'arguments', 'is_asked'),
     [
         ('edit_file', {'path': '.env', 'old_text': 'a', 'new_text': 'b'}, True),
+        # Whether a text occurs in it would be told otherwise.
+        ('edit_file', {'path': '.env', 'old_text': 'zzz', 'new_text': 'b'}, True),
         ('copy', {'path': '.env', 'dest': 'x.txt'}, True),
         ('move', {'path': '.env', 'dest': 'x.txt'}, True),
         ('move', {'path': 'sub', 'dest': 'other'}, True),
