@@ -149,6 +149,22 @@ def test_up_and_down_recall_what_was_said_or_cleared():
     assert said == ['one', 'one']
 
 
+def test_what_was_said_twice_is_recalled_once():
+    said, _ = messages(
+        (EMPTY, 'one'),
+        ('> one', '\r'),
+        (EMPTY, 'two'),
+        ('> two', '\r'),
+        (EMPTY, 'two'),
+        ('> two', '\r'),
+        (EMPTY, UP + UP),
+        ('> one', '\r'),
+        (EMPTY, '\x04'),
+    )
+
+    assert said == ['one', 'two', 'two', 'one']
+
+
 def test_within_a_message_up_and_down_change_the_line():
     said, _ = messages(
         (EMPTY, '\x1b[200~first\rx\rthird\x1b[201~'),

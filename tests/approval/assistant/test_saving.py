@@ -3,10 +3,10 @@
 import os
 
 import pytest
-from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ThinkingPart, UserPromptPart
 from tool_approval.assistant import saving
 from tool_approval.assistant.errors import AssistantError
-from tool_approval.assistant.saving import SavedConversation
+from tool_approval.assistant.saving import SavedConversation, prompts_of, write_transcript
 
 MESSAGES = [ModelRequest.user_text_prompt('Hello.'), ModelResponse([TextPart('Hi.')])]
 
@@ -142,3 +142,13 @@ def test_a_link_is_not_the_last_conversation(tmp_path):
 
     with pytest.raises(AssistantError, match='no conversation to continue'):
         SavedConversation.last(tmp_path, tmp_path)
+
+
+def test_a_transcript_leaves_out_what_nobody_said(tmp_path):
+    write_transcript([ModelResponse([ThinkingPart('Hm.')]), *MESSAGES], tmp_path / 'talk.md')
+
+    assert (tmp_path / 'talk.md').read_text() == '## You\n\nHello.\n\n## Agent\n\nHi.\n'
+
+
+def test_what_a_person_has_said_is_found():
+    assert prompts_of([*MESSAGES, ModelRequest([UserPromptPart(['a picture'])])]) == ['Hello.']

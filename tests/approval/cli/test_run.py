@@ -298,6 +298,23 @@ def test_a_conversation_without_a_name_is_kept_and_continued(folder, state, caps
     assert len(list((state / 'conversations').glob('*.json'))) == 2
 
 
+def test_what_was_said_before_can_be_recalled(folder, state, says, monkeypatch):
+    histories = []
+
+    def ask(self, above=None):
+        histories.append([*self.history])
+        return next(waiting, None)
+
+    talk = ['run', '--agent', 'cashier:talker']
+    main([*talk, '--save', 'talk', 'One.'])
+    says()
+    monkeypatch.setattr(Prompts, 'ask', ask)
+    waiting = iter(['Two.'])
+    main([*talk, '--resume', 'talk'])
+
+    assert histories == [[], ['One.']]
+
+
 def test_a_conversation_that_is_thrown_away_is_gone(folder, state, capsys, says):
     says('One.', '/discard')
 

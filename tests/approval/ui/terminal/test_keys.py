@@ -31,6 +31,8 @@ def decoded(data: bytes) -> list[Event]:
         (b'\x1b[1;5C', 'unknown'),
         (b'\x1b[24~', 'unknown'),
         (b'\x1by', 'unknown'),
+        (b'\x1b\r', 'alt_enter'),
+        (b'\x1b\n', 'alt_enter'),
         (b'\x1b[12', 'unknown'),
         (b'\x1bO', 'unknown'),
         (b'\xff', '�'),
