@@ -8,7 +8,15 @@ import pytest
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.asking import ConversationUI
-from tool_approval.assistant.conversation import EXIT_FAILED, EXIT_STOPPED, Conversation, hold_session
+from tool_approval.assistant.conversation import (
+    EXIT_FAILED,
+    EXIT_STOPPED,
+    FAILED,
+    NO_RESULT,
+    Conversation,
+    hold_session,
+)
+from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.events import TurnView
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.integrations.pydantic_ai import approval_handler
@@ -40,13 +48,14 @@ class Approves:
 
 
 class Turns:
-    """Where a conversation is kept; it knows how many messages there were after each turn."""
+    """Where a conversation is kept; it knows how many messages there were, each time that there were more."""
 
     def __init__(self, turns):
         self._turns = turns
 
     def save(self, messages):
-        self._turns.append(len(messages))
+        if self._turns[-1:] != [len(messages)]:
+            self._turns.append(len(messages))
 
     def discard(self):
         self._turns.append('discarded')
@@ -181,6 +190,37 @@ def test_help_is_shown_and_quit_leaves():
 
     assert shown.startswith('  /approvals ')
     assert turns == []
+
+
+class Breaks(Turns):
+    """Where nothing can be kept, until the turn has ended."""
+
+    def save(self, messages):
+        self._turns.append(messages)
+        if len(self._turns) == 1:
+            raise AssistantError('the disk is full')
+
+
+def test_a_turn_is_kept_while_it_goes_on_with_a_history_that_can_be_gone_on_with():
+    kept, steps = [], iter([[ToolCallPart('act')], 'done'])
+
+    class Keeps:
+        def save(self, messages):
+            kept.append([[part.content for part in message.parts if hasattr(part, 'content')] for message in messages])
+
+    session(['one'], lambda results: next(steps), agent=with_tool(), saved=Keeps())
+
+    assert kept == [[['one'], [], [NO_RESULT], [FAILED]], [['one'], [], ['acted'], ['done ']]]
+
+
+def test_what_cannot_be_kept_in_mid_turn_does_not_end_the_turn():
+    turns, steps = [], iter([[ToolCallPart('act')], 'done'])
+
+    status, shown, _ = session(['one'], lambda results: next(steps), agent=with_tool(), saved=Breaks(turns))
+
+    assert status == 0
+    assert 'done' in shown
+    assert len(turns) == 2
 
 
 def test_the_conversation_is_written_into_a_new_file(tmp_path):

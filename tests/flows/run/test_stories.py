@@ -249,6 +249,20 @@ def test_a_conversation_is_saved_and_resumed(talk: Talk) -> None:
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_program_that_is_killed_in_mid_turn_loses_no_word_before_it(talk: Talk) -> None:
+    screen = talk.start(steps=[{'text': 'I write.', 'calls': [WRITE]}])
+    talk.say('Write.')
+    screen.wait_for_question('╭─ write_file')
+    screen.program.kill(signal.SIGKILL)
+    screen.end()
+
+    talk.start('--continue', 'Go on.', steps=[{'text': 'I will.'}]).end()
+
+    assert talk.server.told(0, 'user') == ['Write.', 'Go on.']
+    assert 'may have had its effect' in talk.server.told(0, 'tool')[0]
+    assert list(talk.cwd.iterdir()) == []
+
+
 @pytest.mark.parametrize(('answer', 'is_asked'), [('n', True), ('\r', True), ('y', False)])
 def test_settings_that_nobody_trusted_loosen_nothing_until_they_are(answer: str, is_asked: bool, talk: Talk) -> None:
     (talk.cwd / 'approvals.yaml').write_text(

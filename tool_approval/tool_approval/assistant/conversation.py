@@ -8,13 +8,15 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic_ai import capture_run_messages
+from pydantic_ai import RunContext, capture_run_messages
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import (
+    AgentStreamEvent,
+    FunctionToolCallEvent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -68,18 +70,14 @@ class Conversation:
         self.messages = messages or []
         """The history; after a turn that was stopped, with what was done until then."""
 
-    @property
-    def has_answer(self) -> bool:
-        """Whether the model said or called anything; otherwise there is nothing to go on with."""
-        return any(
-            not (isinstance(part, TextPart) and part.content in (FAILED, STOPPED))
-            for message in self.messages
-            if isinstance(message, ModelResponse)
-            for part in message.parts
-        )
-
-    async def take_turn(self, prompt: str) -> End:
+    async def take_turn(
+        self, prompt: str, *, keep: Callable[[list[ModelMessage]], object] = lambda so_far: None
+    ) -> End:
         """Run the agent on what the person says. Ctrl-C stops it; only in the main thread.
+
+        Args:
+            prompt: What the person says.
+            keep: Called before each call of a tool, with a history that can be gone on with.
 
         Raises:
             SystemExit: The terminal was closed, or the program asked to end: after the turn was stopped, and its tools
@@ -88,9 +86,17 @@ class Conversation:
         """
         self.view.begin()
         with _stops_at_signals(self.view.stop), capture_run_messages() as captured:
-            turn = self._agent.run(
-                prompt, model=self._model, message_history=self.messages, event_stream_handler=self.view
-            )
+
+            async def kept(events: AsyncIterable[AgentStreamEvent]) -> AsyncIterator[AgentStreamEvent]:
+                async for event in events:
+                    if isinstance(event, FunctionToolCallEvent):
+                        keep(closed(self.messages, captured, prompt, answer=FAILED))
+                    yield event
+
+            async def show(ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
+                await self.view(ctx, kept(events))
+
+            turn = self._agent.run(prompt, model=self._model, message_history=self.messages, event_stream_handler=show)
             self.view.task = asyncio.create_task(turn)
             progress = asyncio.create_task(self.view.show_progress())
             try:
@@ -112,6 +118,16 @@ class Conversation:
                 with contextlib.suppress(OSError):
                     self.view.end()
         return 'done'
+
+
+def has_answer(messages: Sequence[ModelMessage]) -> bool:
+    """Whether the model said or called anything; otherwise there is nothing to go on with."""
+    return any(
+        not (isinstance(part, TextPart) and part.content in (FAILED, STOPPED))
+        for message in messages
+        if isinstance(message, ModelResponse)
+        for part in message.parts
+    )
 
 
 @contextlib.contextmanager
@@ -186,12 +202,19 @@ def hold_session(
 ) -> int:
     """Take a turn for each prompt; between turns, `prompts` may wait for the person.
 
-    After each turn, however it ended, the conversation is kept in `saved`. With `obeys`, a prompt that begins with a
-    `/` and a word is for this program, not for the agent; with `debug`, the error of a turn is raised.
+    During each turn, and after it, however it ended, the conversation is kept in `saved`. With `obeys`, a prompt that
+    begins with a `/` and a word is for this program, not for the agent; with `debug`, the error of a turn is raised.
 
     Returns:
         The exit status: 0, or how the last turn ended.
     """
+
+    def keep(messages: list[ModelMessage]) -> None:
+        # The program may be killed in mid-turn. What cannot be saved is said at its end.
+        if saved is not None and has_answer(messages):
+            with contextlib.suppress(ApprovalError):
+                saved.save(messages)
+
     status, write = 0, conversation.view.screen.write
     with asyncio.Runner() as runner:
         for prompt in prompts:
@@ -204,7 +227,7 @@ def hold_session(
                     write(f'  {escape_line(str(error))}\n')
                 continue
             try:
-                end = runner.run(conversation.take_turn(prompt))
+                end = runner.run(conversation.take_turn(prompt, keep=keep))
                 status = 0 if end == 'done' else EXIT_STOPPED
                 if end == 'stopped':
                     write('Stopped.\n')
@@ -215,7 +238,7 @@ def hold_session(
                 write(f'The run failed: {error_text(error)}\n')
             finally:
                 # Kept without an answer, a first turn that failed could not be repeated under its name.
-                if saved is not None and conversation.has_answer:
+                if saved is not None and has_answer(conversation.messages):
                     saved.save(conversation.messages)
     return status
 
