@@ -14,7 +14,7 @@ from tool_approval.settings import RUN_SHELL
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI
 
-from tests.approval.os_sandbox.house import skip_reason
+from tests.approval.os_sandbox.house import PYTHON, skip_reason
 from tests.approval.parts import ListSink
 from tool_approval import (
     ApprovalContext,
@@ -586,3 +586,16 @@ def test_the_log_and_the_store_have_the_access(desk, tmp_path):
         None,
     ]
     assert first['digest'] == second['digest'] != third['digest']
+
+
+def test_confined_an_environment_that_was_found_is_written_by_an_approved_command_alone(confined):
+    subprocess.run([PYTHON, '-m', 'venv', '--without-pip', str(confined.folder / '.venv')], check=True)
+    confined.open(confined.loaded.settings, backend=BubblewrapBackend())
+
+    unasked = asyncio.run(confined.workspace.shell('touch .venv/lib/made'))
+    approved = confined.run('touch .venv/lib/made && ls .venv/lib', access=['environment'])
+
+    assert 'Read-only file system' in unasked
+    assert 'environment (writes to .venv)' in unasked
+    assert ('made' in approved[0], approved[1]) == (True, True)
+    assert confined.ui.requests[-1].presentation.metadata['extra_access'] == ['writes to .venv']
