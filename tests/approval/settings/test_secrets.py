@@ -240,3 +240,22 @@ def test_confined_a_layer_shows_no_secret_and_takes_none_away(work, access):
     assert 's3cret' not in said
     assert 'A=example' in said
     assert {name: (work / name).read_text() for name in SECRETS} == SECRETS
+
+
+def test_confined_git_adds_no_secret(work):
+    subprocess.run(['git', 'init', '-q', work], check=True)
+    desk = Desk(work, SETTINGS)
+
+    everything = approved_git(desk, 'git add -A')
+    one = approved_git(desk, 'git add plain.txt')
+
+    assert 'can only add regular files' in everything
+    assert 'exit status' not in one
+    tracked = subprocess.run(['git', '-C', work, 'ls-files'], check=True, capture_output=True, text=True).stdout
+    assert tracked.split() == ['plain.txt']
+
+
+def approved_git(desk, command):
+    said, asked = desk.run(command)
+    assert asked, said
+    return said
