@@ -110,6 +110,8 @@ def test_an_edit_that_would_change_nothing_is_answered_and_not_asked(world):
             execute(tools, nobody, 'edit_file', **arguments)
 
     assert (world.ws / 'notes/a.txt').read_text() == 'a\n'
+    with pytest.raises(FileToolError, match='are the same'):
+        execute(tools, nobody, 'edit_file', **{**same, 'path': 'cache/c.dat'})
 
 
 def test_an_edit_that_nobody_was_asked_about_changes_nothing_later(world):
