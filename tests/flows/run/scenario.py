@@ -11,7 +11,7 @@ from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from .server import Step
 from .talk import Talk
 
-QUESTIONS = ('╰─ ',)
+QUESTIONS = ('╰─ ', *(f'{count} requests: ' for count in range(2, 10)))
 """How the row of the cursor begins while the person is asked."""
 
 HIDDEN_CURSOR = '\x1b[?25l'
