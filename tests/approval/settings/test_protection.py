@@ -89,6 +89,47 @@ def test_a_git_file_that_leads_nowhere_is_protected_itself(work, content):
     assert [path for path in found if path.is_relative_to(work)] == [work / 'approvals.yaml', work / '.git']
 
 
+def index_with(*submodules: bytes) -> bytes:
+    """A git index of version 2."""
+    entries = [bytes(24) + (0o160000).to_bytes(4) + bytes(32) + len(name).to_bytes(2) + name for name in submodules]
+    padded = [each + bytes(8 - len(each) % 8) for each in entries]
+    head = b'DIRC' + (2).to_bytes(4) + len(padded).to_bytes(4)
+    return b''.join([head, *padded, bytes(20)])
+
+
+def test_the_git_of_a_submodule_is_protected_even_when_missing(work):
+    for folder, names in {'.git': (b'a/b', b'link'), 'a/b/.git': (b'../b', b'c'), 'real/.git': (b'd',)}.items():
+        (work / folder).mkdir(parents=True)
+        (work / folder / 'index').write_bytes(index_with(*names))
+    (work / 'link').symlink_to('real')
+
+    found = protected_paths(work, work / 'approvals.yaml', SandboxSettings())
+
+    inner = {'a/b/.git', 'a/b/c/.git', 'link', 'real/.git', 'real/d/.git'}
+    assert {str(path.relative_to(work)) for path in found if path.is_relative_to(work)} == {
+        'approvals.yaml',
+        '.git',
+        *inner,
+    }
+
+
+@pytest.mark.parametrize('index', [b'', b'\0\0\xe0\0', index_with(b'b', b'a')])
+def test_an_index_that_git_does_not_read_leads_nowhere(work, index):
+    (work / '.git').mkdir()
+    (work / '.git' / 'index').write_bytes(index)
+
+    found = protected_paths(work, work / 'approvals.yaml', SandboxSettings())
+
+    assert [path for path in found if path.is_relative_to(work)] == [work / 'approvals.yaml', work / '.git']
+
+
+def test_with_too_many_submodules_the_whole_work_tree_is_protected(work):
+    (work / '.git').mkdir()
+    (work / '.git' / 'index').write_bytes(index_with(*(b'%04d' % number for number in range(1001))))
+
+    assert work in protected_paths(work, None, SandboxSettings())
+
+
 def test_a_root_that_is_a_part_of_git_is_protected(work):
     roots = {'src': 'src', 'hooks': '.git/hooks', 'loud': '.GIT'}
     paths = {name: PathSettings(root=Path(root)) for name, root in roots.items()}

@@ -6,6 +6,7 @@ The format is gitformat-index(5).
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import struct
 from bisect import bisect_left
@@ -16,7 +17,7 @@ from .git_files import LayerError
 
 _HEADER: Final = struct.Struct('>4sLL')
 _CHECKSUM: Final = 20
-_MOST_BYTES: Final = 1 << 26
+MOST_INDEX_BYTES: Final = 1 << 26
 """Chosen: an index of half a million files. What is not a file of git's can make little of its size into much work."""
 _LONGEST: Final = 4096
 """Linux's PATH_MAX."""
@@ -27,6 +28,7 @@ _LENGTH: Final = 0xFFF
 _ANNOUNCED: Final = 0x2000
 _FLAGS: Final = 0x6000
 _REGULAR, _LINK, _SUBMODULE = 0b1000, 0b1010, 0b1110
+_SUBMODULE_MODE: Final = (_SUBMODULE << 12).to_bytes(4)
 _WRONG_PATH: Final = re.compile(rb'[/\\\0](?:|\.|\.\.|(?:\.git|git~1)[ .]*)[/\\:\0]', re.IGNORECASE)
 """In paths between NULs; git knows these names of NTFS, too (`verify_path`)."""
 
@@ -70,6 +72,8 @@ def plain_index(data: bytes) -> bytes:
         raise LayerError('its index cannot be read') from None
     if extension != len(data) - _CHECKSUM:
         raise LayerError('its index cannot be read')
+    if any(each.mode >> 12 not in (_REGULAR, _LINK, _SUBMODULE) for each in entries):
+        raise LayerError('its index is sparse, which a layer cannot keep')
     paths = [each.path for each in entries]
     if _WRONG_PATH.search(b'\0'.join([b'', *paths, b''])):
         raise LayerError('its index names a file where git would put none, such as in `.git`')
@@ -82,17 +86,30 @@ def plain_index(data: bytes) -> bytes:
     return plain + hashlib.sha1(plain, usedforsecurity=False).digest()
 
 
+def submodules(data: bytes) -> frozenset[str]:
+    """The paths that an index gives to submodules; none if it cannot be read.
+
+    Attack: `git status` runs git in each of them, so that a repository there decides what the user's own git runs.
+    """
+    if _SUBMODULE_MODE not in data:
+        return frozenset()
+    try:
+        entries, _ = _entries(data)
+    except (IndexError, ValueError, struct.error):
+        return frozenset()
+    return frozenset(os.fsdecode(each.path) for each in entries if each.mode >> 12 == _SUBMODULE)
+
+
 def _entries(data: bytes) -> tuple[list[_Entry], int]:
     """The entries of an index, and where they end.
 
     Raises:
-        LayerError: There are folders among them.
         ValueError: It is none.
         IndexError: It ends too early.
         struct.error: Likewise.
     """
     magic, version, count = _HEADER.unpack_from(data)
-    if magic != b'DIRC' or version not in (2, 3, 4) or len(data) > _MOST_BYTES:
+    if magic != b'DIRC' or version not in (2, 3, 4) or len(data) > MOST_INDEX_BYTES:
         raise ValueError('no index')
     place = _HEADER.size
     entries: list[_Entry] = []
@@ -121,14 +138,12 @@ def _entries(data: bytes) -> tuple[list[_Entry], int]:
         # Everything below trusts in git's order, which has no name twice.
         length += len(path)
         this = (path, flags & _STAGE)
-        if this <= last or len(path) > _LONGEST or length > _MOST_BYTES:
+        if this <= last or len(path) > _LONGEST or length > MOST_INDEX_BYTES:
             raise ValueError('no order')
         # Attack: git takes the length for the end of a name, and other bits for another format.
         if flags & _LENGTH != min(len(path), _LENGTH) or more & ~_FLAGS:
             raise ValueError('no entry')
         last = this
-        if mode >> 12 not in (_REGULAR, _LINK, _SUBMODULE):
-            raise LayerError('its index is sparse, which a layer cannot keep')
         entries.append(_Entry(path, mode, name, not (flags & _STAGE or more & _ANNOUNCED)))
     return entries, place
 

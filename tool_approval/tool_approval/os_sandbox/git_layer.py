@@ -18,7 +18,7 @@ from tool_approval.core.errors import printable
 
 from .backend import OSSandboxBackend
 from .git_files import File, LayerError, Reader, is_head, is_kept, lines_of, refs_of
-from .git_index import plain_index
+from .git_index import plain_index, submodules
 from .git_objects import STASH, NewObjects, ids_of
 from .git_writes import Kept, PartlyWritten, write_back
 from .mounts import Mount
@@ -189,6 +189,12 @@ class GitLayer:
             index = changes.get('index')
             if index is not None:
                 changes['index'] = plain_index(index)
+                # Attack: `git status` runs git in a submodule, with the configuration of the repository there.
+                if added := submodules(index) - submodules(before.get('index', b'')):
+                    raise LayerError(
+                        f'its index has a repository in a folder as a new submodule ({_listed(sorted(added))}), which '
+                        'git would run in; only the user can add it'
+                    )
             objects.check(backend, self._program, before, changes)
             write_back(
                 self._git,

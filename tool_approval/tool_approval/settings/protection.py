@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from tool_approval.os_sandbox.git_index import MOST_INDEX_BYTES, submodules
 from tool_approval.storage.private_file import default_path
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.names import git_led_to, is_control, places, starts_with
@@ -13,6 +15,9 @@ from tool_approval.tools.file_sandbox.paths import SandboxRoot
 
 from .files import NAMES
 from .model import SandboxSettings
+
+_MOST_SUBMODULES: Final = 1000
+"""Chosen: in a repository with more, the whole work tree is protected. Each can be a mount."""
 
 
 def state_folder() -> Path | None:
@@ -35,13 +40,40 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
     found += [state] if (state := state_folder()) is not None else []
     found.append(directory / '.git')
     found += [above / '.git' for above in directory.parents if os.path.lexists(above / '.git')]
-    found += [
-        place for each in tuple(found) if each.name == '.git' for led in git_led_to(each) for place in places(led)
-    ]
+    found += [place for git in found if git.name == '.git' for place in _git_places(git)]
     # A root that is itself a part of Git's: `root: .git/hooks`.
     roots = (Path(os.path.realpath(directory / path.root)) for path in sandbox.paths.values())
     found += [root for root in roots if is_control(root.parts)]
     return tuple(dict.fromkeys(found))
+
+
+def _git_places(git: Path) -> list[Path]:
+    """Where a `.git` leads git, and the `.git` of each submodule in its index.
+
+    Attack: a submodule is not there yet, and a command makes a repository in its place. `git status` runs git in it.
+    """
+    found: list[Path] = []
+    todo = [git]
+    while todo:
+        this = todo.pop()
+        led = list(git_led_to(this))
+        found += [place for each in led for place in places(each)]
+        names = {name for folder in (this, *led) for name in submodules(_index_of(folder))}
+        # The last of its places is where the `.git` itself is.
+        inner = [way for name in sorted(names) if (way := places(this.parent / name / '.git'))[-1] not in found]
+        if len(found) + len(inner) > _MOST_SUBMODULES:
+            return [*found, git.parent]
+        found += [place for way in inner for place in way]
+        todo += [way[-1] for way in inner]
+    return found
+
+
+def _index_of(folder: Path) -> bytes:
+    try:
+        with open(folder / 'index', 'rb', opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as opened:
+            return opened.read(MOST_INDEX_BYTES) or b''
+    except OSError:
+        return b''
 
 
 def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, RootCheck]:

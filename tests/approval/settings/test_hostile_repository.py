@@ -1,0 +1,103 @@
+"""What a command plants for the user's own git, which no sandbox confines."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tool_approval.os_sandbox import BubblewrapBackend
+
+from tests.approval.os_sandbox.house import skip_reason
+
+from .desk import Desk
+
+pytest.importorskip('yaml')
+pytest.importorskip('tree_sitter_bash')
+
+GIT = '/usr/bin/git'
+REPOSITORY = """\
+rm -rf {0}/.git; mkdir -p {0}; cd {0} && git init -q . && git config user.name x && git config user.email x \
+&& git config core.fsmonitor "touch '$PWD/../ran'; false" && echo x > file && git add file && git commit -qm x; cd - \
+"""
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """In a repository with a commit."""
+    if (reason := skip_reason('root') and skip_reason('ordinary')) or not os.path.isfile(GIT):
+        pytest.skip(reason or 'git is not installed below /usr')
+    monkeypatch.setenv('HOME', str(tmp_path))
+    (tmp_path / '.gitconfig').write_text('[user]\n\tname = Ann\n\temail = ann@example.org\n')
+    folder = tmp_path / 'work'
+    folder.mkdir()
+    git(folder, 'init', '-q')
+    (folder / 'file').touch()
+    git(folder, 'add', '-A')
+    git(folder, 'commit', '-qm', 'one')
+    return Desk(folder, 'sandbox: {paths: {work: {root: ., mode: rw}}}', backend=BubblewrapBackend())
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run([GIT, *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def has_run(desk: Desk) -> bool:
+    """Whether the user's `git status` runs what was planted."""
+    # A command may have made the file by a git of its own, which is confined.
+    for mark in desk.folder.rglob('ran'):
+        mark.unlink()
+    git(desk.folder, 'status')
+    return any(desk.folder.rglob('ran'))
+
+
+def submodule(desk: Desk, place: str, folder: Path) -> None:
+    """Add a submodule that was not fetched, as a clone has it."""
+    commit = git(folder, 'rev-parse', 'HEAD').strip()
+    git(folder, 'update-index', '--add', '--cacheinfo', f'160000,{commit},{place}')
+    git(folder, 'commit', '-qm', 'submodule')
+    (folder / place).mkdir(parents=True, exist_ok=True)
+    desk.open(desk.loaded, backend=BubblewrapBackend())
+
+
+@pytest.mark.parametrize('command', ['git add -A', 'git add sub && git commit -qm two'])
+def test_confined_a_repository_in_a_folder_does_not_become_a_submodule(desk, command):
+    before = git(desk.folder, 'ls-files', '--stage')
+
+    said, asked = desk.run(f'{REPOSITORY.format("sub")}; {command}', access=['git', 'names'])
+
+    assert asked
+    assert 'nothing was kept: its index has a repository in a folder as a new submodule (sub)' in said
+    assert (desk.folder / 'sub' / '.git').is_dir()
+    assert git(desk.folder, 'ls-files', '--stage') == before
+    assert not has_run(desk)
+    # What is kept from the index here.
+    git(desk.folder, 'add', 'sub')
+    assert has_run(desk)
+
+
+@pytest.mark.parametrize('place', ['sub', 'sub/deep'])
+def test_confined_no_repository_is_made_in_the_place_of_a_submodule(desk, place):
+    submodule(desk, place, desk.folder)
+
+    said, asked = desk.run(REPOSITORY.format(place), access=['git', 'names'])
+
+    assert asked
+    assert not (desk.folder / place / '.git').exists(), said
+    assert not has_run(desk)
+
+
+def test_confined_the_file_of_a_submodule_leads_where_it_led(desk):
+    real = desk.folder / '.git' / 'modules' / 'sub'
+    submodule(desk, 'sub', desk.folder)
+    real.parent.mkdir()
+    git(desk.folder, 'clone', '-q', '--separate-git-dir', str(real), '.', 'sub')
+    submodule(desk, 'inner', desk.folder / 'sub')
+    before = (desk.folder / 'sub' / '.git').read_text()
+
+    for place in ('sub', 'sub/inner'):
+        _, asked = desk.run(REPOSITORY.format(place), access=['git', 'names'])
+        assert asked
+
+    assert (desk.folder / 'sub' / '.git').read_text() == before
+    assert not (desk.folder / 'sub' / 'inner' / '.git').exists()
+    assert not has_run(desk)
