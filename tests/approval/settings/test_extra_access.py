@@ -142,6 +142,8 @@ def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tm
     assert desk.ui.requests[-1].reason == (
         f'`printf a`: no rule is about it, and by default somebody is asked; {AGAIN}'
     )
+    desk.run('printf a', access=['network'])
+    assert desk.ui.requests[-1].reason == AGAIN
 
 
 def test_the_advice_names_all_that_was_lacking_and_suggests_what_the_programs_need(tmp_path, backend):
@@ -495,6 +497,33 @@ def test_without_layers_git_is_not_offered_and_the_result_says_why(desk, backend
         '[It had no access to .git, and none can be given: the OS sandbox recording cannot show a command a copy in '
         'the place of a folder; only bubblewrap can.]'
     ) in said
+
+
+def test_where_a_program_is_not_found_the_result_says_which_there_are_and_names_no_access(desk):
+    said, _ = desk.run('exit 127')
+
+    assert said == (
+        '[exit status 127]\n'
+        '[A program was not found. Commands have those of the system, of the active environment, and of the toolchains '
+        'that `tool-approval doctor` lists; the user adds a folder with others in `sandbox.toolchains`.]'
+    )
+
+
+@pytest.mark.parametrize(
+    ('make', 'problem'),
+    [
+        (lambda folder: None, 'there is no .git in this directory or above it'),
+        (lambda folder: (folder / '.git').write_text('gitdir: ../elsewhere'), 'the repository is elsewhere'),
+        (lambda folder: (folder.parent / '.git').mkdir(), 'is outside of the directories that the settings open'),
+    ],
+)
+def test_where_git_cannot_be_given_the_result_says_why(desk, make, problem):
+    make(desk.folder)
+
+    said, _ = desk.run('false && git commit')
+
+    assert '[It had no access to .git, and none can be given: ' in said
+    assert problem in said
 
 
 def test_confined_where_a_root_leads_elsewhere_no_names_are_offered_and_nothing_runs(confined, tmp_path):

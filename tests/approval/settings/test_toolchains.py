@@ -261,6 +261,16 @@ def test_without_a_place_for_caches_a_note_says_so(tmp_path, cache, homeless, mo
     assert any(each.startswith('commands keep no caches between calls: ') for each in workspace.notes)
 
 
+def test_an_active_environment_that_is_broken_is_noted(house, monkeypatch):
+    broken = house / 'project' / '.venv'
+    make(broken, 'pyvenv.cfg', text='home = /nowhere\n')
+    monkeypatch.setenv('VIRTUAL_ENV', str(broken))
+
+    workspace = open_workspace(settings_of(SETTINGS), house / 'project', backend=BubblewrapBackend())
+
+    assert f'VIRTUAL_ENV: {broken} is ignored: it has not the layout of a virtual environment' in workspace.notes
+
+
 def test_without_an_os_sandbox_nothing_is_looked_for(tmp_path, cache, monkeypatch):
     monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
     (tmp_path / 'work').mkdir()

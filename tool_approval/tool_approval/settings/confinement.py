@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
-from tool_approval.core.errors import ApprovalBlocked
+from tool_approval.core.errors import ApprovalBlocked, printable
 from tool_approval.core.presentation import EXTRA_ACCESS
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.core.tool_checks import take_approval
@@ -44,6 +44,13 @@ _NOT_CONFINED: Final = 'The command was not run: the operating system cannot con
 _ENV: Final = '/usr/bin/env'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 """What a confined command is given in the values that the shell tool has for them, and a backend does not."""
+
+_NOT_FOUND: Final = 127
+"""What bash returns where there is no such program."""
+_WHAT_IS_FOUND: Final = (
+    'A program was not found. Commands have those of the system, of the active environment, and of the toolchains that '
+    '`tool-approval doctor` lists; the user adds a folder with others in `sandbox.toolchains`.'
+)
 
 _MOST_SECRETS: Final = 500
 """Chosen: each is a mount, and all of them are in one command line."""
@@ -180,11 +187,26 @@ class ConfinedShell(ShellTool):
             found.update({os.path.realpath(folder)} & frozen.keys())
         return found
 
+    def _control(self) -> str:
+        """The `.git` that git uses: the first from the working directory up."""
+        controls = [os.path.join(path, '.git') for path in lineage(self.cwd)]
+        return next(filter(os.path.lexists, controls), controls[-1])
+
     def _work_trees(self) -> tuple[str, ...]:
-        """The folder, from the working directory up, whose `.git` git uses, where that is a folder."""
-        tree = next((path for path in lineage(self.cwd) if os.path.lexists(os.path.join(path, '.git'))), '/')
-        control = os.path.join(tree, '.git')
-        return (tree,) if os.path.isdir(control) and not os.path.islink(control) else ()
+        """The folder whose `.git` git uses, where that is a folder."""
+        control = self._control()
+        return (os.path.dirname(control),) if os.path.isdir(control) and not os.path.islink(control) else ()
+
+    def _git_problem(self) -> str | None:
+        """Why no command is given access to the repository, if none is."""
+        control = self._control()
+        if not os.path.lexists(control):
+            return 'there is no .git in this directory or above it'
+        if not self._work_trees():
+            return f'{printable(control, 300)} is not a folder, so the repository is elsewhere'
+        if self._confinement.approved.access(control) is Access.NONE:
+            return f'{printable(control, 300)} is outside of the directories that the settings open'
+        return layer_problem(self._confinement.backend)
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
         """See `ShellTool.run`. Only the command of a call whose own decision approved it gets the wider profile.
@@ -230,7 +252,9 @@ class ConfinedShell(ShellTool):
             result = await self._layered(command, profile, extra)
         else:
             result = await self._started(confinement.backend.wrap(command, profile, self.cwd))
-        if result.exit_status:
+        if result.exit_status == _NOT_FOUND:
+            result = replace(result, notes=(*result.notes, _WHAT_IS_FOUND))
+        elif result.exit_status:
             result = replace(result, notes=(*result.notes, *self._advice(extra, explanation)))
         return result
 
@@ -257,7 +281,7 @@ class ConfinedShell(ShellTool):
             if (lines := set(self._lacking([name]).describe(self.cwd)) - set(had.describe(self.cwd)))
         }
         advice: list[str] = []
-        if 'git' in explanation.needs and (problem := layer_problem(self._confinement.backend)) is not None:
+        if 'git' in explanation.needs and (problem := self._git_problem()) is not None:
             advice.append(f'It had no access to .git, and none can be given: {problem}.')
         if lacked:
             example = next((name for name in lacked if name in explanation.needs), next(iter(lacked)))

@@ -172,6 +172,8 @@ def _confinement(
             roots=[str(root.place) for root in files.roots.all],
             configured=configured,
         )
+        # What is active is expected to work; of the rest, `doctor` says it.
+        notes += [each for each in toolchains.ignored if each.startswith(('VIRTUAL_ENV:', 'CONDA_PREFIX:'))]
         files.secrets.skip(toolchains.environments)
         files.secrets.find()
         if not files.secrets.is_complete:

@@ -70,6 +70,8 @@ def test_a_rules_description_is_the_requests(tmp_path):
         ('ls && cp a b', '`cp a b`: no rule is about it, and by default somebody is asked'),
         ('mv c d; cp a b', '`mv c d` (and 1 more): no rule is about it, and by default somebody is asked'),
         ("ls; cp a 'b\nc'", "`cp a 'b\\nc'`: no rule is about it, and by default somebody is asked"),
+        # One command, which is a part beside what it runs.
+        ('python -m pytest', 'no rule is about it, and by default somebody is asked'),
         (f'ls; cp a {"b" * 100}', f'`cp a {"b" * 52}...`: no rule is about it, and by default somebody is asked'),
     ],
 )

@@ -126,14 +126,18 @@ class ShellTool:
             payload = {'program': list(explanation.remember), **bound_to}
             options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=words),)
         reasons = [_why(explanation)] if explanation.decision == 'ask' else []
-        is_usual = reasons == [BY_DEFAULT] and not ctx.args.get('access')
+        is_usual = reasons == [BY_DEFAULT] and all(part.reason == BY_DEFAULT for part in explanation.parts)
+        if asked:
+            reasons = [_AGAIN] if is_usual else [*reasons, _AGAIN]
+            is_usual = False
         return ApprovalRequest(
             tool_name=ctx.tool_name,
             args=dict(ctx.args),
             description=explanation.description or _description(command),
             described_by='the shell rules' if explanation.description else None,
-            # An argument that is not in the payload counts as secret, and is redacted in the log.
-            payload={'command': command, **({'access': asked} if asked else {}), **bound_to},
+            # An argument that is not in the payload counts as secret, is redacted in the log, and may be any other
+            # where the call is remembered.
+            payload={'command': command, **({'access': asked} if 'access' in ctx.args else {}), **bound_to},
             # Never shortened: what is cut off would be approved unseen.
             presentation=ApprovalPresentation(
                 type='command',
@@ -146,7 +150,7 @@ class ShellTool:
                     **({'is_usual': True} if is_usual else {}),
                 },
             ),
-            reason='; '.join([*reasons, _AGAIN] if asked else reasons),
+            reason='; '.join(reasons),
             remember_options=options,
             bound_to=bound_to,
         )
@@ -200,7 +204,8 @@ class ShellTool:
 def _why(explanation: Explanation) -> str:
     """Why somebody is asked; of a command of several parts, which one it is about."""
     part = explanation.deciding
-    if len(explanation.parts) == 1:
+    # The whole is a part too, beside what it runs: `python -m pytest`.
+    if len(explanation.parts) == 1 or part.text == explanation.command.strip():
         return part.reason
     more = sum(each.decision == 'ask' for each in explanation.parts) - 1
     also = f' (and {more} more)' if more else ''

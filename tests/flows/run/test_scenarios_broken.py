@@ -1,0 +1,102 @@
+"""Settings, environments and repositories that are broken or unusual: what the person and the model are told."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .scenario import Scenario, shell
+from .test_scenarios import SHOP
+
+
+def test_settings_with_an_unknown_preset_start_nothing(scenario: Scenario) -> None:
+    scenario.write({'approvals.yaml': 'extends: [default, pyton]\n'})
+
+    screen = scenario.talk.start('Go.', steps=[], is_confined=True, columns=300)
+
+    assert screen.end() == 2
+    assert f'{scenario.path}/approvals.yaml:1: extends.1: unknown value `pyton`; did you mean `python`?' in screen.text
+    assert scenario.talk.server.requests == []
+
+
+def test_a_broken_environment_is_named_and_not_used(scenario: Scenario) -> None:
+    scenario.repository(SHOP)
+    environment = scenario.path / '.venv'
+    scenario.write({'.venv/pyvenv.cfg': 'home = /nowhere\n'})
+    (environment / 'bin').mkdir()
+    (environment / 'bin' / 'python').symlink_to('/nowhere/python')
+
+    results = scenario.play(
+        'Test it.',
+        shell('.venv/bin/python -m pytest'),
+        shell('pip install greeting', access=['environment']),
+        questions=[('$ .venv/bin/python -m pytest', 'y'), ('$ pip install greeting', 'n')],
+        environment={'VIRTUAL_ENV': str(environment), 'PATH': f'{environment}/bin:/usr/bin:/bin'},
+    )
+
+    assert '.venv/bin/python: No such file or directory' in results[0]
+    assert 'A program was not found. Commands have those of the system' in results[0]
+    # The line is longer than the screen is wide.
+    assert f'VIRTUAL_ENV:{environment}isignored' in ''.join(scenario.talk.screen.scrolled.split())
+    assert 'writes to .venv' not in scenario.talk.screen.scrolled
+
+
+def test_a_linked_work_tree_says_that_its_repository_is_elsewhere(scenario: Scenario, tmp_path: Path) -> None:
+    scenario.repository(SHOP)
+    scenario.git('worktree', 'add', '--quiet', str(tmp_path / 'linked'))
+    before = scenario.git('show-ref')
+    scenario.talk.cwd = scenario.path = tmp_path / 'linked'
+    scenario.write({'new.py': 'import shop\n'})
+
+    results = scenario.play(
+        'Add it.',
+        shell('git add -A'),
+        shell('git add -A', access=['git']),
+        questions=[('$ git add -A', 'y'), ('$ git add -A', 'y')],
+    )
+
+    for result in results:
+        assert f'{scenario.path}/.git is not a folder, so the repository is elsewhere' in result
+    assert 'extra access' not in scenario.talk.screen.scrolled.replace('extra access; if the command', '')
+    assert scenario.git('status', '--porcelain') == '?? new.py\n'
+    assert scenario.git('show-ref') == before
+
+
+def test_a_bare_repository_is_a_folder_with_files_and_no_git(scenario: Scenario, tmp_path: Path) -> None:
+    scenario.repository(SHOP)
+    before = scenario.git('show-ref')
+    scenario.git('clone', '--quiet', '--bare', '.', str(tmp_path / 'shop.git'))
+    scenario.talk.cwd = scenario.path = tmp_path / 'shop.git'
+
+    results = scenario.play('Tag it.', shell('git tag v1'), questions=[('$ git tag v1', 'y')])
+
+    assert results == ['[no output]']
+    assert scenario.git('tag') == 'v1\n'
+    assert 'extra access' not in scenario.talk.screen.scrolled
+    scenario.path = tmp_path / 'project'
+    assert scenario.git('show-ref') == before
+
+
+@pytest.mark.thorough
+def test_a_repository_of_20_000_files_is_added_and_committed(scenario: Scenario) -> None:
+    scenario.repository({f'd{number % 100}/{number}.txt': f'{number}\n' for number in range(20_000)})
+    scenario.write({'d0/0.txt': 'changed\n', 'new/a.txt': 'a\n'})
+
+    results = scenario.play(
+        'Commit it.',
+        shell('git add -A && git commit -q -m "Change two"'),
+        questions=[('extra access: writes to .git', 'y')],
+    )
+
+    assert results == ['[no output]']
+    assert scenario.git('show', '--format=%s', '--name-only') == 'Change two\n\nd0/0.txt\nnew/a.txt\n'
+
+
+@pytest.mark.thorough
+def test_names_in_a_folder_of_20_000_files_are_not_changed_and_the_result_says_why(scenario: Scenario) -> None:
+    scenario.write({f'{number}.txt': '' for number in range(20_000)})
+
+    results = scenario.play('Tidy up.', shell('rm -f 1.txt'), questions=[('$ rm -f 1.txt', 'y')])
+
+    assert re.search('names at the top of .* cannot be changed: it holds too many folders or files', results[0])
+    assert (scenario.path / '1.txt').exists()
