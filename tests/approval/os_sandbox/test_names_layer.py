@@ -128,6 +128,15 @@ def test_control_files_do_not_appear(house: House):
     assert tree(house.work) == before
 
 
+def test_the_folder_does_not_become_a_repository(house: House):
+    script = 'mkdir refs objects; echo "ref: refs/heads/x" > HEAD; printf "[core]\\nfsmonitor=x" > config'
+
+    _, _, notes = run(house, script, profile=frozen(house))
+
+    assert notes == (f'dropped from {house.work}: HEAD',)
+    assert {'refs', 'config'} < tree(house.work).keys()
+
+
 def test_what_is_closed_stays_so(house: House):
     work = house.work
     for name in ('.env', 'kept', 'secrets/key', 'sub/.env'):

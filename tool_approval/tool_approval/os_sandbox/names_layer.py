@@ -58,6 +58,9 @@ class NamesLayer:
         self._top = top
         self._copy = os.path.join(staging, 'top')
         self._held = frozenset(_folded(os.path.basename(path)) for path in held)
+        if '.git' in self._held:
+            # Attack: with `HEAD`, `objects` and `refs` the folder is a repository itself, and `config` its own.
+            self._held |= {'head'}
         self._copies: dict[str, _Copy] = {}
         self._mounts: dict[str, Mount] = {}
         """By name, what is shown as it is."""
