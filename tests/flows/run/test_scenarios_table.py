@@ -146,6 +146,7 @@ def test_a_rule_of_a_root_holds_in_a_root_within(scenario: Scenario, tmp_path: P
 @pytest.mark.parametrize(
     'command, other',
     [
+        ('python -m pytest -q', 'python -m pytest -q test_shop.py'),
         ('pytest -q', 'pytest -q test_shop.py'),
         ('mkdir made', 'mkdir other'),
         ('touch made', 'touch other'),

@@ -14,6 +14,8 @@ from .parts import blocked, judge, unasked
         ('pip list', ('pip', 'list')),
         ('docker compose ps', ('docker', 'compose', 'ps')),
         ('pytest -q tests/a.py::b', ('pytest',)),
+        ('python -m pytest -q tests/a.py', ('python', '-m', 'pytest')),
+        ('python3 -m pytest', ('python3', '-m', 'pytest')),
         ('mkdir -p a/b /here/c', ('mkdir',)),
         ('touch a', ('touch',)),
         ('eslint', ('eslint',)),
@@ -37,6 +39,9 @@ def test_a_plain_command_offers_its_sub_command(command, words):
         'uv run a', 'docker run a', 'npm exec a', 'git fetch <<< a', "sh -c 'git fetch'", 'git fetch &&',
         'git bisect run a',
         'pytest > a', 'A=1 pytest', 'pytest $a', 'pytest -p evil', 'pytest --brand-new', './pytest', 'pytest; ls',
+        'python -m pytest -p evil', 'python -m pytest /tmp/a.py', 'python -m touch a', 'python -m', 'python -Im pytest',
+        'A=1 python -m pytest', './python -m pytest', 'python -m pytest; ls', 'python -m pytest $a',
+        'python -m pytest > a', 'sudo python -m pytest', 'python -c pytest', 'python -m pip list', 'python -m mypy',
         'pytest /tmp/a.py', 'pytest ..', 'mkdir /etc/a', 'mkdir ~/a', 'touch ../a', 'git add ../a', 'uv run pytest',
         'rmdir a', 'cp a b', 'mv a b', 'ln -s a b', 'tee a', 'dd of=a', 'truncate -s 0 a', 'shred a', 'chmod +x a',
         'curl a', 'ssh a', 'sed -n p a', 'awk 1 a', 'find .', 'make', 'bash a.sh', 'node a.js', 'timeout 5 pytest',
@@ -50,5 +55,6 @@ def test_anything_more_offers_nothing_wider(command):
 
 
 def test_nothing_is_offered_for_what_runs_unasked_or_never():
+    assert judge(*unasked('pytest')).explain('python -m pytest').remember is None
     assert judge(*unasked('git fetch')).explain('git fetch').remember is None
     assert judge(*blocked('git fetch')).explain('git fetch').remember is None

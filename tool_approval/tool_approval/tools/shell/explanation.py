@@ -78,6 +78,9 @@ class Explanation:
 
 
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
+_RUNS_MODULE: Final = (('python', '-m'), ('python3', '-m'))
+_MODULE: Final = 'pytest'
+"""Another could be a file of the working directory; this one runs the project's code by either name."""
 
 
 def remembered_words(
@@ -89,12 +92,20 @@ def remembered_words(
     directory, nothing that runs other commands: what is remembered for `git fetch` must never let
     `git fetch --upload-pack=...` run. A program without sub-commands is one that its entry says `remembered` of.
     """
-    if len(commands) != 1 or len(parts) != 1 or parts[0].kind != 'command' or parts[0].decision != 'ask':
+    if len(commands) != 1 or any(part.kind != 'command' or part.decision != 'ask' for part in parts):
         return None
     [command] = commands
     words = command.words
     if command.redirects or command.assignments or command.is_fed or not all(word.is_fixed for word in words):
         return None
+    before = tuple(word.value for word in words[:2])
+    if before in _RUNS_MODULE and len(parts) == 2 and [word.value for word in words[2:3]] == [_MODULE]:
+        inner = _plain_words(words[2:], is_here)
+        return None if inner is None else (*before, *inner)
+    return _plain_words(words, is_here) if len(parts) == 1 else None
+
+
+def _plain_words(words: Sequence[Word], is_here: Callable[[Word], bool]) -> tuple[str, ...] | None:
     if not words or unwrap(words) is not None:
         return None
     found = label(words)
