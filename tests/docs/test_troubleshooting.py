@@ -19,7 +19,6 @@ OF_PROGRAMS = (
     '/bin/bash: line 1: …: command not found',
     'curl: (6) Could not resolve host: …',
     'cat: .env: Permission denied',
-    'fatal: not a git repository: …/.git/worktrees/…',
     'bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)',
 )
 """What commands and bubblewrap print."""
