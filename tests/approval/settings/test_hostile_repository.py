@@ -1,4 +1,4 @@
-"""What a command plants for the user's own git, which no sandbox confines."""
+"""What a repository and its commands plant: for the user's own git, which no sandbox confines, and for ours."""
 
 import os
 import subprocess
@@ -101,3 +101,21 @@ def test_confined_the_file_of_a_submodule_leads_where_it_led(desk):
     assert (desk.folder / 'sub' / '.git').read_text() == before
     assert not (desk.folder / 'sub' / 'inner' / '.git').exists()
     assert not has_run(desk)
+
+
+def test_confined_secrets_are_found_in_a_folder_that_looks_like_an_environment(desk):
+    place = desk.folder / 'env'
+    for name in ('pyvenv.cfg', 'bin/activate', 'lib/python3.11/site-packages/plain.py', 'plain.txt'):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text('plain\n')
+    for name in ('.env', 'bin/.env', 'etc/.env'):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text('s3cret\n')
+    desk.open(desk.loaded, backend=BubblewrapBackend())
+
+    said, asked = desk.run('cat env/.env env/*/.env env/plain.txt', access=['environment'])
+
+    assert asked
+    assert desk.ui.requests[-1].presentation.metadata['extra_access'] == ['writes to env']
+    assert 'plain' in said
+    assert 's3cret' not in said

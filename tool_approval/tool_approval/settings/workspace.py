@@ -174,7 +174,9 @@ def _confinement(
         )
         # What is active is expected to work; of the rest, `doctor` says it.
         notes += [each for each in toolchains.ignored if each.startswith(('VIRTUAL_ENV:', 'CONDA_PREFIX:'))]
-        files.secrets.skip(toolchains.environments)
+        # Attack: a repository makes the folder in which the user keeps secrets look like an environment, so the rest of
+        # it is searched (test_hostile_repository.py).
+        files.secrets.skip(os.path.join(each, 'lib') for each in toolchains.environments)
         files.secrets.find()
         if not files.secrets.is_complete:
             notes.append('there are too many folders to look for secrets in all of them; name those in `hidden`')

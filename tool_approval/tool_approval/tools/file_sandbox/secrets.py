@@ -196,7 +196,7 @@ class SecretFiles:
         """Whether everything was looked through, the last time."""
 
     def skip(self, folders: Iterable[str]) -> None:
-        """Search some folders no longer, such as virtual environments."""
+        """Search some folders no longer, such as the libraries of virtual environments."""
         self._skipped.update(folders)
 
     def find(self) -> tuple[str, ...]:
