@@ -45,6 +45,10 @@ ADVICE = (
     '[The OS sandbox gave this command no access to: network. If it failed for that, call again with '
     "access=['network'], and the user is asked; the first try may have had effects.]"
 )
+UNASKED = (
+    '[It ran without a question, so it could change no file of this directory; the file tools can, and the user is '
+    'asked]'
+)
 AGAIN = 'the model asks for extra access; if the command ran before, that may have had effects'
 
 
@@ -118,7 +122,7 @@ def test_what_the_profile_has_is_not_asked_for(tmp_path, backend):
 
     said, asked = desk.run('false', access=['network'])
 
-    assert (said, asked) == ('[exit status 1]', False)
+    assert (said, asked) == (f'[exit status 1]\n{UNASKED}', False)
     assert 'extra_access' not in checked(desk, 'curl a').bound_to
 
 
@@ -134,7 +138,7 @@ def test_the_digest_and_the_payload_differ_with_the_access(desk):
 def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tmp_path, backend):
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 
-    assert desk.run('false') == (f'[exit status 1]\n{ADVICE}', False)
+    assert desk.run('false') == (f'[exit status 1]\n{UNASKED}\n{ADVICE}', False)
     assert desk.run('printf a') == ('a', True)
     assert desk.run('false', access=['network']) == ('[exit status 1]', True)
     assert desk.ui.requests[-1].reason == AGAIN
@@ -155,7 +159,8 @@ def test_the_advice_names_all_that_was_lacking_and_suggests_what_the_programs_ne
 
     assert not asked
     assert said == (
-        '[exit status 1]\n[The OS sandbox gave this command no access to: network, environment (writes to .venv). '
+        f'[exit status 1]\n{UNASKED}\n'
+        '[The OS sandbox gave this command no access to: network, environment (writes to .venv). '
         "If it failed for that, call again with access=['environment'], and the user is asked; the first try may have "
         'had effects.]'
     )

@@ -47,6 +47,9 @@ _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 
 _NOT_FOUND: Final = 127
 """What bash returns where there is no such program."""
+_UNASKED: Final = (
+    'It ran without a question, so it could change no file of this directory; the file tools can, and the user is asked'
+)
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands have those of the system, of the active environment, and of the toolchains that '
     '`tool-approval doctor` lists; the user adds a folder with others in `sandbox.toolchains`.'
@@ -255,7 +258,8 @@ class ConfinedShell(ShellTool):
         if result.exit_status == _NOT_FOUND:
             result = replace(result, notes=(*result.notes, _WHAT_IS_FOUND))
         elif result.exit_status:
-            result = replace(result, notes=(*result.notes, *self._advice(extra, explanation)))
+            unasked = (_UNASKED,) if bound_to is None and self._is_read_only_unasked() else ()
+            result = replace(result, notes=(*result.notes, *unasked, *self._advice(extra, explanation)))
         return result
 
     async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
@@ -272,6 +276,11 @@ class ConfinedShell(ShellTool):
             return replace(result, notes=await _to_its_end(layer.keep))
         finally:
             await _to_its_end(opened.close)
+
+    def _is_read_only_unasked(self) -> bool:
+        """Whether the working directory is written by approved commands alone."""
+        here = [profile.access(self.cwd) for profile in (self._confinement.unasked, self._confinement.approved)]
+        return here == [Access.READ, Access.WRITE]
 
     def _advice(self, had: ExtraAccess, explanation: Explanation) -> tuple[str, ...]:
         """What a command that failed did not have, by its profile: what it printed could be forged to ask for more."""
