@@ -51,6 +51,17 @@ def test_a_wrong_call_is_one_line(tool_approval, words):
     assert (finished.status, finished.out, finished.err.count('\n')) == (2, '', 1)
 
 
+def test_without_what_posix_has_a_command_says_what_it_needs(tool_approval, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'pwd', None)
+    for name in ('tool_approval.cli.doctor', 'tool_approval.os_sandbox.toolchains'):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    finished = tool_approval('doctor')
+
+    assert (finished.status, finished.out) == (2, '')
+    assert finished.err == 'tool-approval: this needs a POSIX system: Linux, macOS, or WSL 2 on Windows\n'
+
+
 EXPLAIN = [
     ['explain', 'shell', 'git status'],
     ['explain', 'shell', 'echo x > notes/a.txt; rm x'],

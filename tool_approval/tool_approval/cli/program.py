@@ -87,6 +87,8 @@ def _failed(error: Exception, output: Output, *, with_traceback: bool) -> int:
         case OSError():
             place = f'{error.filename}: ' if isinstance(error.filename, str) else ''
             output.note(f'{place}{error.strerror or error}')
+        case ModuleNotFoundError(name='fcntl' | 'pwd' | 'termios'):
+            output.note('this needs a POSIX system: Linux, macOS, or WSL 2 on Windows')
         case _:
             output.note(f'unexpected {type(error).__name__}: {error}; `--debug` shows where, please report it')
     return FAILED
