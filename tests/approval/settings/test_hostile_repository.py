@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tool_approval.os_sandbox import BubblewrapBackend
+from tool_approval.os_sandbox import BubblewrapBackend, UnconfinedBackend
 
 from tests.approval.os_sandbox.house import skip_reason
 
@@ -119,3 +119,20 @@ def test_confined_secrets_are_found_in_a_folder_that_looks_like_an_environment(d
     assert desk.ui.requests[-1].presentation.metadata['extra_access'] == ['writes to env']
     assert 'plain' in said
     assert 's3cret' not in said
+
+
+@pytest.mark.parametrize('has_git', [False, True])
+def test_the_file_tools_do_not_make_a_repository_of_the_working_directory(tmp_path, has_git):
+    folder = tmp_path / 'work'
+    folder.mkdir()
+    if has_git:
+        (folder / '.git').mkdir()
+    desk = Desk(
+        folder, 'sandbox: {paths: {work: {root: ., mode: rw, write_approval: false}}}', backend=UnconfinedBackend()
+    )
+
+    for path, text in {'refs/x': '', 'objects/x': '', 'config': '[core]', 'HEAD': 'ref: refs/heads/x\n'}.items():
+        said, asked = desk.use('write_file', path=path, content=text)
+        assert not asked, said
+    # In a repository it is a file like others.
+    assert (folder / 'HEAD').exists() is has_git

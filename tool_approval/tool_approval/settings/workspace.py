@@ -37,6 +37,7 @@ from .protection import is_written_unasked, protected_paths, root_checks, state_
 
 RUN_SHELL: Final = 'run_shell'
 """What the shell tool is called in a policy."""
+_HEAD: Final = 'HEAD'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +112,10 @@ def open_workspace(
     )
     # With the links on the way to the file that was named: whoever replaces one names another file.
     named = [loaded.named_as] if loaded is not None and loaded.named_as is not None else []
-    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=(*never, *named))
+    # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs what its
+    # `config` names (test_hostile_repository.py). Commands make neither name there.
+    head = [] if os.path.lexists(folder / '.git') else [folder / _HEAD]
+    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=(*never, *named, *head))
     confinement, notes = _confinement(held, files, shell, backend, never, tuple(readable), explicit)
     return Workspace(
         settings=held,
@@ -160,7 +164,7 @@ def _confinement(
     # Attack: a command replaces a link on the way to the settings, and the next start reads another file
     # (test_workspace.py).
     links = [place for place in files.protected if os.path.islink(place)]
-    ends = [place for place in files.protected if place not in links]
+    ends = [place for place in files.protected if place not in links and place.name != _HEAD]
     state = state_folder()
     folder = '/' + '/'.join(files.roots.base)
     toolchains, caches, credentials = Toolchains(), None, ()
