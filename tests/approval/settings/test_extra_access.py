@@ -143,9 +143,7 @@ def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tm
     assert desk.run('false', access=['network']) == ('[exit status 1]', True)
     assert desk.ui.requests[-1].reason == AGAIN
     assert desk.run('printf a && false', access=['network']) == ('a\n[exit status 1]', True)
-    assert desk.ui.requests[-1].reason == (
-        f'`printf a`: no rule is about it, and by default somebody is asked; {AGAIN}'
-    )
+    assert desk.ui.requests[-1].reason == (f'`printf a`: no rule matches it, and the default is to ask; {AGAIN}')
     desk.run('printf a', access=['network'])
     assert desk.ui.requests[-1].reason == AGAIN
 

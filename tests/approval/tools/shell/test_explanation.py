@@ -55,7 +55,7 @@ def test_an_empty_command_has_a_part_too():
     explanation = judge(default=OPEN).explain('')
 
     assert explanation.decision == 'ask'
-    assert explanation.deciding.reason == 'there is nothing to run, so no rule is about it'
+    assert explanation.deciding.reason == 'there is nothing to run, so no rule matches'
 
 
 @pytest.mark.parametrize(

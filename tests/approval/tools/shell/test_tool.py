@@ -66,13 +66,13 @@ def test_a_rules_description_is_the_requests(tmp_path):
 @pytest.mark.parametrize(
     ('command', 'why'),
     [
-        ('cp a b', 'no rule is about it, and by default somebody is asked'),
-        ('ls && cp a b', '`cp a b`: no rule is about it, and by default somebody is asked'),
-        ('mv c d; cp a b', '`mv c d` (and 1 more): no rule is about it, and by default somebody is asked'),
-        ("ls; cp a 'b\nc'", "`cp a 'b\\nc'`: no rule is about it, and by default somebody is asked"),
+        ('cp a b', 'no rule matches it, and the default is to ask'),
+        ('ls && cp a b', '`cp a b`: no rule matches it, and the default is to ask'),
+        ('mv c d; cp a b', '`mv c d` (and 1 more): no rule matches it, and the default is to ask'),
+        ("ls; cp a 'b\nc'", "`cp a 'b\\nc'`: no rule matches it, and the default is to ask"),
         # One command, which is a part beside what it runs.
-        ('python -m pytest', 'no rule is about it, and by default somebody is asked'),
-        (f'ls; cp a {"b" * 100}', f'`cp a {"b" * 52}...`: no rule is about it, and by default somebody is asked'),
+        ('python -m pytest', 'no rule matches it, and the default is to ask'),
+        (f'ls; cp a {"b" * 100}', f'`cp a {"b" * 52}...`: no rule matches it, and the default is to ask'),
     ],
 )
 def test_of_several_parts_the_reason_says_which_is_asked_about(tmp_path, command, why):

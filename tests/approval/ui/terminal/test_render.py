@@ -114,7 +114,7 @@ COMMIT = ApprovalRequest(
         content='git commit -am "Greet by name"',
         metadata={'cwd': '/home/ada/shop', 'extra_access': ['writes to .git'], 'is_usual': True},
     ),
-    reason='no rule is about it, and by default somebody is asked',
+    reason='no rule matches it, and the default is to ask',
     remember_options=(
         RememberOption(
             kind='sub-command',

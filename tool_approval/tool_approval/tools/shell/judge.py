@@ -35,7 +35,7 @@ _MAX_DEPTH: Final = 8
 """Chosen: how deep `sh -c 'sh -c ...'` and `env env ...` are followed."""
 _LOOKED_AT: Final = 1_000
 """Chosen: so many characters of what is not parsed are looked at for a blocked program."""
-BY_DEFAULT: Final = 'no rule is about it, and by default somebody is asked'
+BY_DEFAULT: Final = 'no rule matches it, and the default is to ask'
 """The usual reason to ask."""
 _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
@@ -104,7 +104,7 @@ class ShellJudge:
         state = _LineState()
         commands = self._line(command, state)
         if not state.parts:
-            state.add(command, 'ask', 'there is nothing to run, so no rule is about it', kind='syntax')
+            state.add(command, 'ask', 'there is nothing to run, so no rule matches', kind='syntax')
         return Explanation(
             command=command,
             parts=tuple(state.parts),
@@ -282,11 +282,11 @@ class ShellJudge:
             if default.allowed:
                 return 'ask', 'it runs another program in its own way, and no rule is about that', None
         if not default.allowed:
-            return 'block', 'no rule is about it, and by default nothing may run', 'default'
+            return 'block', 'no rule matches it, and the default is to block', 'default'
         if name in _NEUTRAL and not state.is_in_runner:
             return 'allow', 'it changes nothing outside of the shell', None
         if not default.approval:
-            return 'allow', 'no rule is about it, and by default nobody is asked', 'default'
+            return 'allow', 'no rule matches it, and the default is to run it', 'default'
         if skipped is None:
             return 'ask', BY_DEFAULT, 'default'
         return 'ask', self._skipping(command, skipped, state), 'default'
