@@ -113,6 +113,15 @@ def test_the_git_of_a_submodule_is_protected_even_when_missing(work):
     }
 
 
+def test_submodules_of_other_roots_are_found(work):
+    (work.parent / 'other' / '.git').mkdir(parents=True)
+    (work.parent / 'other' / '.git' / 'index').write_bytes(index_with(b'sub'))
+
+    found = protected_paths(work, None, SandboxSettings(paths={'other': PathSettings(root=Path('../other'))}))
+
+    assert work.parent / 'other' / 'sub' / '.git' in found
+
+
 @pytest.mark.parametrize('index', [b'', b'\0\0\xe0\0', index_with(b'b', b'a')])
 def test_an_index_that_git_does_not_read_leads_nowhere(work, index):
     (work / '.git').mkdir()

@@ -40,9 +40,10 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
     found += [state] if (state := state_folder()) is not None else []
     found.append(directory / '.git')
     found += [above / '.git' for above in directory.parents if os.path.lexists(above / '.git')]
-    found += [place for git in found if git.name == '.git' for place in _git_places(git)]
+    roots = [Path(os.path.realpath(directory / path.root)) for path in sandbox.paths.values()]
+    repositories = [*(path for path in found if path.name == '.git'), *(root / '.git' for root in roots)]
+    found += [place for git in dict.fromkeys(repositories) for place in _git_places(git)]
     # A root that is itself a part of Git's: `root: .git/hooks`.
-    roots = (Path(os.path.realpath(directory / path.root)) for path in sandbox.paths.values())
     found += [root for root in roots if is_control(root.parts)]
     return tuple(dict.fromkeys(found))
 
