@@ -107,17 +107,18 @@ def test_without_settings_looking_around_is_free(folder, state):
 
 @pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
 @pytest.mark.parametrize('has_git', [True, False])
-def test_why_an_approved_command_can_make_nothing_is_told(folder, state, has_git):
+def test_an_approved_command_makes_files_where_there_is_no_settings_file(folder, state, has_git):
     if has_git:
         (folder / '.git').mkdir()
-    calls = [ToolCallPart('run_shell', {'command': command}) for command in ('touch new', 'touch notes.txt')]
+    calls = [ToolCallPart('run_shell', {'command': command}) for command in ('touch new', 'touch approvals.yaml')]
 
     results, _, _, notes = outcome(folder, state, calls, answers='yy')
 
-    needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
-    assert notes[-1] == f'commands cannot make or delete anything directly here without {needed}'
-    assert f'nothing directly in {folder};' in results[0].content
-    assert results[1].content == '[no output]'
+    assert notes[-1] == 'no settings file, so the defaults hold'
+    assert results[0].content == '[no output]'
+    assert 'approvals.yaml' in results[1].content
+    assert (folder / 'new').exists()
+    assert not (folder / 'approvals.yaml').exists()
 
 
 def test_unconfined_every_command_is_asked_about(folder, state):
