@@ -10,12 +10,13 @@ from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.toolsets import CombinedToolset, ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.assistant import build
 from tool_approval.assistant.build import build_assistant
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
-from tool_approval.settings import load_settings
+from tool_approval.settings import confinement, load_settings
 from tool_approval.testing import ScriptedUI
 
 from tool_approval import ApprovalController, ApprovalDecision, requires_approval
@@ -119,6 +120,23 @@ def test_an_approved_command_makes_files_where_there_is_no_settings_file(folder,
     assert 'approvals.yaml' in results[1].content
     assert (folder / 'new').exists()
     assert not (folder / 'approvals.yaml').exists()
+
+
+@pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
+@pytest.mark.parametrize('has_git', [True, False])
+def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(folder, state, has_git, monkeypatch):
+    for module in (build, confinement):
+        monkeypatch.setattr(module, 'layer_problem', lambda backend: 'layers do not work here')
+    if has_git:
+        (folder / '.git').mkdir()
+    calls = [ToolCallPart('run_shell', {'command': command}) for command in ('touch new', 'touch notes.txt')]
+
+    results, _, _, notes = outcome(folder, state, calls, answers='yy')
+
+    needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
+    assert notes[-1] == f'commands cannot make or delete anything directly here without {needed}'
+    assert f'nothing directly in {folder};' in results[0].content
+    assert results[1].content == '[no output]'
 
 
 def test_unconfined_every_command_is_asked_about(folder, state):

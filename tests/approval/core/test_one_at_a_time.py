@@ -267,7 +267,7 @@ def test_a_run_whose_question_was_abandoned_waits_until_its_call_returns():
     ui = Prompt(waits_s=60)
 
     async def main():
-        controller = ApprovalController(ui=ui, timeout=0.01)
+        controller = ApprovalController(ui=ui, timeout=0.2)
         first = await controller.request_approval(request_for('a'))
         second = await controller.request_approval(request_for('b'))
         ui.go_on.set()
