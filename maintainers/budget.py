@@ -23,21 +23,21 @@ PARTS = (
     Part('loop', 2_608, ('pydantic_ai_slim/pydantic_ai_deferred',)),
     Part(
         'core and display',
-        7_080,
+        7_440,
         tuple(f'{_APPROVAL}/{folder}' for folder in ('core', 'display', 'audit', 'storage')),
     ),
-    Part('adapters', 3_140, (f'{_APPROVAL}/integrations', f'{_APPROVAL}/compat')),
+    Part('adapters', 3_160, (f'{_APPROVAL}/integrations', f'{_APPROVAL}/compat')),
     Part(
         'tools, OS sandbox and settings',
-        9_110,
+        12_120,
         tuple(f'{_APPROVAL}/{folder}' for folder in ('tools', 'os_sandbox', 'settings')),
     ),
-    Part('user interfaces and inbox', 7_870, (f'{_APPROVAL}/ui', f'{_APPROVAL}/inbox')),
-    Part('command line and assistant', 3_450, (f'{_APPROVAL}/cli', f'{_APPROVAL}/assistant')),
+    Part('user interfaces and inbox', 8_180, (f'{_APPROVAL}/ui', f'{_APPROVAL}/inbox')),
+    Part('command line and assistant', 4_290, (f'{_APPROVAL}/cli', f'{_APPROVAL}/assistant')),
 )
-LINES = 34_300
+LINES = 38_590
 """All parts, with the exports and `testing`."""
-MODULES = 215
+MODULES = 228
 
 
 def count(root: Path, folders: tuple[str, ...]) -> tuple[int, int]:

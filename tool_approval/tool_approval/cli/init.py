@@ -29,7 +29,7 @@ _PURPOSES: Final[dict[PresetName, str]] = {
 }
 _NOT_WRITTEN: Final = 'nothing was written'
 _TEXT: Final = """\
-# What an agent may do in this directory. What nothing here is about is asked about.
+# What an agent may do in this directory. A call that no rule matches asks first.
 # `{start} --model NAME` starts an agent under it.
 # `tool-approval check` finds mistakes, and `tool-approval explain shell 'git status'` says what is decided, and why.
 
