@@ -152,3 +152,12 @@ def test_a_transcript_leaves_out_what_nobody_said(tmp_path):
 
 def test_what_a_person_has_said_is_found():
     assert prompts_of([*MESSAGES, ModelRequest([UserPromptPart(['a picture'])])]) == ['Hello.']
+
+
+def test_a_run_that_fails_leaves_no_lock_of_a_conversation_without_a_name(tmp_path):
+    saved = SavedConversation.unnamed(tmp_path / 'conversations', tmp_path)
+
+    with pytest.raises(RuntimeError), saved.held():
+        raise RuntimeError('the settings are invalid')
+
+    assert list((tmp_path / 'conversations').iterdir()) == []

@@ -5,8 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tool_approval.os_sandbox import git_index
 from tool_approval.os_sandbox.git_files import LayerError
-from tool_approval.os_sandbox.git_index import plain_index
+from tool_approval.os_sandbox.git_index import _Entry, _offset, _trees, plain_index  # pyright: ignore[reportPrivateUsage]
 
 from .layers import GIT
 
@@ -233,3 +234,16 @@ def test_what_is_no_index_is_refused(tree: Path):
     for each in broken:
         with pytest.raises(LayerError, match=r'cannot be read|sparse'):
             plain_index(each)
+
+
+def test_a_number_without_end_is_refused_at_once():
+    with pytest.raises(ValueError, match='too large'):
+        _offset(b'\xff' * 10_000_000, 0)
+
+
+def test_deep_folders_take_no_more_memory_than_an_index_may(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(git_index, 'MOST_INDEX_BYTES', 10_000)
+    deep, usual = (_Entry(path, 0o100644, b'x' * 20, is_in_tree=True) for path in (b'a/' * 1000 + b'f', b'a/b/f'))
+
+    assert _trees([deep]) == {}
+    assert set(_trees([usual])) == {b'', b'a/', b'a/b/'}

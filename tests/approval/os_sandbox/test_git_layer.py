@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tool_approval.os_sandbox import OSSandboxError, UnconfinedBackend, git_files, git_layer, git_writes
 from tool_approval.os_sandbox.access import ExtraAccess
+from tool_approval.os_sandbox.git_objects import _alternates  # pyright: ignore[reportPrivateUsage]
+from tool_approval.os_sandbox.git_writes import _locks  # pyright: ignore[reportPrivateUsage]
 from tool_approval.os_sandbox.layer import layer_problem, open_layer
 
 from .house import PYTHON, House
@@ -684,3 +686,19 @@ def test_without_extra_access_nothing_is_made(house: House):
         assert layer.wrap(['true'], house.profile(), '/') == house.backend.wrap(['true'], house.profile(), '/')
         assert layer.keep() == ()
     assert layer_problem(house.backend) is None
+
+
+def test_a_place_of_borrowed_objects_that_cannot_be_is_passed_over(tmp_path: Path):
+    objects = tmp_path / 'objects'
+    (objects / 'info').mkdir(parents=True)
+    (objects / 'info' / 'alternates').write_bytes(b'a\0b\n')
+
+    assert len(list(_alternates(str(objects)))) == 1
+
+
+def test_a_lock_that_is_gone_does_not_keep_the_others(tmp_path: Path):
+    with pytest.raises(RuntimeError, match='it broke'), _locks(str(tmp_path), ['a', 'b']):
+        (tmp_path / 'a.lock').unlink()
+        raise RuntimeError('it broke')
+
+    assert list(tmp_path.iterdir()) == []

@@ -93,9 +93,11 @@ class SavedConversation:
                 raise AssistantError(
                     f'the conversation {self._name!r} is held by another run; end that one, or name another'
                 ) from None
-            yield
-            if not self.is_named and not self.exists():
-                lock.unlink()  # nobody else knows the name
+            try:
+                yield
+            finally:
+                if not self.is_named and not self.exists():
+                    lock.unlink(missing_ok=True)  # no other run knows the name
         finally:
             os.close(descriptor)
 

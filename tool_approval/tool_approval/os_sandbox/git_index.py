@@ -180,10 +180,11 @@ def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
 
 
 def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
-    """The number of entries and the name of the tree of each folder."""
+    """The number of entries and the name of the tree of each folder; none if the names of folders are too long."""
     trees: dict[bytes, tuple[int, bytes]] = {}
     # Folders that are still being filled, each with what it holds so far.
     filled: list[tuple[bytes, list[bytes], int]] = [(b'', [], 0)]
+    room = MOST_INDEX_BYTES
 
     def close(done: int) -> None:
         folder, parts, first = filled.pop()
@@ -200,6 +201,9 @@ def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
         *folders, name = each.path[len(top) :].split(b'/')
         for folder in folders:
             top += folder + b'/'
+            room -= len(top)
+            if room < 0:  # Attack: a few deep paths have names that no memory can hold.
+                return {}
             filled.append((top, [], number))
         filled[-1][1].append(b'%o %s\0%s' % (each.mode, name, each.name))
     while filled:
@@ -213,4 +217,6 @@ def _offset(data: bytes, place: int) -> tuple[int, int]:
     while data[place] & 0x80:
         place += 1
         value = ((value + 1) << 7) | (data[place] & 0x7F)
+        if value > MOST_INDEX_BYTES:  # Attack: a number without end takes quadratic time.
+            raise ValueError('a number is too large')
     return value, place + 1

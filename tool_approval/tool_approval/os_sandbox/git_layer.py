@@ -98,7 +98,7 @@ class GitLayer:
             return tuple(self._kept(backend))
         except PartlyWritten as error:
             return (f'{self._shown()}: not all was kept: {printable(str(error))}',)
-        except (LayerError, OSError, OSSandboxError, subprocess.SubprocessError) as error:
+        except (LayerError, OSError, OSSandboxError, ValueError, subprocess.SubprocessError) as error:
             return (f'{self._shown()} is as it was, nothing was kept: {printable(str(error), _LONGEST)}',)
 
     def _shown(self) -> str:

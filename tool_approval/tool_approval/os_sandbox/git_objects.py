@@ -157,7 +157,8 @@ def _alternates(objects: str) -> Iterator[str]:
     while todo:
         folder = todo.pop()
         with (
-            suppress(FileNotFoundError, NotADirectoryError),
+            # A path with a NUL is a `ValueError`.
+            suppress(FileNotFoundError, NotADirectoryError, ValueError),
             open(os.path.join(folder, 'info/alternates'), 'rb') as lines,
         ):
             found = {os.path.normpath(os.path.join(folder, os.fsdecode(line.rstrip(b'\n')))) for line in lines}

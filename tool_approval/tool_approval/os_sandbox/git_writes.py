@@ -103,7 +103,9 @@ def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
         yield write
     finally:
         for name in held:
-            os.unlink(f'{git}/{name}.lock')
+            # One that is gone must not hide what was written, nor keep the others.
+            with suppress(FileNotFoundError):
+                os.unlink(f'{git}/{name}.lock')
 
 
 def _lock(path: str, until: float) -> None:

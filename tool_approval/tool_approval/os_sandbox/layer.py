@@ -115,7 +115,7 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
 
 @contextmanager
 def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
-    """An empty folder of ours that no command writes.
+    """An empty folder of ours that no command reaches.
 
     Args:
         profile: What a command may touch.
@@ -128,7 +128,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
     for place in (os.path.realpath(place) for place in places):
         is_near = near is None or (os.path.isdir(place) and os.stat(place).st_dev == os.stat(near).st_dev)
         # Below what is hidden a command does not get either.
-        if is_near and profile.access(place) < Access.WRITE and os.access(place, os.W_OK):
+        if is_near and profile.access(place) is Access.NONE and os.access(place, os.W_OK):
             break
     else:
         raise LayerError('there is no folder for temporary files that suits')
@@ -145,4 +145,5 @@ def _remove(folder: str) -> None:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
         for command in (['chmod', '-R', 'u+rwX'], ['rm', '-rf']):
-            subprocess.run([*command, '--', folder], stderr=subprocess.DEVNULL, check=False)
+            # Attack: in a folder of this process's `PATH` may be a `chmod` that a command wrote.
+            subprocess.run([*command, '--', folder], env={'PATH': os.defpath}, stderr=subprocess.DEVNULL, check=False)

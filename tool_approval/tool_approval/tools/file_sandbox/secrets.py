@@ -270,7 +270,8 @@ class SecretFiles:
                 path = os.path.realpath(path)
                 status = os.lstat(path)
                 # In circles, it leads to itself.
-                if stat.S_ISLNK(status.st_mode) or not any(path.startswith(f'{root}/') for root in self._roots):
+                within = any(path.startswith(f'{root.rstrip("/")}/') for root in self._roots)
+                if stat.S_ISLNK(status.st_mode) or not within:
                     return None
             if looks == 'secret' or not stat.S_ISREG(status.st_mode):
                 return path if looks == 'secret' else None
