@@ -37,6 +37,7 @@ class Streams:
         stdin = io.TextIOWrapper(io.BytesIO(given), 'utf-8')
         for name, stream in (('stdin', stdin), ('stdout', self.out), ('stderr', self.err)):
             stream.isatty = lambda: is_terminal
+            stream.fileno = lambda: 0
             monkeypatch.setattr(sys, name, stream)
         monkeypatch.setattr(output, 'pressed_key', self._press)
 

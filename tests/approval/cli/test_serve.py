@@ -201,6 +201,17 @@ def test_without_a_terminal_nothing_is_read(serve):
     assert (out, 'Enter' in err) == ('', False)
 
 
+def test_at_a_terminal_a_read_in_the_background_does_not_stop_the_process(tool_approval, stopped, monkeypatch):
+    ignored = []
+    monkeypatch.setattr(command_module.signal, 'signal', lambda *given: ignored.append(given))
+    monkeypatch.setattr(command_module, '_at_enter', lambda terminal, act: None)
+
+    finished = tool_approval('serve', '--port', '0', is_terminal=True)
+
+    assert 'Enter prints new links' in finished.err
+    assert (signal.SIGTTIN, signal.SIG_IGN) in ignored
+
+
 def test_in_the_background_it_waits_until_it_may_read(monkeypatch):
     answers = [OSError(), b'\n', b'']
     waited = []

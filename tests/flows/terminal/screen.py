@@ -136,6 +136,7 @@ class Screen:
             return
         if self.program.isalive():
             self.program.kill(signal.SIGKILL)
+            self.program.wait()
         self.program.close(force=True)
 
     def _read(self, what: str) -> None:

@@ -43,7 +43,7 @@ shell:
   # Whether every command may use the network, also unasked. Otherwise, one that needs it asks for it.
   network: {network}
   # Your own rules go before those of the presets; the first that matches decides. Such as:
-  #   - {{pattern: make lint, approval: false}}  # runs unasked, with what is listed as safe
+  #   - {{pattern: df, approval: false}}         # runs unasked, with options that are listed as safe
   #   - {{pattern: git push, allowed: false}}    # never runs
   rules: []
 

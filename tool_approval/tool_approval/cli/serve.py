@@ -77,7 +77,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
 
 
 def _at_enter(terminal: int, act: Callable[[], None]) -> None:
-    """Act on each line that is typed, until the terminal is closed."""
+    """Act on each line that is typed, until the input ends."""
     while True:
         try:
             # Not `sys.stdin`: a thread that waits in it holds a lock that the end of the process needs.

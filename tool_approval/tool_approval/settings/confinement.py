@@ -48,11 +48,13 @@ _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 _NOT_FOUND: Final = 127
 """What bash returns where there is no such program."""
 _UNASKED: Final = (
-    'It ran without a question, so it could change no file of this directory; the file tools can, and the user is asked'
+    'It ran without a question, so it could not write in this directory. To change a file, use the file tools; the '
+    'user is asked then.'
 )
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands have those of the system, of the active environment, and of the toolchains that '
-    '`tool-approval doctor` lists; the user adds a folder with others in `sandbox.toolchains`.'
+    '`tool-approval doctor` lists. One of the project is called by its path, such as `.venv/bin/pytest`. Otherwise, '
+    'the user activates its environment and starts again, or adds its folder to `sandbox.toolchains`.'
 )
 
 _MOST_SECRETS: Final = 500
@@ -293,13 +295,18 @@ class ConfinedShell(ShellTool):
         if 'git' in explanation.needs and (problem := self._git_problem()) is not None:
             advice.append(f'It had no access to .git, and none can be given: {problem}.')
         if lacked:
-            example = next((name for name in lacked if name in explanation.needs), next(iter(lacked)))
             told = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
-            advice.append(
-                f'The OS sandbox gave this command no access to: {told}. If it failed for that, call again with '
-                f"access=['{example}'], and the user is asked; the first try may have had effects."
-            )
+            advice.append(f'The OS sandbox gave this command no access to: {told}{self._how(lacked, explanation)}')
         return tuple(advice)
+
+    @staticmethod
+    def _how(lacked: Mapping[str, str], explanation: Explanation) -> str:
+        """How to ask for access: by the name that the program data predicts, or by the one that the error is for."""
+        effects = 'and the user is asked; the first try may have had effects.'
+        needed = next((name for name in lacked if name in explanation.needs), None)
+        if needed is None:
+            return f'. If the error is for lack of one, call again with its name in `access`, {effects}'
+        return f". If it failed for that, call again with access=['{needed}'], {effects}"
 
 
 async def _to_its_end(function: Callable[[], T]) -> T:

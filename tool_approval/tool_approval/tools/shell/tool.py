@@ -124,10 +124,12 @@ class ShellTool:
             included = f', {"; ".join(lines)} included,' if extra else ''
             label = f'every plain `{words}`{included} in this directory, with safe arguments and paths in it'
             payload = {'program': list(explanation.remember), **bound_to}
-            options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=words),)
+            brief = f'{words} with network' if extra.network else words
+            options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=brief),)
         reasons = [_why(explanation)] if explanation.decision == 'ask' else []
-        is_usual = reasons == [BY_DEFAULT] and all(part.reason == BY_DEFAULT for part in explanation.parts)
-        if asked:
+        asking = [part.reason for part in explanation.parts if part.decision == 'ask']
+        is_usual = bool(asking) and all(reason == BY_DEFAULT for reason in asking)
+        if asked and extra:
             reasons = [_AGAIN] if is_usual else [*reasons, _AGAIN]
             is_usual = False
         return ApprovalRequest(
