@@ -119,12 +119,13 @@ def test_control_files_do_not_appear(house: House):
     status, _, notes = run(
         house,
         'git init -q . || mkdir .git; mkdir .GIT; touch Approvals.YAML .Git.; '
-        'echo x > approvals.yaml; ln -sf a config; mkdir conf; echo x > conf/policy.yaml',
+        'echo x > approvals.yaml; ln -sf a config; mkdir conf; echo x > conf/policy.yaml; touch git~1 .g\u200dit',
         profile=house.profile(protected=protected),
     )
 
     assert status == 0
-    assert notes == (f'dropped from {house.work}: .GIT, .Git., .git, Approvals.YAML, approvals.yaml, conf, config',)
+    dropped = '.GIT, .Git., .git, .g\\u200dit, Approvals.YAML, approvals.yaml, conf, config, git~1'
+    assert notes == (f'dropped from {house.work}: {dropped}',)
     assert tree(house.work) == before
 
 

@@ -60,7 +60,8 @@ class NamesLayer:
         self._held = frozenset(_folded(os.path.basename(path)) for path in held)
         if '.git' in self._held:
             # Attack: with `HEAD`, `objects` and `refs` the folder is a repository itself, and `config` its own.
-            self._held |= {'head'}
+            # `git~1` is what a file system with short names takes for `.git`.
+            self._held |= {'head', 'git~1'}
         self._copies: dict[str, _Copy] = {}
         self._mounts: dict[str, Mount] = {}
         """By name, what is shown as it is."""
@@ -165,11 +166,12 @@ class NamesLayer:
 
 
 def _folded(name: str) -> str:
-    """What a file system that is lenient about case and accents may take a name for.
+    """What a file system that is lenient about case, accents and invisible characters may take a name for.
 
     Attack: `.GIT` is made where that is `.git`.
     """
-    return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', name).casefold()).rstrip(' .')
+    seen = ''.join(char for char in name if unicodedata.category(char) != 'Cf')
+    return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', seen).casefold()).rstrip(' .')
 
 
 def _look(path: str) -> _Look | None:
