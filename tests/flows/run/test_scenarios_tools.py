@@ -151,7 +151,7 @@ def test_a_command_that_lacks_the_network_fails_and_is_asked_about_with_it(scena
         )
 
     assert 'Connection refused' in results[0]
-    assert "access=['network']" in results[0]
+    assert 'no access to: network' in results[0]
     assert results[1] == 'tea 3'
 
 

@@ -138,8 +138,8 @@ class _Questions:
             self._asked[index].discard(number)
             if not self._asked[index]:
                 self._decided.setdefault(index, decision)
-        elif index not in self._decided or not decision.approved:
-            self._decided[index] = decision
+        else:
+            self._decided[index] = self._decided.get(index, decision) if decision.approved else decision
 
     @staticmethod
     async def _cancel(tasks: Sequence[asyncio.Task[_Result]]) -> None:
