@@ -444,6 +444,47 @@ def test_options_with_one_label_are_told_apart_where_one_is_chosen() -> None:
     assert "3  notes/ (b: path: '/')" in person.sent.decode()
 
 
+COVERS = 'every plain `pip install`, network (every host), writes to .venv included, in this directory'
+
+
+@pytest.mark.parametrize('columns', [80, 50, 24])
+def test_what_an_option_covers_is_read_whole_before_it_is_chosen(columns: int) -> None:
+    seen: list[list[str]] = []
+
+    def look(person: Person) -> None:
+        seen.append(person.text.splitlines())
+        os.write(person.master, b'\x1b')
+
+    option = RememberOption(kind='wide', label=f'{COVERS}   2  exactly this call', payload={'any': 1})
+    request = REQUEST.model_copy(update={'remember_options': (option,)})
+
+    _, person = ask(request, steps=[(Q, 'r'), ('Press 1 to 2', look), (Q, 'n')], columns=columns)
+
+    options = seen[0][seen[0].index('  1  exactly this call') :]
+    # What is continued is marked, so that it looks like no other choice.
+    assert [line.startswith('    ↪') for line in options[2:-1]] == [True] * len(options[2:-1])
+    told = ''.join(line.removeprefix('    ↪') for line in options[1:-1])
+    assert told.replace(' ', '') == f'2{COVERS}2exactlythiscall'.replace(' ', '')
+    assert '╭─ delete' in person.text
+
+
+def test_choices_that_fill_the_screen_say_so_and_the_request_is_drawn_again_after_them() -> None:
+    seen: list[str] = []
+
+    def look(person: Person) -> None:
+        seen.append(person.text)
+        os.write(person.master, b'\x1b')
+
+    options = [RememberOption(kind=str(n), label=f'{n} {"x" * 200}', payload={'any': n}) for n in range(8)]
+    request = REQUEST.model_copy(update={'remember_options': tuple(options)})
+
+    _, person = ask(request, steps=[(Q, 'r'), ('Press 1 to 9', look), (Q, 'n')], lines=24)
+
+    assert '26 rows: read from the top.' in seen[0]
+    assert '╭─ delete' not in seen[0]
+    assert '╭─ delete' in person.text
+
+
 def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
     seen: list[str] = []
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from tool_approval.display import wrap
+
 from .keyboard import Key, Keyboard
-from .layout import NARROWEST, fitted
+from .layout import NARROWEST, Layout, fitted
 from .tty import Terminal
 
 Render = Callable[..., str]
@@ -51,13 +53,23 @@ class Dialogue:
         """Put lines and a question in place of the question and the lines above it.
 
         Args:
-            *lines: Escaped; what does not fit into a line is cut.
-            question: The last line, which is cut too; the one that was drawn, which fits, if `None`.
+            *lines: Escaped; what does not fit into a row is continued in more, behind a mark.
+            question: The last line, which is cut; the one that was drawn, which fits, if `None`.
         """
-        room = self.terminal.size[0] - 1
+        columns, height = self.terminal.size
+        room = columns - 1
         last = self._question if question is None else fitted(question, room)
-        self._put(''.join(f'{fitted(line, room)}\n' for line in lines) + last)
-        self._rows_above = len(lines)
+        # Attack: what goes on at the beginning of a row looks like another choice, or the question (test_prompt.py).
+        again = f'    {Layout(columns, color=False, ascii_only=self.terminal.is_plain).glyphs.again}'
+        rows = [
+            fitted(f'{again if start else ""}{line[start:end]}', room)  # in the narrowest windows
+            for line in lines
+            for start, end in wrap(line, max(10, room - len(again)), max(10, room))
+        ]
+        if len(rows) >= height:
+            rows.append(fitted(f'{len(rows)} rows: read from the top.', room))
+        self._put(''.join(f'{row}\n' for row in rows) + last)
+        self._rows_above = len(rows)
 
     def end(self, line: str) -> None:
         """Leave one line in place of what is there; it fits, and may have colours."""
@@ -106,7 +118,10 @@ class Dialogue:
         """
         self.show(*lines, question=question)
         key = self._wait([*keys, 'escape'], lines, question)
-        self.show()
+        if self._rows_above < self.terminal.size[1]:
+            self.show()
+        else:  # the box is out of sight
+            self.draw(self._render)
         return None if key == 'escape' else key
 
     def _wait(self, keys: Collection[str], lines: list[str], question: str | None = None) -> str:
