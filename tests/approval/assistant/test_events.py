@@ -12,7 +12,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
-from tool_approval.assistant.events import LONGEST_LINE, MOST_LINES, TurnView
+from tool_approval.assistant.events import FIRST_LINES, LAST_LINES, LONGEST_LINE, TurnView
 
 from tool_approval import ApprovalRequest
 
@@ -118,14 +118,27 @@ def test_a_call_without_a_result_is_named_at_the_end_unless_it_was_asked_about()
     assert shown == '  → other {}\n'
 
 
-def test_a_long_result_is_cut_and_says_so():
-    text = '\n'.join(['y' * (LONGEST_LINE + 1), *(str(number) for number in range(MOST_LINES + 4))])
+def test_of_a_long_result_the_beginning_and_the_end_are_shown_and_how_much_is_left_out():
+    output = [str(number) for number in range(FIRST_LINES + LAST_LINES)]
 
-    lines = printed(calls(), asked(), returns(text), columns=1000).splitlines()
+    lines = printed(calls(), asked(), returns('\n'.join([*output, '', '1 failed', '[exit status 1]']))).splitlines()
 
-    assert len(lines) == MOST_LINES + 2
-    assert lines[1] == '  │ [1 more characters]'
-    assert lines[-1] == '  │ [5 more lines]'
+    assert lines[:FIRST_LINES] == ['  │ 0', '  │ 1', '  │ 2', '  │ 3']
+    assert lines[FIRST_LINES] == '  ⋮ 3 more lines'
+    assert lines[FIRST_LINES + 1 :] == [*(f'  │ {number}' for number in range(7, 12)), '  │', *lines[-2:]]
+    assert lines[-2:] == ['  │ 1 failed', '  │ [exit status 1]']
+
+
+def test_a_long_line_of_a_result_is_cut_and_says_so():
+    shown = printed(calls(), asked(), returns(f'{"y" * (LONGEST_LINE + 1)}\nend'), columns=1000)
+
+    assert shown == f'  │ {"y" * LONGEST_LINE}\n  ⋮ 1 more characters\n  │ end\n'
+
+
+def test_a_single_line_is_not_left_out():
+    lines = printed(calls(), asked(), returns('line\n' * (FIRST_LINES + LAST_LINES + 1))).splitlines()
+
+    assert lines == ['  │ line'] * (FIRST_LINES + LAST_LINES + 1)
 
 
 def test_no_row_of_a_result_begins_in_the_first_column():

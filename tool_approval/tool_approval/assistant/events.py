@@ -25,8 +25,8 @@ from tool_approval.display import wrap
 
 from .screen import Screen, StreamWrapper
 
-MOST_LINES = 12
-"""Chosen: of a longer result, the model gets all and the person the beginning and a count."""
+FIRST_LINES, LAST_LINES = 4, 8
+"""Chosen: of a longer result, the model gets all and the person these. A command's exit status is at the end."""
 
 LONGEST_LINE = 500
 """Chosen: characters of one line of a result, and of one call's arguments."""
@@ -142,15 +142,20 @@ class TurnView:
 
     def _result(self, text: str) -> None:
         bar = '|' if self.screen.ascii_only else '\N{BOX DRAWINGS LIGHT VERTICAL}'
+        cut = '*' if self.screen.ascii_only else '\N{VERTICAL ELLIPSIS}'
         lines = text.rstrip('\n').split('\n')
-        for line in lines[:MOST_LINES]:
+        left_out = len(lines) - FIRST_LINES - LAST_LINES
+        for number, line in enumerate(lines):
+            if left_out > 1 and number == FIRST_LINES:
+                # Another mark than that of a line, which may say the same.
+                self.screen.write(f'  {cut} {left_out:,} more lines\n')
+            if left_out > 1 and FIRST_LINES <= number < len(lines) - LAST_LINES:
+                continue
             shown = self.screen.escaped(line[:LONGEST_LINE])
             for start, end in wrap(shown, self.screen.columns - 8):
                 self.screen.write(f'  {bar} {shown[start:end]}'.rstrip() + '\n')
             if len(line) > LONGEST_LINE:
-                self.screen.write(f'  {bar} [{len(line) - LONGEST_LINE:,} more characters]\n')
-        if len(lines) > MOST_LINES:
-            self.screen.write(f'  {bar} [{len(lines) - MOST_LINES:,} more lines]\n')
+                self.screen.write(f'  {cut} {len(line) - LONGEST_LINE:,} more characters\n')
 
 
 def _text_of(part: Any) -> str:
