@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from tool_approval.cli.check import inspect
 from tool_approval.cli.judging import FILE_TOOLS, CallJudge
-from tool_approval.settings import parse_settings
+from tool_approval.settings import load_settings, parse_settings
 
 from .blocks import ROOT
 
@@ -62,7 +62,7 @@ def test_check_has_no_complaint(title: str, tmp_path: Path) -> None:
 def test_every_call_is_decided_as_the_table_says(title: str, tmp_path: Path) -> None:
     text, table = RECIPES[title]
     folder = project(tmp_path, text)
-    judge = CallJudge(parse_settings(text), folder, source=folder / 'approvals.yaml')
+    judge = CallJudge(load_settings(directory=folder), folder)
 
     expected = {call: outcome for outcome, call in rows(table)}
     decided = {call: judge.judge(*call_of(call)).deciding for call in expected}

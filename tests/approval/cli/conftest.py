@@ -1,6 +1,17 @@
+from functools import partial
+
 import pytest
+from tool_approval.os_sandbox import Availability, BubblewrapBackend, choose_backend
 
 from .process import call
+
+
+class Working(BubblewrapBackend):
+    """Found to work wherever the tests run; no test here starts a command in it."""
+
+    def probe(self):
+        return Availability(is_available=True)
+
 
 POLICY = """\
 tools:
@@ -31,6 +42,16 @@ def work(tmp_path, monkeypatch):
     monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     return place
+
+
+@pytest.fixture
+def choosing(monkeypatch):
+    """`choosing(Working())`: the backends that are tried on this machine."""
+
+    def choose(*candidates):
+        monkeypatch.setattr('tool_approval.os_sandbox.choose_backend', partial(choose_backend, candidates=candidates))
+
+    return choose
 
 
 @pytest.fixture

@@ -4,6 +4,13 @@ import json
 import os
 
 import pytest
+from tool_approval.os_sandbox import OSSandboxError
+from tool_approval.settings import load_settings, open_workspace
+from tool_approval.settings.files import with_defaults
+
+from tool_approval import ApprovalContext
+
+from .conftest import Working
 
 
 @pytest.mark.parametrize(
@@ -81,15 +88,110 @@ def test_roots_are_relative_to_the_working_directory_that_is_given(tool_approval
     assert finished.status == 20
 
 
-def test_without_a_configuration_everything_is_asked_about(tool_approval, work):
+@pytest.mark.parametrize(
+    ('candidates', 'statuses'), [([Working()], [0, 10, 0, 10, 10, 20]), ([], [10, 10, 0, 10, 10, 20])]
+)
+def test_without_a_configuration_it_judges_as_a_run_does(tool_approval, work, choosing, candidates, statuses):
     (work / 'approvals.yaml').unlink()
+    choosing(*candidates)
+    calls = ['shell ls', 'shell rm', 'read_file notes/a.txt', 'send_mail', 'write_file x', 'write_file HEAD']
 
-    statuses = [
-        tool_approval('explain', *words).status
-        for words in (['shell', 'ls'], ['read_file', 'notes/a.txt'], ['send_mail'], ['write_file', 'x'])
+    assert [tool_approval('explain', *call.split()).status for call in calls] == statuses
+
+
+@pytest.mark.parametrize('command', ['git commit -m x', 'rm a.txt', 'pip install x', 'ls', 'curl http://x; rm -r y'])
+@pytest.mark.parametrize('has_file', [True, False])
+def test_extra_access_is_what_the_question_of_a_run_lists(tool_approval, work, choosing, command, has_file):
+    (work / '.git').mkdir()
+    (work / 'approvals.yaml').write_text('sandbox: {paths: {all: {root: ., mode: rw}}}')
+    if not has_file:
+        (work / 'approvals.yaml').unlink()
+    choosing(Working())
+    loaded = with_defaults(load_settings('approvals.yaml' if has_file else None, directory=work, named=True))
+    shell = open_workspace(loaded, backend=Working()).shell
+    request = shell.check_approval(ApprovalContext(tool_name='run_shell', args={'command': command}))
+    lines = () if request is None else shell.extra_access(shell.explain(command), None).describe(str(work))
+
+    finished = tool_approval('explain', 'shell', command)
+    as_json = tool_approval('explain', '--json', 'shell', command)
+
+    shown = [line for line in finished.out.splitlines() if line.startswith('extra access: ')]
+    assert shown == [f'extra access: {line}' for line in lines]
+    assert as_json.json.get('extra_access', []) == list(lines)
+    assert bool(lines) == (command != 'ls' and (command != 'rm a.txt' or not has_file))
+
+
+def test_what_runs_unasked_or_not_at_all_has_no_extra_access(tool_approval, work, choosing):
+    choosing(Working())
+    (work / 'approvals.yaml').write_text(
+        'shell: {rules: [{pattern: git push, allowed: false}, {pattern: git fetch, approval: false}]}'
+    )
+
+    assert [
+        'extra access' in tool_approval('explain', 'shell', f'git {each}').out for each in ('push', 'fetch', 'am')
+    ] == [
+        False,
+        False,
+        True,
     ]
 
-    assert statuses == [10, 10, 10, 10]
+
+def test_a_model_that_asks_for_access_is_judged_as_in_a_run(tool_approval, work, choosing):
+    choosing(Working())
+    (work / 'approvals.yaml').write_text('shell: {rules: [{pattern: ls, approval: false}], network: false}')
+    accesses = [None, [], ['network'], ['nothing']]
+    calls = [{'tool': 'run_shell', 'args': {'command': 'ls', 'access': each}} for each in accesses]
+    (work / 'calls.jsonl').write_text(''.join(f'{json.dumps(call)}\n' for call in calls))
+
+    answers = tool_approval('explain', '--batch', 'calls.jsonl').lines
+
+    assert [each['decision'] for each in answers] == ['allow', 'allow', 'ask', 'block']
+    assert answers[2]['extra_access'][0].startswith('network')
+    assert '`access` is a list of these names' in answers[3]['parts'][-1]['reason']
+
+
+def test_access_that_a_command_has_anyway_is_not_asked_about(tool_approval, work, choosing):
+    choosing(Working())
+    call = {'tool': 'run_shell', 'args': {'command': 'ls', 'access': ['network']}}
+    config = {'shell': {'rules': [{'pattern': 'ls', 'approval': False}], 'network': True}}
+    (work / 'calls.jsonl').write_text(json.dumps({**call, 'config': config}))
+
+    [answer] = tool_approval('explain', '--batch', 'calls.jsonl').lines
+
+    assert (answer['decision'], 'extra_access' in answer) == ('allow', False)
+
+
+REQUIRING = 'require_os_sandbox: true, os_sandbox_fallback: {}'
+
+
+@pytest.mark.parametrize(
+    ('fallback', 'status', 'said'), [('fail_fast', 10, 'does not start here'), ('refuse_tools', 20, '')]
+)
+def test_where_a_required_os_sandbox_is_missing_it_says_what_a_run_does(
+    tool_approval, work, choosing, fallback, status, said
+):
+    choosing()
+    (work / 'approvals.yaml').write_text(
+        f'sandbox: {{paths: {{all: {{root: ., mode: rw}}}}, {REQUIRING.format(fallback)}}}'
+    )
+
+    finished = [tool_approval('explain', *words) for words in (['shell', 'rm x'], ['write_file', 'x'])]
+
+    assert [each.status for each in finished] == [status, status]
+    assert all(said in each.err and ('are refused' in each.out) == (fallback == 'refuse_tools') for each in finished)
+
+
+def test_a_directory_that_cannot_be_confined_to_is_said(tool_approval, work, choosing):
+    class Unfit(Working):
+        def notes(self, profile, cwd):
+            raise OSSandboxError('too much to mount')
+
+    choosing(Unfit())
+
+    finished = tool_approval('explain', 'shell', 'git push')
+
+    assert finished.status == 10
+    assert '`tool-approval run` does not start here, and this is judged as if it did: too much to mount' in finished.err
 
 
 def test_a_configured_tool_rule_counts_more_than_the_tools_own_logic_but_for_its_blocks(tool_approval, work):
@@ -212,10 +314,9 @@ def test_without_a_file_it_says_which_rules_it_judges_by(tool_approval, work):
 
     finished = tool_approval('explain', '--json', 'read_file', 'notes/a.txt')
 
-    assert finished.json['decision'] == 'ask'
-    assert finished.json['rule'] == 'workspace'
-    assert f'{work} has no settings file, so everything is asked about' in finished.err
-    assert '`tool-approval run` takes the preset `default`' in finished.err
+    assert finished.json['decision'] == 'allow'
+    assert finished.json['rule'] == 'project'
+    assert f'{work} has no settings file, so the preset `default` holds, as in `tool-approval run`' in finished.err
 
 
 def test_of_a_batch_it_says_so_once(tool_approval, work):
@@ -253,7 +354,8 @@ def test_only_a_shell_command_has_labels(tool_approval):
     assert '`--labels` is for shell commands' in finished.err
 
 
-def test_the_reason_names_the_preset_of_a_rule_and_of_a_root(tool_approval, work):
+def test_the_reason_names_the_preset_of_a_rule_and_of_a_root(tool_approval, work, choosing):
+    choosing(Working())
     (work / 'approvals.yaml').write_text('extends: [default]')
 
     command, path = (tool_approval('explain', *words) for words in (['shell', 'ls'], ['read_file', 'notes/a.txt']))

@@ -49,7 +49,7 @@ def said(tool, name, args):
 
 
 def test_it_agrees_with_the_tools_that_an_agent_is_given(loaded, work):
-    judge = CallJudge(loaded.settings, work, source=loaded.source)
+    judge = CallJudge(loaded, work)
     workspace = open_workspace(loaded, backend=UnconfinedBackend())
     calls = [('run_shell', {'command': each}) for each in COMMANDS]
     calls += [(tool, {'path': path}) for tool in ('read_file', 'write_file', 'delete', 'list_files') for path in PATHS]

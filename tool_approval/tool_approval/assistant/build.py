@@ -6,7 +6,6 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,13 +26,12 @@ from tool_approval.os_sandbox.layer import layer_problem
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import (
     LoadedSettings,
-    Settings,
     SettingsAudit,
     Workspace,
     effective,
     open_workspace,
 )
-from tool_approval.settings.files import NAMES
+from tool_approval.settings.files import NAMES, with_defaults
 from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import make_private_folder
 
@@ -84,8 +82,7 @@ def build_assistant(
         ApprovalError: A required OS sandbox, the settings, the log or the remembered approvals cannot be used.
     """
     backend = None if confined else UnconfinedBackend()
-    if loaded.source is None:
-        loaded = replace(loaded, settings=Settings(extends=('default',)))
+    loaded = with_defaults(loaded)
     settings = effective(loaded)
     memory = ApprovalMemory(FileApprovalStore(loaded.directory, state / 'approvals.json'))
     log = state / 'audit' / 'decisions.jsonl'

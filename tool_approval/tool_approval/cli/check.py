@@ -96,7 +96,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
         loaded = load_settings(None if file is None else os.path.abspath(file), directory=directory)
         if loaded.source is None:
             raise UsageError(f'there is no approvals.yaml in {directory}; name the file')
-        judge = CallJudge(loaded.settings, directory, source=loaded.source)
+        judge = CallJudge(loaded, directory)
     except ApprovalError as error:
         if loaded is not None:
             return str(loaded.source), loaded, [_mistake(error, loaded.line_of)]

@@ -41,6 +41,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         _print(judgement, output)
         if decision == 'ask' and judge.settings.mode == 'strict':
             output.note('the mode is strict: what would be asked about is denied')
+    if judge.refusal is not None:
+        output.note(f'`tool-approval run` does not start here, and this is judged as if it did: {judge.refusal}')
     return STATUS[decision]
 
 
@@ -59,6 +61,8 @@ def _print(judgement: Judgement, output: Output) -> None:
         output.line(f'  {part.decision:5}  {part.text}')
         if part is not judgement.deciding:
             output.line(f'         {part.reason}')
+    for line in judgement.extra_access:
+        output.line(f'extra access: {line}')
 
 
 def _print_labels(command: object, shell: ShellTool, output: Output) -> None:

@@ -5,25 +5,28 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.config import InForce, ToolRules
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalContext
 from tool_approval.core.verdict import ApprovalResult
-from tool_approval.settings.files import expanded, load_settings
+from tool_approval.settings.files import LoadedSettings, expanded, load_settings, with_defaults
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings, read_settings
-from tool_approval.settings.protection import is_written_unasked, protected_paths, root_checks
+from tool_approval.settings.protection import is_written_unasked, only_files_protected, protected_paths, root_checks
 from tool_approval.tools.file_sandbox import FileSandbox, FileTools
 from tool_approval.tools.file_sandbox.rules import PathTarget
 from tool_approval.tools.shell import ShellTool
-from tool_approval.tools.shell.explanation import Outcome
+from tool_approval.tools.shell.explanation import Explanation, Outcome
 
 from .output import UsageError
+
+if TYPE_CHECKING:
+    from tool_approval.os_sandbox import OSSandboxBackend, OSSandboxFallback
 
 SHELL_TOOLS: Final = ('shell', 'run_shell')
 """The shell tool: its short name, and what agents call it."""
@@ -119,11 +122,15 @@ class Judgement:
     deciding: PartDecision
     parts: Sequence[PartDecision]
     """All parts, the deciding one among them."""
+    extra_access: Sequence[str] = ()
+    """What the question would list as extra access, a line each."""
 
     def as_json(self) -> dict[str, Any]:
-        """`decision`, `rule` and `parts`."""
+        """`decision`, `rule` and `parts`; and `extra_access`, if there is any."""
         deciding = self.deciding
-        return {'decision': deciding.decision, 'rule': deciding.rule, 'parts': [asdict(part) for part in self.parts]}
+        extra = {'extra_access': list(self.extra_access)} if self.extra_access else {}
+        parts = [asdict(part) for part in self.parts]
+        return {'decision': deciding.decision, 'rule': deciding.rule, 'parts': parts, **extra}
 
 
 def _strictness(part: PartDecision) -> tuple[int, bool]:
@@ -134,8 +141,20 @@ def _strictness(part: PartDecision) -> tuple[int, bool]:
 class CallJudge:
     """One configuration in one directory, as if it were trusted."""
 
-    def __init__(self, settings: Settings, directory: Path, *, source: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings | LoadedSettings,
+        directory: Path,
+        *,
+        find_backend: Callable[[Settings], OSSandboxBackend] | None = None,
+    ) -> None:
         """Make the tools of a configuration for a directory.
+
+        Args:
+            settings: The configuration.
+            directory: The working directory.
+            find_backend: Returns what confines commands here, as `choose_backend` does. Without it, calls are judged
+                as where an OS sandbox works, and no extra access is looked for.
 
         Raises:
             ApprovalConfigError: Two roots are the same directory, a root has the name of a preset's, a shell rule names
@@ -144,15 +163,43 @@ class CallJudge:
                 presets.
             NotImplementedError: The system lacks what the file sandbox needs, as Windows does.
         """
-        self.settings = expanded(settings)
+        loaded = settings if isinstance(settings, LoadedSettings) else None
+        self._given = settings if loaded is None else replace(loaded, trusted=True)
+        given = settings if isinstance(settings, Settings) else settings.settings
+        self.settings = expanded(given)
         self._folder = Path(os.path.realpath(directory))
+        self._find_backend = find_backend
+        self.refusal: str | None = None
+        """Why `tool-approval run` would not start with these settings on this machine."""
+        self._is_refusing = False
+        if find_backend is not None and (given.extends or given.require_os_sandbox):
+            self._adapt(find_backend)
         self._sandbox = self.settings.sandbox or DEFAULT_SANDBOX
-        self._protected = protected_paths(self._folder, source, self._sandbox)
+        source, named_as = (None, None) if loaded is None else (loaded.source, loaded.named_as)
+        self._protected = (
+            *protected_paths(self._folder, source, self._sandbox),
+            *only_files_protected(self._folder, named_as),
+        )
         self._policy = self.settings.policy
         self._rules = ToolRules(self.settings.policy_config.tools)
         self._open()
 
+    def _adapt(self, find_backend: Callable[[Settings], OSSandboxBackend]) -> None:
+        """Judge as where no OS sandbox works, if none does."""
+        from tool_approval.os_sandbox import OSSandboxUnavailable, RefusingBackend, UnconfinedBackend
+        from tool_approval.settings.extends import unconfined
+
+        try:
+            backend = find_backend(self.settings)
+        except OSSandboxUnavailable as error:
+            self.refusal = str(error)
+            return
+        self._is_refusing = isinstance(backend, RefusingBackend)
+        if isinstance(backend, UnconfinedBackend):
+            self.settings = unconfined(self.settings)
+
     def _open(self) -> None:
+        self._confined: ShellTool | None = None
         self.files = FileSandbox(self._sandbox, self._folder, protected=self._protected)
         self._tools = FileTools(self.files)
         self.shell = ShellTool(
@@ -179,7 +226,11 @@ class CallJudge:
             denied = PartDecision(text=tool, kind='arguments', decision='block', rule=None, reason=reason)
             return Judgement(deciding=denied, parts=[denied])
         judged = [self._judge(name, tool, args) for name in self._names_of(tool)]
-        return max(judged, key=lambda each: _strictness(each.deciding))
+        strictest = max(judged, key=lambda each: _strictness(each.deciding))
+        is_asking = any(part.decision == 'ask' and part.kind != 'tool' for part in strictest.parts)
+        if tool not in SHELL_TOOLS or strictest.deciding.decision != 'ask' or not is_asking:
+            return strictest
+        return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
 
     def _names_of(self, tool: str) -> list[str]:
         """What the policy may call the tool: a rule for either name of the shell tool counts, the stricter one more."""
@@ -200,9 +251,51 @@ class CallJudge:
 
     def _own(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
         """What the tool itself decides, in parts; nothing if it is none of those that are known here."""
-        if tool in SHELL_TOOLS:
-            return [PartDecision(**part.as_json()) for part in self.shell.explain(args['command']).parts]
-        return self._of_files(tool, args) if tool in FILE_TOOLS else []
+        if tool not in SHELL_TOOLS and tool not in FILE_TOOLS:
+            return []
+        if self._is_refusing:
+            from tool_approval.settings.confinement import REFUSED
+
+            return [PartDecision(text=tool, kind='tool', decision='block', rule=None, reason=REFUSED)]
+        return self._of_command(args) if tool in SHELL_TOOLS else self._of_files(tool, args)
+
+    def _of_command(self, args: Mapping[str, Any]) -> list[PartDecision]:
+        explanation = self.shell.explain(args['command'])
+        parts = [PartDecision(**part.as_json()) for part in explanation.parts]
+        if not args.get('access'):
+            return parts
+        text = f'access {args["access"]}'
+        try:
+            extra = self._extra_access(explanation, args)
+        except PermissionError as error:
+            refused = PartDecision(text=text, kind='arguments', decision='block', rule=None, reason=str(error))
+            return [*parts, refused]
+        if extra:
+            reason = 'the model asks for extra access'
+            parts.append(PartDecision(text=text, kind='arguments', decision='ask', rule=None, reason=reason))
+        return parts
+
+    def _extra_access(self, explanation: Explanation, args: Mapping[str, Any]) -> Sequence[str]:
+        """What the question about a command would list, by the tool that `tool-approval run` makes.
+
+        Raises:
+            PermissionError: The model asks for access that there is not.
+        """
+        asked = args.get('access')
+        if self._find_backend is None or not (asked or explanation.needs):
+            return ()
+        # Imported here: few calls need it, and it takes long.
+        from tool_approval.os_sandbox import OSSandboxError
+        from tool_approval.settings.workspace import open_workspace
+
+        try:
+            if self._confined is None:
+                backend = self._find_backend(self.settings)
+                self._confined = open_workspace(self._given, self._folder, backend=backend, caches=False).shell
+        except OSSandboxError as error:
+            self.refusal = str(error)
+            return ()
+        return self._confined.extra_access(explanation, asked).describe(self._confined.cwd)
 
     def _of_files(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
         path, dest = args['path'], args.get('dest')
@@ -239,10 +332,7 @@ def _of_target(target: PathTarget) -> PartDecision:
 _KEPT: Final = 64
 """Chosen: lines of a batch that alternate between more configurations are compiled anew."""
 
-_NO_FILE: Final = (
-    '{} has no settings file, so everything is asked about, in a root called `workspace`; `tool-approval run` takes '
-    'the preset `default` there, under which the directory may be read'
-)
+_NO_FILE: Final = '{} has no settings file, so the preset `default` holds, as in `tool-approval run`'
 
 
 class Configurations:
@@ -252,8 +342,9 @@ class Configurations:
         """Take the file from the command line, if there is one, and a function to report a missing or untrusted one."""
         self._named = None if named is None else os.path.abspath(named)
         self._notify = notify
-        self._of_text = lru_cache(maxsize=_KEPT)(_compiled)
+        self._of_text = lru_cache(maxsize=_KEPT)(self._compiled)
         self._of_directory = lru_cache(maxsize=_KEPT)(self._loaded)
+        self._choose_backend = lru_cache(_chosen_backend)  # it starts a program to probe one
 
     def judge_for(self, directory: str | None = None, config: Mapping[str, Any] | None = None) -> CallJudge:
         """The judge of a call in a directory, with the configuration that the call brings.
@@ -273,13 +364,26 @@ class Configurations:
     def _loaded(self, folder: Path) -> CallJudge:
         loaded = load_settings(self._named, directory=folder, named=self._named is not None)
         if loaded.source is None:
+            loaded = with_defaults(loaded)
             self._notify(_NO_FILE.format(folder))
         elif not loaded.trusted:
             self._notify(
                 f'{loaded.source} is not trusted ({loaded.why_untrusted}): until it is, it only tightens the defaults, '
                 'and `explain` judges as if it were; `tool-approval trust` shows what it would allow'
             )
-        return CallJudge(loaded.settings, folder, source=loaded.source)
+        return CallJudge(loaded, folder, find_backend=self._find_backend)
+
+    def _compiled(self, text: str, folder: Path) -> CallJudge:
+        return CallJudge(read_settings(json.loads(text)), folder, find_backend=self._find_backend)
+
+    def _find_backend(self, settings: Settings) -> OSSandboxBackend:
+        return self._choose_backend(settings.require_os_sandbox, settings.os_sandbox_fallback)
+
+
+def _chosen_backend(require: bool, fallback: OSSandboxFallback) -> OSSandboxBackend:
+    from tool_approval.os_sandbox import choose_backend
+
+    return choose_backend(require=require, fallback=fallback)
 
 
 def existing_directory(path: str | None) -> Path:
@@ -292,7 +396,3 @@ def existing_directory(path: str | None) -> Path:
     if '\0' in folder or not os.path.isdir(folder):
         raise UsageError(f'`{folder}` is no directory')
     return Path(folder)
-
-
-def _compiled(text: str, folder: Path) -> CallJudge:
-    return CallJudge(read_settings(json.loads(text)), folder)

@@ -127,6 +127,11 @@ def load_settings(
     return replace(loaded, trusted=why is None, why_untrusted=why)
 
 
+def with_defaults(loaded: LoadedSettings) -> LoadedSettings:
+    """Take the preset `default` where no file was found, as `tool-approval run` does."""
+    return loaded if loaded.source is not None else replace(loaded, settings=Settings(extends=('default',)))
+
+
 def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:
     """Trust what was loaded, once the user has seen it and said so: these bytes, whatever the file holds by now.
 

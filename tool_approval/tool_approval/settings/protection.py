@@ -16,6 +16,7 @@ from tool_approval.tools.file_sandbox.paths import SandboxRoot
 from .files import NAMES
 from .model import SandboxSettings
 
+HEAD: Final = 'HEAD'
 _MOST_SUBMODULES: Final = 1000
 """Chosen: in a repository with more, the whole work tree is protected. Each can be a mount."""
 
@@ -46,6 +47,19 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
     # A root that is itself a part of Git's: `root: .git/hooks`.
     found += [root for root in roots if is_control(root.parts)]
     return tuple(dict.fromkeys(found))
+
+
+def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, ...]:
+    """What the file tools do not write either, though commands are kept from it in another way.
+
+    Args:
+        directory: The working directory, absolute.
+        named_as: The settings file as it was named. Whoever replaces a link on the way to it names another file.
+    """
+    # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs what its
+    # `config` names (test_hostile_repository.py). Commands make neither name there.
+    head = [] if os.path.lexists(directory / '.git') else [directory / HEAD]
+    return (*([] if named_as is None else [named_as]), *head)
 
 
 def _git_places(git: Path) -> list[Path]:

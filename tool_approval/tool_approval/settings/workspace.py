@@ -33,11 +33,10 @@ from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShel
 from .extends import unconfined
 from .files import LoadedSettings, effective, expanded
 from .model import DEFAULT_SANDBOX, Settings
-from .protection import is_written_unasked, protected_paths, root_checks, state_folder
+from .protection import HEAD, is_written_unasked, only_files_protected, protected_paths, root_checks, state_folder
 
 RUN_SHELL: Final = 'run_shell'
 """What the shell tool is called in a policy."""
-_HEAD: Final = 'HEAD'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +69,7 @@ def open_workspace(
     readable: Iterable[str] = (),
     explicit: OSProfile | None = None,
     backend: OSSandboxBackend | None = None,
+    caches: bool = True,
 ) -> Workspace:
     """Make the tools. Paths are resolved here, once; call it before an agent runs.
 
@@ -83,6 +83,8 @@ def open_workspace(
         explicit: Narrows what the OS sandbox opens; it widens nothing.
         backend: What confines commands; by default the best that works here. `UnconfinedBackend()` confines nothing,
             and is only taken where the settings do not require an OS sandbox.
+        caches: Whether folders for the caches of commands are made. Without them, nothing is written before a command
+            runs.
 
     Raises:
         OSSandboxUnavailable: The settings require an OS sandbox and say `fail_fast`, and none works. It says what to
@@ -110,13 +112,9 @@ def open_workspace(
     never = tuple(
         dict.fromkeys([*protected_paths(folder, source, sandbox), *(folder / Path(path) for path in protected)])
     )
-    # With the links on the way to the file that was named: whoever replaces one names another file.
-    named = [loaded.named_as] if loaded is not None and loaded.named_as is not None else []
-    # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs what its
-    # `config` names (test_hostile_repository.py). Commands make neither name there.
-    head = [] if os.path.lexists(folder / '.git') else [folder / _HEAD]
-    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=(*never, *named, *head))
-    confinement, notes = _confinement(held, files, shell, backend, never, tuple(readable), explicit)
+    others = only_files_protected(folder, None if loaded is None else loaded.named_as)
+    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=(*never, *others))
+    confinement, notes = _confinement(held, files, shell, backend, never, tuple(readable), explicit, caches=caches)
     return Workspace(
         settings=held,
         directory=folder,
@@ -151,6 +149,8 @@ def _confinement(
     protected: tuple[Path, ...],
     readable: tuple[str, ...],
     explicit: OSProfile | None,
+    *,
+    caches: bool,
 ) -> tuple[Confinement, tuple[str, ...]]:
     paths: dict[str, PathConfig] = {}
     notes: list[str] = []
@@ -164,10 +164,10 @@ def _confinement(
     # Attack: a command replaces a link on the way to the settings, and the next start reads another file
     # (test_workspace.py).
     links = [place for place in files.protected if os.path.islink(place)]
-    ends = [place for place in files.protected if place not in links and place.name != _HEAD]
+    ends = [place for place in files.protected if place not in links and place.name != HEAD]
     state = state_folder()
     folder = '/' + '/'.join(files.roots.base)
-    toolchains, caches, credentials = Toolchains(), None, ()
+    toolchains, cached, credentials = Toolchains(), None, ()
     if not isinstance(backend, UnconfinedBackend | RefusingBackend):
         configured = settings.sandbox.toolchains if settings.sandbox is not None else ()
         toolchains = find_toolchains(
@@ -188,7 +188,7 @@ def _confinement(
         whole = [Path(each.folder) for each in toolchains.found if each.kind == CONFIGURED]
         credentials = SecretFiles(SecretRules(), whole, most_folders=100).find()
         try:
-            caches = open_caches(folder)
+            cached = open_caches(folder) if caches else None
         except (OSError, RuntimeError) as error:
             notes.append(f'commands keep no caches between calls: {printable(str(error), 300)}')
 
@@ -206,7 +206,7 @@ def _confinement(
         )
         derived = _with_toolchains(derived, toolchains)
         derived = replace(derived, hidden=(*derived.hidden, *credentials))
-        return derived if caches is None else caches.open_in(derived, approved=approved)
+        return derived if cached is None else cached.open_in(derived, approved=approved)
 
     confinement = Confinement(
         backend=backend,
