@@ -71,9 +71,11 @@ def test_strict_denies_without_asking(mode):
 
     decision = decide(ApprovalController(mode, ui=ui, now=noon), request_for())
 
-    assert decision == ApprovalDecision(
-        approved=False, note='Strict mode: approval required', decided_by='mode', decided_at=NOON
+    note = (
+        'Strict mode: approval required, so the call was denied without asking. To be asked, leave strict mode; to '
+        'allow such calls, add a rule.'
     )
+    assert decision == ApprovalDecision(approved=False, note=note, decided_by='mode', decided_at=NOON)
     assert ui.requests == []
 
 

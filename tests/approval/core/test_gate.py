@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tool_approval.core.arguments import read_arguments
-from tool_approval.core.gate import NO_ARGUMENTS, Allowed, Binding, Call, Gate, GateResult, Refused
+from tool_approval.core.gate import DENIED, NO_ARGUMENTS, Allowed, Binding, Call, Gate, GateResult, Refused
 from tool_approval.core.request import CallFacts
 from tool_approval.core.tool_checks import take_approval
 from tool_approval.testing import RecordingUI, approve_all
@@ -58,7 +58,7 @@ def test_the_calls_of_a_response_are_decided_together_and_each_by_itself():
     assert isinstance(free, Allowed)
     assert (free.call, free.was_asked, free.request) == (calls[2], False, None)
     assert isinstance(denied, Refused)
-    assert (denied.reason, denied.is_block) == ('The call was denied.', False)
+    assert (denied.reason, denied.is_block) == (DENIED, False)
     assert [(request.metadata['position'], request.metadata['batch_size']) for request in ui.requests] == [
         (1, 2),
         (2, 2),

@@ -26,6 +26,10 @@ from .redact import Outcome, decision_entry, outcome_entry
 from .request import ApprovalRequest
 from .threads import RunCancelled, call_sync_or_async, together
 
+_STRICT = (
+    'Strict mode: approval required, so the call was denied without asking. To be asked, leave strict mode; to allow '
+    'such calls, add a rule.'
+)
 _NO_STORE = "nothing can be remembered 'always': the memory has no store; pass `ApprovalMemory(store)`"
 
 _log = logging.getLogger('tool_approval')
@@ -251,7 +255,7 @@ class ApprovalController:
         if self.mode == 'approve_all':
             return ApprovalDecision(approved=True, decided_by='mode')
         if self.mode == 'strict':
-            return ApprovalDecision(approved=False, note='Strict mode: approval required', decided_by='mode')
+            return ApprovalDecision(approved=False, note=_STRICT, decided_by='mode')
         return None
 
     async def _decide_asking(

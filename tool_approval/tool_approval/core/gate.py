@@ -25,6 +25,9 @@ from .verdict import ApprovalResult, make_request
 CHANGED = 'The call changed after it was approved, so it was not run.'
 """The reason where what would run is not what was approved."""
 
+DENIED = 'The approver denied this call. Do not try it in another form; ask what to do instead, or go on without it.'
+"""The reason where the approver gave none."""
+
 
 NO_ARGUMENTS = CallArguments(shown={}, is_altered=False, bound={})
 """In place of arguments that cannot be read."""
@@ -391,7 +394,7 @@ class Gate:
         decision = decided.decision
         if not decision.approved:
             is_block = decision.decided_by == 'policy'
-            return Refused(reason=decision.note or 'The call was denied.', is_block=is_block, decision=decision)
+            return Refused(reason=decision.note or DENIED, is_block=is_block, decision=decision)
         call, request = prepared.call, prepared.request
         binding = _binding(request, decided.digest, by_policy=decision.decided_by == 'policy')
         allowed = Allowed(call=call, request=request, binding=binding, decision=decision)

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, InvalidToolCall, ToolMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.types import Command
 from pydantic import BaseModel
+from tool_approval.core.gate import DENIED
 from tool_approval.integrations.langchain import ApprovalMiddleware
 from tool_approval.testing import RecordingUI, ScriptedUI
 
@@ -54,7 +55,7 @@ def test_a_denied_call_does_not_run_and_the_model_gets_the_note_verbatim(run, fi
 def test_a_denial_without_a_note_says_so(run, files):
     told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ScriptedUI([False])))
 
-    assert told == [('write', 'The call was denied.', 'error')]
+    assert told == [('write', DENIED, 'error')]
 
 
 def test_all_calls_of_a_response_are_decided_before_any_of_them_runs(run, files):
@@ -71,7 +72,7 @@ def test_all_calls_of_a_response_are_decided_before_any_of_them_runs(run, files)
     assert sorted(asked) == [(1, 3, []), (2, 3, []), (3, 3, [])]
     assert sorted(files.ran) == ['read a', 'write c nothing']
     assert sorted(told) == [
-        ('read', 'The call was denied.', 'error'),
+        ('read', DENIED, 'error'),
         ('read', 'content of a', 'success'),
         ('write', 'written', 'success'),
     ]
@@ -262,7 +263,9 @@ def test_strict_mode_denies_without_asking(run, files):
 
     assert ui.requests == []
     assert files.ran == []
-    assert told == [('write', 'Strict mode: approval required', 'error')]
+    [(name, reason, status)] = told
+    assert (name, status) == ('write', 'error')
+    assert reason.startswith('Strict mode: approval required')
 
 
 def test_approve_all_runs_without_asking(run, files):

@@ -16,6 +16,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import UserPromptPart
 from pydantic_ai.toolsets import FunctionToolset
 from tool_approval.audit import JsonlAuditSink, verify
+from tool_approval.core.gate import DENIED
 from tool_approval.integrations.pydantic_ai import (
     ApprovalToolset,
     build_approval_requests,
@@ -95,7 +96,7 @@ def test_decisions_become_the_hosts_types():
         '0': True,
         '1': pydantic_ai.ToolApproved(override_args={'path': 'b'}),
         '2': pydantic_ai.ToolDenied('why'),
-        '3': False,
+        '3': pydantic_ai.ToolDenied(DENIED),
     }
 
 

@@ -6,13 +6,13 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
 from pydantic_ai.messages import ToolReturn
 
 from tool_approval.core.decision import ApprovalDecision
-from tool_approval.core.gate import Allowed, Binding, Gate
+from tool_approval.core.gate import DENIED, Allowed, Binding, Gate
 from tool_approval.core.redact import Outcome
 from tool_approval.core.threads import call_sync_or_async
 
@@ -87,12 +87,12 @@ async def execute(gate: Gate, allowed: Allowed, run: Awaitable[Any]) -> Any:
     return result if execution.notice is None else with_notice(result, execution.notice)
 
 
-def approval(decision: ApprovalDecision) -> bool | ToolApproved | ToolDenied:
+def approval(decision: ApprovalDecision) -> Literal[True] | ToolApproved | ToolDenied:
     """What the host is told of a decision."""
     if decision.approved:
         changed = decision.override_args
         return True if changed is None else ToolApproved(override_args=dict(changed))
-    return ToolDenied(decision.note) if decision.note else False
+    return ToolDenied(decision.note or DENIED)
 
 
 def failure(message: str) -> Any:
