@@ -26,7 +26,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_graph import End
 
-from .handler import Declined, ExecutionWrapper, run_on_loop, wraps_execution
+from .handler import Declined, ExecutionWrapper, run_on_loop, wraps_execution, wraps_resumed
 from .plan import RunPlan, delivered_to
 from .results import check_results, name_calls
 from .run import Run, around_tool
@@ -178,7 +178,7 @@ class RunHandler(RunPlace):
         try:
             if not ctx.tool_call_approved:
                 run.declared.refuse(tool_def)
-            elif call.tool_call_id not in run.asked:
+            elif call.tool_call_id not in run.asked and not (run.is_resuming and wraps_resumed(run.handler)):
                 return await run.inside_tool(ctx, call, handler(args))
             run.executing[call.tool_call_id] = call
             try:

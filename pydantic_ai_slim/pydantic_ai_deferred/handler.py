@@ -42,7 +42,11 @@ Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class ExecutionWrapper(Protocol):
-    """A handler that also wraps the execution of the tools it was asked about."""
+    """A handler that also wraps the execution of the tools it was asked about.
+
+    With the class attribute `wraps_resumed = True` it wraps calls as well that `deferred_tool_results` approve at the
+    start of the run.
+    """
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Execute) -> Any:
         """Execute an approved call, or refuse to.
@@ -111,6 +115,11 @@ def is_async(handler: AnyHandler) -> bool:
 def wraps_execution(handler: object) -> TypeIs[ExecutionWrapper]:
     """Whether `handler` is an object whose class also has `around_execute`. A mock that has any attribute has not."""
     return inspect.iscoroutinefunction(getattr(type(handler), 'around_execute', None))
+
+
+def wraps_resumed(handler: object) -> bool:
+    """Whether the handler's class says that it wraps calls that were approved before the run began."""
+    return wraps_execution(handler) and getattr(type(handler), 'wraps_resumed', False) is True
 
 
 def call_handler(

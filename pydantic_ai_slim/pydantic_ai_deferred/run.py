@@ -111,6 +111,8 @@ class Run:
     """The validated arguments of calls."""
     asked: set[str] = field(default_factory=set[str])
     """The approvals the handler was asked for."""
+    is_resuming: bool = True
+    """Whether the model was not asked yet: approved calls were approved before the run began."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """The calls that execute now, unless something else than our handler approved them."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
@@ -161,6 +163,7 @@ class Run:
 
     def forget_response(self) -> None:
         """Before the model is asked for the next response: ids may repeat in it."""
+        self.is_resuming = False
         self.validated.clear()
         self.asked.clear()
         self.deferred_again.clear()

@@ -4,7 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from pydantic_ai import ModelRetry, RunContext, ToolApproved, ToolDenied
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext, ToolApproved, ToolDenied
+from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
 from pydantic_ai_deferred import Agent, lineage
 
@@ -77,9 +78,42 @@ def test_it_is_not_called_for_what_was_denied_or_not_asked():
 
 
 def test_it_is_not_called_for_what_another_capability_approved():
-    from pydantic_ai.capabilities import HandleDeferredToolCalls
-
     handler = Around()
+    approving = HandleDeferredToolCalls(lambda ctx, requests: requests.build_results(approve_all=True))
+
+    make([call('delete', '1', path='a')], 'done', capabilities=[approving]).run_sync(
+        'go', deferred_tool_handler=handler
+    )
+
+    assert handler.executed == []
+
+
+class AroundResumed(Around):
+    wraps_resumed = True
+
+
+@pytest.mark.parametrize(('kind', 'executed'), [(Around, []), (AroundResumed, ['1'])])
+def test_it_is_called_for_what_was_approved_before_the_run_if_its_class_says_so(kind: Any, executed: list[str]):
+    agent = make([call('delete', '1', path='a'), call('delete', '2', path='b')], 'done')
+    first = agent.run_sync('go', output_type=[str, DeferredToolRequests])
+    assert isinstance(first.output, DeferredToolRequests)
+    handler = kind()
+
+    result = agent.run_sync(
+        message_history=first.all_messages(),
+        deferred_tool_results=DeferredToolResults(approvals={'1': True, '2': ToolDenied('no')}),
+        deferred_tool_handler=handler,
+    )
+
+    assert [each[0] for each in handler.executed] == executed
+    assert returns(result.all_messages()) == {
+        '1': ('<a False>' if executed else 'a False', 'success'),
+        '2': ('no', 'denied'),
+    }
+
+
+def test_one_that_wraps_resumed_calls_wraps_nothing_that_another_capability_approves_later():
+    handler = AroundResumed()
     approving = HandleDeferredToolCalls(lambda ctx, requests: requests.build_results(approve_all=True))
 
     make([call('delete', '1', path='a')], 'done', capabilities=[approving]).run_sync(
