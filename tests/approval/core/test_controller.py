@@ -655,3 +655,46 @@ def test_refusals_are_permission_errors_with_a_reason():
 
     assert isinstance(error, PermissionError)
     assert str(error) == "Blocked 'delete': never"
+
+
+def test_triage_shows_what_would_be_asked_and_neither_asks_nor_records():
+    ui, sink, memory = deny_all(), ListSink(), ApprovalMemory()
+    decide(ApprovalController(ui=RecordingUI('s'), memory=memory), request_for('known'))
+    controller = ApprovalController(
+        policy={'blocked': {'approval': 'blocked'}, 'free': {'approval': 'none'}},
+        ui=ui,
+        memory=memory,
+        audit=sink,
+        presenters={'delete': lambda request: SHOWN},
+    )
+    requests = [
+        request_for('known'),
+        request_for('new'),
+        request_for(tool_name='blocked'),
+        request_for(tool_name='free'),
+        request_for(tool_name='write'),
+    ]
+
+    shown = asyncio.run(controller.triage(requests))
+
+    assert [each and each.args for each in shown] == [None, {'path': 'new'}, None, None, {'path': 'a'}]
+    assert shown[1].presentation == SHOWN
+    assert (shown[1].facts.position, shown[1].facts.batch_size) == (2, 5)
+    assert shown[1].facts.batch_id == shown[4].facts.batch_id is not None
+    assert (ui.requests, sink.entries) == ([], [])
+
+
+def test_triage_leaves_out_what_cannot_be_shown_so_that_it_is_denied(caplog):
+    def failing(request):
+        raise ValueError('secret')
+
+    controller = ApprovalController(ui=approve_all(), presenters={'delete': failing})
+
+    assert asyncio.run(controller.triage([request_for()])) == [None]
+    assert 'secret' not in caplog.text
+    assert not decide(controller, request_for()).approved
+
+
+@pytest.mark.parametrize('mode', ['approve_all', 'strict'])
+def test_triage_finds_nothing_to_ask_in_a_mode_that_decides(mode):
+    assert asyncio.run(ApprovalController(mode).triage([request_for()])) == [None]

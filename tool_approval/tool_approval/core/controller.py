@@ -143,6 +143,30 @@ class ApprovalController:
             await self._ask_all(asked, decisions)
         return [decisions[index] for index in range(len(requests))]
 
+    async def triage(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalRequest | None]:
+        """Find out which requests of a response would be asked about now. Nothing is decided or recorded.
+
+        Returns:
+            For each request, in order, what its approver is to be shown; `None` where policy, mode or memory decides,
+            or where it cannot be shown, so that `decide` denies it.
+
+        Raises:
+            StoreError: Remembered approvals cannot be trusted.
+        """
+        batch_id = secrets.token_hex(8) if len(requests) > 1 else None
+        shown: list[ApprovalRequest | None] = []
+        for index, request in enumerate(requests):
+            is_decided = self._decide_alone(request, self.digest_of(request)) is not None
+            if is_decided or self.memory.lookup(request) is not None:
+                shown.append(None)
+                continue
+            try:
+                shown.append(await self._presented(self._placed(request, batch_id, index + 1, len(requests))))
+            except Exception as error:  # noqa: BLE001 - an approver must not decide on less than was meant to be seen
+                _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
+                shown.append(None)
+        return shown
+
     async def _ask_all(
         self, asked: Mapping[int, tuple[ApprovalRequest, str | None]], decisions: dict[int, Decided]
     ) -> None:
