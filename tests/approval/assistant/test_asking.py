@@ -83,6 +83,18 @@ def test_groups_are_asked_about_together():
     assert view.screen.shown.count('Question?') == 1
 
 
+@pytest.mark.parametrize('groups', [True, False])
+def test_what_runs_between_is_named_before_a_person_is_asked(groups):
+    ui, view = made()
+    ui.groups_responses = groups
+    for name, call_id in (('act', '1'), ('look', '2')):
+        view.show(FunctionToolCallEvent(part=ToolCallPart(name, {}, tool_call_id=call_id)))
+
+    asyncio.run(ui.choose(REQUEST, mode='interactive'))
+
+    assert ('? act: Act\n  → look {}\nQuestion?' in view.screen.shown) == groups
+
+
 def test_a_ui_of_plain_functions_is_asked_too():
     ui = ConversationUI(Plain(), TurnView(shown_screen()))
 

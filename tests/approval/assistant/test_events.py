@@ -12,7 +12,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
-from tool_approval.assistant.events import FIRST_LINES, LAST_LINES, LONGEST_LINE, TurnView
+from tool_approval.assistant.events import FIRST_LINES, LAST_LINES, LONGEST_LINE, MOST_CALLS, TurnView
 
 from tool_approval import ApprovalRequest
 
@@ -110,6 +110,44 @@ def test_of_several_calls_each_result_says_whose_it_is():
     )
 
     assert shown == '  → act: Act once\n  │ acted\n  → act: Act twice\n  │ again\n'
+
+
+def plan(*calls_, asked_ids, columns=60):
+    view = TurnView(shown_screen(columns=columns))
+    for event in calls_:
+        view.show(event)
+    for call_id in asked_ids:
+        view.ask(asked(call_id))
+    view.show_order()
+    return view.screen.shown
+
+
+def test_calls_that_run_between_those_that_are_asked_about_are_named_in_order():
+    shown = plan(
+        calls('look', call_id='0'),
+        returns('seen', 'look', '0'),
+        calls(),
+        calls('read', {'path': 'a\x1b'}, call_id='2'),
+        calls(call_id='3'),
+        asked_ids=['1', '3'],
+    )
+
+    assert shown.partition('seen\n')[2] == (
+        'To come, in this order; ? is asked about:\n  ? act: Act once\n'
+        '  → read {"path":"a\\u001b"}\n  ? act: Act once\n'
+    )
+
+
+def test_of_very_many_calls_some_are_named_and_the_others_counted():
+    lines = plan(*(calls(call_id=str(number)) for number in range(MOST_CALLS + 5)), asked_ids=['7']).splitlines()
+
+    assert len(lines) == MOST_CALLS + 2
+    assert lines[-1] == 'and 5 more calls'
+
+
+@pytest.mark.parametrize('asked_ids', [['1', '2'], ['of a nested agent']])
+def test_where_all_or_none_of_the_calls_are_asked_about_nothing_more_is_named(asked_ids):
+    assert plan(calls(), calls(call_id='2'), asked_ids=asked_ids) == ''
 
 
 def test_a_call_without_a_result_is_named_at_the_end_unless_it_was_asked_about():

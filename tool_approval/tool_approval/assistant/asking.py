@@ -117,6 +117,8 @@ class ConversationUI:
     async def _asked(self, requests: Sequence[ApprovalRequest], ask: Callable[[], Any]) -> Any:
         for request in requests:
             self._view.ask(request)
+        if self.groups_responses:
+            self._view.show_order()
         try:
             with self._view.screen.held():
                 answer = ask()

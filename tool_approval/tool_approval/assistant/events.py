@@ -28,6 +28,9 @@ from .screen import Screen, StreamWrapper
 FIRST_LINES, LAST_LINES = 4, 8
 """Chosen: of a longer result, the model gets all and the person these. A command's exit status is at the end."""
 
+MOST_CALLS = 20
+"""Chosen: calls of one response that are named before a question."""
+
 LONGEST_LINE = 500
 """Chosen: characters of one line of a result, and of one call's arguments."""
 
@@ -115,6 +118,21 @@ class TurnView:
         if request.tool_call_id is not None:
             self._asked[request.tool_call_id] = request.attributed_description
 
+    def show_order(self) -> None:
+        """Name the calls of a response that are still to run, if the person is asked about some of them alone."""
+        calls = [call for call_id, call in self._made.items() if call_id in self._began]
+        asked = [call for call in calls if call.tool_call_id in self._asked]
+        if not asked or len(asked) == len(calls):
+            return
+        self.screen.say('  To come, in this order; ? is asked about:')
+        for call in calls[:MOST_CALLS]:
+            if call in asked:
+                self._line(call.tool_name, ':', self._asked[call.tool_call_id], arrow='?')
+            else:
+                self._call(call)
+        if len(calls) > MOST_CALLS:
+            self.screen.say(f'  and {len(calls) - MOST_CALLS:,} more calls')
+
     def go_on(self) -> None:
         """Something came from the model, or a question was answered: what is waited for is waited for from now."""
         self._waits_since = self._now()
@@ -132,8 +150,8 @@ class TurnView:
     def _call(self, call: ToolCallPart) -> None:
         self._line(call.tool_name, '', call.args_as_json_str())
 
-    def _line(self, name: str, sign: str, text: str) -> None:
-        arrow = '->' if self.screen.ascii_only else '\N{RIGHTWARDS ARROW}'
+    def _line(self, name: str, sign: str, text: str, *, arrow: str = '') -> None:
+        arrow = arrow or ('->' if self.screen.ascii_only else '\N{RIGHTWARDS ARROW}')
         line = f'  {arrow} {self._name(name)}{sign} {self.screen.escaped(text[:LONGEST_LINE])}'
         self.screen.write(f'{self.screen.cut(line)}\n')
 
