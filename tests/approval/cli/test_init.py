@@ -94,9 +94,9 @@ def test_what_options_say_is_not_asked(tool_approval, fresh):
         ('', 'the input ended, so nothing was written'),
         ('\n\n\nn', 'nothing was written'),
         ('\n\n\n', 'nothing was written'),
-        ('\nperhaps\n', "'perhaps' is no answer; type n or y; nothing was written"),
-        ('\n\nip\n', "'ip' is no answer; type i or p or n; nothing was written"),
-        ('\n\nsomebody\n', "'somebody' is no answer; type i or p or n; nothing was written"),
+        ('\nperhaps\n', "'perhaps' is not an answer; type n or y; nothing was written"),
+        ('\n\nip\n', "'ip' is not an answer; type i or p or n; nothing was written"),
+        ('\n\nsomebody\n', "'somebody' is not an answer; type i or p or n; nothing was written"),
         ('pyton\n\n\ny', 'unknown value `pyton`; did you mean `python`?'),
         ("it's\n\n\ny", "unknown value `it's`"),
     ],
@@ -123,7 +123,7 @@ def test_the_whole_file_and_what_it_allows_are_shown_before_it_is_written(tool_a
     shown = finished.out.splitlines()
     text = (fresh / 'approvals.yaml').read_text()
     assert [line.removeprefix('| ').removeprefix('|') for line in shown if line.startswith('|')] == text.splitlines()
-    assert any(line.startswith('  - commands that begin with `cargo check`') for line in shown)
+    assert any(line.endswith('commands of the preset `rust` run unasked where they are confined') for line in shown)
     assert shown[-1] == f'{fresh}/approvals.yaml is written. It is trusted until it, or a preset, changes.'
 
 
@@ -133,7 +133,12 @@ def test_what_is_written_passes_check_with_nothing_to_say(tool_approval, fresh, 
 
     finished = tool_approval('check', '--strict')
 
-    assert (finished.status, finished.out) == (0, 'note: approvals.yaml: it is trusted\n0 errors, 0 warnings\n')
+    *notes, trusted, counts = finished.out.splitlines()
+    assert (finished.status, trusted, counts) == (0, 'note: approvals.yaml: it is trusted', '0 errors, 0 warnings')
+    assert [note.split('`: `')[0] for note in notes] == [
+        f'note: approvals.yaml:6: extends: run unasked where confined: preset `{each}'
+        for each in written(fresh).settings.extends
+    ]
 
 
 def test_with_a_network_check_warns_and_passes(tool_approval, fresh):

@@ -39,16 +39,16 @@ def test_it_shows_what_the_file_would_allow_before_it_asks(tool_approval, work):
     assert finished.out.splitlines() == [
         f'{work}/approvals.yaml would allow:',
         '  - the tools `a` and `c` run unasked',
-        '  - every other tool of which nothing is said runs unasked',
+        '  - every tool without a rule runs unasked',
         '  - in the profile `box` is granted unasked: read, write',
         '  - commands can read and run everything in /srv/tools',
         f'  - files are read, written and deleted unasked in {work}/cache (`cache`)',
-        f'  - files can be read, if somebody consents, in {work.parent}, outside of the working directory (`above`)',
+        f'  - files can be read after a question in {work.parent}, outside of the working directory (`above`)',
         '  - files are read unasked in /usr, outside of the working directory (`far`)',
-        '  - files can be changed, if somebody consents, in /usr, outside of the working directory (`far`)',
+        '  - files can be changed after a question in /usr, outside of the working directory (`far`)',
         '  - commands that begin with `ls` run unasked',
         '  - commands that begin with `cat` run unasked, within notes',
-        '  - every command that no rule is about runs unasked',
+        '  - every command that no rule matches runs unasked',
         '  - commands may use the network',
         'Trust this file as it is now? [y/N] ',
     ]
@@ -56,7 +56,7 @@ def test_it_shows_what_the_file_would_allow_before_it_asks(tool_approval, work):
     assert not is_trusted(tool_approval)
 
 
-def test_what_a_preset_lets_run_is_shown_together(tool_approval, work):
+def test_a_preset_is_one_row_until_its_commands_are_asked_for(tool_approval, work):
     (work / 'approvals.yaml').write_text(
         'extends: [rust, read-only]\n'
         'shell:\n'
@@ -65,23 +65,35 @@ def test_what_a_preset_lets_run_is_shown_together(tool_approval, work):
         '    - {pattern: just, approval: false}\n'
     )
 
-    finished = tool_approval('trust', typed='n', is_terminal=True)
+    finished = tool_approval('trust', typed='??n', is_terminal=True)
 
     shown = finished.out.splitlines()
-    assert shown[1:3] == [
+    question = 'Trust this file as it is now? [y/N, ? for details] '
+    assert shown[1:5] == [
         f'  - files are read unasked in {work} (`project`)',
         '  - commands that begin with `make` or `just` run unasked',
+        '  - 18 commands of the preset `rust` run unasked where they are confined',
+        '  - 21 commands of the preset `read-only` run unasked where they are confined',
     ]
-    assert shown[3].startswith('  - commands that begin with `cargo check`, `cargo clippy`, ')
-    assert shown[3].endswith(' or `rustup target list` run unasked, where they are confined (preset `rust`)')
-    assert shown[4].endswith(' run unasked, within project, where they are confined (preset `read-only`)')
-    assert len(shown) == 6
+    assert shown[5].startswith(f'{question}preset `rust`: `cargo check`, `cargo clippy`, ')
+    assert shown[5].endswith(', `rustup target list`')
+    assert shown[6].startswith('preset `read-only`: `ls`, `pwd`')
+    assert shown[7].startswith(f'{question}preset `rust`: ')
+    assert shown[9:] == [question]
+    assert finished.status == 2
+
+
+def test_without_presets_there_are_no_details_to_ask_for(tool_approval):
+    finished = tool_approval('trust', typed='?y', is_terminal=True)
+
+    assert finished.status == 2
+    assert finished.out.endswith('Trust this file as it is now? [y/N] ')
 
 
 def test_what_presets_have_in_common_is_shown_once(tool_approval, work):
     (work / 'approvals.yaml').write_text('extends: [default, git]')
 
-    finished = tool_approval('trust', '--yes')
+    finished = tool_approval('trust', typed='?y', is_terminal=True)
 
     assert finished.out.count('`git status`') == 1
     assert finished.out.count('`git blame`') == 1
@@ -147,8 +159,8 @@ def test_trust_is_taken_back_also_from_a_file_that_is_gone(tool_approval, work):
 
 
 SAID = {
-    'extends': ('extends: [go]', 'begin with `go test`, `go vet`, `go build ./...`, `gofmt -l`'),
-    'default': ('default: none', 'every other tool'),
+    'extends': ('extends: [go]', 'commands of the preset `go` run unasked where they are confined'),
+    'default': ('default: none', 'every tool without a rule'),
     'tools.approval': ('tools: {t: {approval: none}}', 'the tool `t` runs unasked'),
     'tools.description': ('tools: {t: {description: lie}}', 'questions about the tool `t` describe it as: lie'),
     'custom_tools.approval': ('custom_tools: {t: {approval: none}}', 'the tool `t` runs unasked'),

@@ -31,7 +31,7 @@ def screen(project: Path, tmp_path: Path) -> Generator[Screen]:
 
 
 def test_three_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, project: Path, tmp_path: Path) -> None:
-    screen.wait_for('Presets? Enter for default python git;')
+    screen.wait_for('[default python git]')
     screen.type('\r')
     screen.wait_for('May every command use the network?')
     screen.type('\r')
@@ -50,7 +50,7 @@ def test_three_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, 
 
 
 def test_answers_typed_ahead_do_not_agree(screen: Screen, project: Path) -> None:
-    screen.wait_for('Presets?')
+    screen.wait_for('Which presets?')
     screen.type('\r\r\ry')
     screen.wait_for_question('Write it to ')
     screen.type('n')
@@ -60,7 +60,7 @@ def test_answers_typed_ahead_do_not_agree(screen: Screen, project: Path) -> None
 
 
 def test_ctrl_c_at_a_question_writes_nothing(screen: Screen, project: Path) -> None:
-    screen.wait_for('Presets?')
+    screen.wait_for('Which presets?')
     screen.type('\x03')
 
     assert screen.end() == 130

@@ -13,7 +13,7 @@ from tool_approval.core.config import LineOf, PolicyConfig, ToolRule, ToolRules
 from tool_approval.core.errors import ApprovalConfigError, ApprovalError
 from tool_approval.os_sandbox.toolchains import configured_problem
 from tool_approval.settings.extends import PresetRule, found_presets
-from tool_approval.settings.files import LoadedSettings, load_settings
+from tool_approval.settings.files import LoadedSettings, expanded, load_settings
 from tool_approval.settings.model import Settings
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.names import starts_with
@@ -37,7 +37,7 @@ class ConfigFinding:
     """One thing to look at."""
 
     level: Literal['error', 'warning', 'note']
-    """An error keeps the configuration from being used; a note is nothing to change."""
+    """An error keeps the configuration from being used; a note asks for no change."""
     message: str
     """What is so, and what to do."""
     path: Path = ()
@@ -109,6 +109,11 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
     presets = ', '.join(['default', *found_presets(directory)])
     hint = f'it extends no preset; `extends: [{presets}]` lets what only looks, tests or checks run unasked'
     hints = [] if loaded.settings.extends else [ConfigFinding(level='note', message=hint)]
+    line = loaded.line_of(('extends',))
+    hints += [
+        ConfigFinding(level='note', path=('extends',), line=line, message=f'run unasked where confined: {each}')
+        for each in commands_of_presets(loaded.settings)
+    ]
     return str(loaded.source), loaded, [*findings, *hints, trust]
 
 
@@ -267,6 +272,37 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
         yield _warning(('shell', 'default'), 'every command that no rule is about runs unasked; set `approval: true`')
     if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
         yield _warning(('shell', 'network'), 'what runs unasked may use the network; set it to false, or ask')
+
+
+def commands_of_presets(settings: Settings) -> list[str]:
+    """One line for each preset that settings extend, with the commands that it lets run unasked.
+
+    Raises:
+        ApprovalConfigError: Presets and settings do not go together; see `expand`.
+        MissingExtraError: PyYAML is not installed, and it extends some.
+    """
+    _, presets = unasked_commands(expanded(settings))
+    return [f'preset `{name}`: {", ".join(patterns)}' for name, patterns in presets.items()]
+
+
+def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The patterns of expanded rules that let commands run unasked: of the file by condition, of presets by name."""
+    own: dict[str, list[str]] = {}
+    presets: dict[str, list[str]] = {}
+    seen: set[object] = set()
+    for rule in settings.shell.rules if settings.shell is not None else ():
+        # Presets have rules in common, and the first decides.
+        is_first = (rule.words, rule.sandbox_paths) not in seen
+        seen.add((rule.words, rule.sandbox_paths))
+        if not is_first or not rule.allowed or rule.approval:
+            continue
+        if isinstance(rule, PresetRule):
+            presets.setdefault(rule.preset, []).append(f'`{rule.pattern}`')
+            continue
+        limit = f', within {", ".join(rule.sandbox_paths)}' if rule.sandbox_paths else ''
+        any_arguments = ', with any arguments' if rule.arguments == 'any' else ''
+        own.setdefault(f'{any_arguments}{limit}', []).append(f'`{rule.pattern}`')
+    return own, presets
 
 
 def _warning(path: Path, message: str) -> ConfigFinding:

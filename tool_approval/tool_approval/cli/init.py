@@ -14,6 +14,7 @@ from tool_approval.settings.files import NAMES, find_settings, load_settings, tr
 from tool_approval.settings.model import PresetName, Settings, parse_settings
 from tool_approval.settings.trust import TrustStore
 
+from .check import commands_of_presets
 from .judging import CallJudge, existing_directory
 from .output import FAILED, Output, UsageError
 from .trust import allowances
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Ask, show what would be written, write and trust it.
 
     Raises:
-        UsageError: There is such a file, nobody can be asked, or an answer is none.
+        UsageError: There is such a file, there is no terminal to ask at, or an answer is invalid.
         ApprovalError: A preset is not known, or the trust cannot be kept.
         OSError: The file cannot be written.
     """
@@ -79,7 +80,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.line('It would allow:')
     for line in allowances(settings, directory):
         output.line(f'  - {line}')
-    if not (options.yes or output.confirm(f'Write it to {directory / NAMES[0]}, and trust it?', _NOT_WRITTEN)):
+    question = f'Write it to {directory / NAMES[0]}, and trust it?'
+    if not (options.yes or output.confirm(question, _NOT_WRITTEN, commands_of_presets(settings))):
         return FAILED
     return _write(directory, text, settings, output)
 
@@ -89,23 +91,22 @@ def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
     presets = ['default', *found]
     if not asks:
         return presets
-    output.line(f'Found: {", ".join(found.values()) or "no kind of project that is known"}.')
-    typed = _line(f'Presets? Enter for {" ".join(presets)}; or names of {" ".join(_PURPOSES)}:', output)
+    output.line(f'Found: {", ".join(found.values()) or "no known kind of project"}.')
+    typed = _line(f'Which presets? {", ".join(_PURPOSES)} [{" ".join(presets)}]', output)
     return typed.replace(',', ' ').split() or presets
 
 
-_NETWORK: Final = 'May every command use the network? Otherwise, one that needs it asks for it. y/N'
+_NETWORK: Final = 'May every command use the network? y: yes, n: no, a command that needs it asks [n]'
 _WHO: Final = (
-    'Who answers questions? i for you, in the terminal; p for you and others, also on a page; n for nobody, and they '
-    'are denied. I/p/n'
+    'Who answers questions? i: you, in the terminal, p: you or others, also on a page, n: no one, they are denied [i]'
 )
 
 
 def _answer(question: str, letters: str, output: Output) -> str:
-    """One of some letters, the first of which is meant by Enter alone."""
+    """Ask for one of some letters; Enter alone means the first."""
     typed = _line(question, output).lower() or letters[0]
     if typed not in tuple(letters):
-        raise UsageError(f'{typed!r} is no answer; type {" or ".join(letters)}; {_NOT_WRITTEN}')
+        raise UsageError(f'{typed!r} is not an answer; type {" or ".join(letters)}; {_NOT_WRITTEN}')
     return typed
 
 

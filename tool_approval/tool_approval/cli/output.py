@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
 FAILED: Final = 2
@@ -43,28 +44,35 @@ class Output:
         """One line for the person, beside the answer."""
         _write(self._err, f'tool-approval: {text}')
 
-    def confirm(self, question: str, otherwise: str) -> bool:
-        """Whether the person at the terminal presses `y`; after every other key, a note says `otherwise`."""
+    def confirm(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
+        """Whether the person at the terminal presses `y`; after every other key, a note says `otherwise`.
+
+        If there are `details`, `?` shows them, a line each, and asks again.
+        """
         self.flush()
-        agrees = pressed_key(f'{shown(question, self._out)} [y/N] ') in ('y', 'Y')
+        asked = f'{shown(question, self._out)} [y/N{", ? for details" if details else ""}] '
+        key = pressed_key(asked)
+        while key == '?' and details:
+            key = pressed_key(''.join(f'{shown(line, self._out)}\n' for line in details) + asked)
+        agrees = key in ('y', 'Y')
         if not agrees:
             self.note(otherwise)
         return agrees
 
-    def agrees(self, question: str, otherwise: str) -> bool:
-        """As `confirm`, for a command that can be told `--yes`.
+    def agrees(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
+        """As `confirm`, for a command that takes `--yes`.
 
         Raises:
-            UsageError: What the person reads or types is no terminal.
+            UsageError: Standard input or output is not a terminal.
         """
         self.check_terminal(otherwise)
-        return self.confirm(question, otherwise)
+        return self.confirm(question, otherwise, details)
 
     def check_terminal(self, otherwise: str) -> None:
-        """Check that somebody can be asked.
+        """Check that there is a person to ask.
 
         Raises:
-            UsageError: What the person reads or types is no terminal.
+            UsageError: Standard input or output is not a terminal.
         """
         if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
             raise UsageError(f'nobody can be asked here, so {otherwise}; use a terminal, or `--yes`')
@@ -94,7 +102,7 @@ def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
             keyboard.settle()
             while (key := keyboard.press()) in (None, 'paste'):
                 terminal.control('' if key is None else '\a')
-            terminal.write('y\n' if key in ('y', 'Y') else 'n\n')
+            terminal.write('y\n' if key in ('y', 'Y') else '?\n' if key == '?' else 'n\n')
             return key
     except Stopped:
         raise KeyboardInterrupt from None

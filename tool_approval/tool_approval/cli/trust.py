@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tool_approval.settings.extends import PresetRule
 from tool_approval.settings.files import LoadedSettings, expanded, find_settings, trust_settings
 from tool_approval.settings.model import Settings
 from tool_approval.settings.trust import TrustStore
 from tool_approval.tools.shell import ShellConfig
 
-from .check import alike, inspect, worst
+from .check import alike, commands_of_presets, inspect, unasked_commands, worst
 from .judging import existing_directory
 from .output import FAILED, Output, UsageError
 
@@ -38,7 +37,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         return 0
     for text in what_it_would_allow(loaded):
         output.line(text)
-    if not (options.yes or output.agrees(QUESTION, NOT_TRUSTED)):
+    if not (options.yes or output.agrees(QUESTION, NOT_TRUSTED, commands_of_presets(loaded.settings))):
         return FAILED
     trust_settings(loaded, TrustStore())
     output.line('It is trusted until it changes.')
@@ -82,7 +81,7 @@ def _tools(settings: Settings) -> Iterator[str]:
         if rule.description is not None:
             yield f'questions about the tool `{name}` describe it as: {rule.description}'
     if settings.default == 'none':
-        yield 'every other tool of which nothing is said runs unasked'
+        yield 'every tool without a rule runs unasked'
     for profile, capabilities in settings.auto_grant.items():
         yield f'in the profile `{profile}` is granted unasked: {", ".join(capabilities)}'
 
@@ -104,31 +103,22 @@ def _files(settings: Settings, directory: Path) -> Iterator[str]:
         if done:
             yield f'files are {_joined(done, "and")} unasked {where}'
         if is_far and not is_written and (path.mode == 'rw' or path.read_approval is True):
-            yield f'files can be {"changed" if path.mode == "rw" else "read"}, if somebody consents, {where}'
+            yield f'files can be {"changed" if path.mode == "rw" else "read"} after a question {where}'
 
 
 def _commands(settings: Settings) -> Iterator[str]:
     if settings.shell is None:
         return
-    free: dict[str, list[str]] = {}
-    seen: set[object] = set()
-    for rule in settings.shell.rules:
-        # Presets have rules in common, and the first decides.
-        is_first = (rule.words, rule.sandbox_paths) not in seen
-        seen.add((rule.words, rule.sandbox_paths))
-        if is_first and rule.allowed and not rule.approval:
-            limit = f', within {", ".join(rule.sandbox_paths)}' if rule.sandbox_paths else ''
-            any_arguments = ', with any arguments' if rule.arguments == 'any' else ''
-            is_preset = isinstance(rule, PresetRule)
-            origin = f', where they are confined (preset `{rule.preset}`)' if is_preset else ''
-            free.setdefault(f'{any_arguments}{limit}{origin}', []).append(f'`{rule.pattern}`')
-    for conditions, patterns in free.items():
+    own, presets = unasked_commands(settings)
+    for conditions, patterns in own.items():
         yield f'commands that begin with {_joined(patterns, "or")} run unasked{conditions}'
+    for name, patterns in presets.items():
+        yield f'{len(patterns)} commands of the preset `{name}` run unasked where they are confined'
     for rule in settings.shell.rules:
         if rule.description is not None:
             yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:
-        yield 'every command that no rule is about runs unasked'
+        yield 'every command that no rule matches runs unasked'
     if settings.shell.network:
         yield 'commands may use the network'
     if settings.shell.timeout_s > ShellConfig().timeout_s:
