@@ -698,3 +698,25 @@ def test_triage_leaves_out_what_cannot_be_shown_so_that_it_is_denied(caplog):
 @pytest.mark.parametrize('mode', ['approve_all', 'strict'])
 def test_triage_finds_nothing_to_ask_in_a_mode_that_decides(mode):
     assert asyncio.run(ApprovalController(mode).triage([request_for()])) == [None]
+
+
+def test_a_lasting_key_takes_the_place_of_a_random_one_and_of_no_other():
+    first, second, keyed = ApprovalController(), ApprovalController(), ApprovalController(key=KEY)
+    approved = keyed.digest('delete', {'path': 'a'})
+
+    first.use_key(KEY)
+    first.use_key(b'x' * 32)
+    keyed.use_key(b'x' * 32)
+
+    assert first.is_bound(approved, 'delete', {'path': 'a'})
+    assert keyed.is_bound(approved, 'delete', {'path': 'a'})
+    assert not second.is_bound(approved, 'delete', {'path': 'a'})
+
+
+def test_a_controller_with_another_ui_shares_everything_else():
+    asked, other, sink = RecordingUI('s'), deny_all(), ListSink()
+    controller = ApprovalController(ui=other, audit=sink, key=KEY)
+
+    assert decide(controller.with_ui(asked), request_for()).approved
+    assert decide(controller, request_for()).approved
+    assert (len(asked.requests), other.requests, len(sink.entries)) == (1, [], 2)

@@ -71,3 +71,9 @@ def test_who_has_no_open_requests_any_more_is_forgotten():
     assert leases.gone({}) == {}
 
     assert look(leases, clock, 7) == [{}]
+
+
+def test_a_lease_of_another_length_ends_after_it():
+    clock = Clock()
+
+    assert look(Leases(clock, lease_s=3.0), clock, 7, 7, 7, 7, after=1.0) == [{}, {}, {}, {'a': 7}]

@@ -6,6 +6,7 @@ Read `_decide_alone` and `_decide_asking` from top to bottom; everything else is
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -97,7 +98,19 @@ class ApprovalController:
         self._presenters = dict(presenters or {})
         self._timeout_s = timeout
         self._key = key or secrets.token_bytes(32)
+        self._has_lasting_key = bool(key)
         self._now = now
+
+    def use_key(self, key: bytes) -> None:
+        """Bind approvals with a lasting `key` from now on, unless the controller was made with one."""
+        if not self._has_lasting_key:
+            self._key, self._has_lasting_key = key, True
+
+    def with_ui(self, ui: ApprovalUI) -> ApprovalController:
+        """A controller that asks `ui`, and shares everything else with this one."""
+        other = copy.copy(self)
+        other.ui = ui
+        return other
 
     async def request_approval(self, request: ApprovalRequest) -> ApprovalDecision:
         """Decide one request; see `request_approvals`."""

@@ -109,7 +109,8 @@ class InboxUI:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
         if forbid_self_approval and requester is None:
             raise ValueError('`forbid_self_approval` needs `requester`: who is not known cannot be barred')
-        self._inbox = inbox
+        self.inbox = inbox
+        """Where it posts."""
         self._timeout_s = timeout
         self._channels = tuple(channels)
         self._approvers = None if approvers is None else ApproverRules(approvers)
@@ -122,11 +123,9 @@ class InboxUI:
         """Post, and wait for the answer."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._timeout_s
-        content = self._content(request)
-        if content.forbid_self_approval and content.requester is None:
-            return _denied('It is not known who asks, and who asks may not approve, so the call was denied.')
-        if content.approvers is not None and not any(rule.users or rule.groups for rule in content.approvers):
-            return _denied(f'Nobody may approve {request.tool_name!r}, so the call was denied.')
+        content = self.content_of(request)
+        if isinstance(content, ApprovalDecision):
+            return content
         try:
             async with asyncio.timeout_at(ends_at):
                 entry = await self._post(content)
@@ -135,7 +134,7 @@ class InboxUI:
         # The run does not wait for the channels.
         posted = [(channel, asyncio.ensure_future(_tell(channel, 'posted', entry))) for channel in self._channels]
         try:
-            settled = await self._inbox.wait(entry.id, max(0.0, ends_at - loop.time()), digest=entry.digest)
+            settled = await self.inbox.wait(entry.id, max(0.0, ends_at - loop.time()), digest=entry.digest)
         except ApprovalError as error:
             self._settled(posted, entry.model_copy(update={'state': 'expired'}))
             return _failed(error)
@@ -143,27 +142,43 @@ class InboxUI:
             self._settled(posted, self._withdrawn(entry, answered_elsewhere(request)))
             raise
         self._settled(posted, settled)
-        return self._decision(settled)
+        return self.decision_of(settled)
 
     async def aclose(self) -> None:
         """Wait until the channels have been told of everything; call it before the event loop ends."""
         while self._telling:
             await asyncio.wait(self._telling)
 
-    def _content(self, request: ApprovalRequest) -> Content:
+    def content_of(self, request: ApprovalRequest) -> Content | ApprovalDecision:
+        """What is to be posted for a request; or its denial, where no approver can be found for it."""
         requester = self._requester(request) if callable(self._requester) else self._requester
+        approvers = None if self._approvers is None else self._approvers.for_tool(request.tool_name)
+        if self._forbid_self_approval and requester is None:
+            return _denied('It is not known who asks, and who asks may not approve, so the call was denied.')
+        if approvers is not None and not any(rule.users or rule.groups for rule in approvers):
+            return _denied(f'Nobody may approve {request.tool_name!r}, so the call was denied.')
         return Content(
             request=request,
-            approvers=None if self._approvers is None else self._approvers.for_tool(request.tool_name),
+            approvers=approvers,
             requester=requester,
             forbid_self_approval=self._forbid_self_approval,
             expires_at=self._now().astimezone(UTC) + timedelta(seconds=self._timeout_s),
         )
 
+    def decision_of(self, entry: InboxEntry) -> ApprovalDecision:
+        """What a request that is no longer open was decided."""
+        # Only an answer that says so approves; `read_entry` has compared it with the state.
+        if entry.answer is not None:
+            return entry.answer.decision
+        if entry.state == 'expired':
+            note = f'Nobody answered within {self._timeout_s:g} seconds, so the call was denied.'
+            return ApprovalDecision(approved=False, note=note, decided_by='timeout')
+        return _denied('The request was withdrawn from the inbox, so the call was denied.')
+
     async def _post(self, content: Content) -> InboxEntry:
         while True:
             try:
-                return await self._inbox.post_entry(content)
+                return await self.inbox.post_entry(content)
             except InboxUnavailable:
                 await asyncio.sleep(RETRY_S)
 
@@ -176,9 +191,9 @@ class InboxUI:
                 decision = entry.check_decision(elsewhere).model_copy(update={'decided_at': at})
                 answer = Answer(decision=decision, by=by, digest=entry.digest)
                 state: Settled = 'approved' if decision.approved else 'denied'
-                self._inbox.abandon(entry.id, state, answer=answer)
+                self.inbox.abandon(entry.id, state, answer=answer)
                 return entry.model_copy(update={'state': state, 'answer': answer, 'settled_at': at})
-        self._inbox.abandon(entry.id)
+        self.inbox.abandon(entry.id)
         return entry.model_copy(update={'state': 'withdrawn'})
 
     def _settled(self, posted: Sequence[tuple[Channel, asyncio.Future[None]]], entry: InboxEntry) -> None:
@@ -186,15 +201,6 @@ class InboxUI:
             task = asyncio.ensure_future(_tell(channel, 'settled', entry, before))
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
-
-    def _decision(self, entry: InboxEntry) -> ApprovalDecision:
-        # Only an answer that says so approves; `read_entry` has compared it with the state.
-        if entry.answer is not None:
-            return entry.answer.decision
-        if entry.state == 'expired':
-            note = f'Nobody answered within {self._timeout_s:g} seconds, so the call was denied.'
-            return ApprovalDecision(approved=False, note=note, decided_by='timeout')
-        return _denied('The request was withdrawn from the inbox, so the call was denied.')
 
 
 def _failed(error: Exception) -> ApprovalDecision:

@@ -81,15 +81,16 @@ class Leases:
     So each process that looks measures for itself how long a number has stood still, with a clock that is never set.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, lease_s: float = LEASE_S) -> None:
         self._clock = clock
+        self._lease_s = lease_s
         self._seen: dict[str, tuple[int, float]] = {}
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
         """Those of all owners whose number has stood still for the whole of a lease, while this looked all the time."""
         now = self._clock()
-        if self._looked_at is None or now - self._looked_at > LEASE_S / 2:
+        if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
             # This process was stopped, or the store away: then others may not have been able to count either.
             self._seen.clear()
         self._looked_at = now
@@ -98,7 +99,7 @@ class Leases:
             owner: seen[owner] if owner in seen and seen[owner][0] == number else (number, now)
             for owner, number in beats.items()
         }
-        return {owner: number for owner, (number, since) in self._seen.items() if now - since >= LEASE_S}
+        return {owner: number for owner, (number, since) in self._seen.items() if now - since >= self._lease_s}
 
     def forget(self) -> None:
         """Begin anew: the store was away, and nobody could count."""

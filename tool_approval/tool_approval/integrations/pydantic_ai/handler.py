@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -147,15 +147,28 @@ class Batch:
 
     async def answer(self) -> DeferredToolResults:
         """Decide everything, then do what is done here."""
-        approvals = [await self._approval(call) for call in self.requests.approvals]
-        externals = [await self._external(call) for call in self.requests.calls]
-        settled = await self.gate.decide_all([*approvals, *externals])
-        for prepared, each in zip(approvals, settled, strict=False):
-            self._answer(prepared.request, each)
-        to_do = [self._allowed(*each) for each in zip(externals, settled[len(approvals) :], strict=True)]
+        to_do = await self.decide(await self.prepare())
         # Nothing is started before every decision of the batch is made.
-        await asyncio.gather(*(self._do(each) for each in to_do if each is not None))
+        await asyncio.gather(*(self.carry_out(each) for each in to_do))
         return self.results
+
+    async def prepare(self) -> list[Prepared]:
+        """The requests of all calls: first those that await approval, then the external ones."""
+        approvals = [await self._approval(call) for call in self.requests.approvals]
+        return [*approvals, *[await self._external(call) for call in self.requests.calls]]
+
+    async def decide(self, calls: Sequence[Prepared]) -> list[Allowed]:
+        """Decide all calls, as `prepare` returns them, and answer all but the external ones that are to be done.
+
+        Returns:
+            The external calls that are to be done.
+        """
+        settled = await self.gate.decide_all(calls)
+        count = len(self.requests.approvals)
+        for prepared, each in zip(calls[:count], settled, strict=False):
+            self._answer(prepared.request, each)
+        externals = zip(calls[count:], settled[count:], strict=True)
+        return [allowed for each in externals if (allowed := self._allowed(*each)) is not None]
 
     def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
         metadata = self.requests.metadata.get(call.tool_call_id)
@@ -269,7 +282,8 @@ class Batch:
         self.gate.controller.record_unasked(prepared.request, approved=True)
         return settled._replace(request=prepared.request)
 
-    async def _do(self, allowed: Allowed) -> None:
+    async def carry_out(self, allowed: Allowed) -> None:
+        """Do one external call, and answer it with its result."""
         call = allowed.call
         with self.gate.execution(allowed) as execution:
             result, is_done = await carry_out(self.ctx, self.external, call.tool_name, call.values)
