@@ -1,13 +1,14 @@
 """Several UIs at once: the first answer counts, and the others are withdrawn and told."""
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
 from tool_approval.core.threads import RunCancelled
 from tool_approval.testing import RecordingUI, ScriptedUI
 
-from tests.approval.parts import ListSink, request_for
+from tests.approval.parts import ListSink, logged, request_for
 from tool_approval import ApprovalController, ApprovalDecision, FirstOf, answered_elsewhere
 
 YES = ApprovalDecision(approved=True, decided_by='ada')
@@ -64,6 +65,16 @@ class Raises:
         raise self._error
 
 
+class Returns:
+    """A UI whose answer is ready, or is none."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def choose(self, request, *, mode):
+        return self._answer
+
+
 def decide(ui, *paths, then=None, timeout=None, audit=None):
     """What is decided about requests for these paths; `then` is awaited meanwhile."""
 
@@ -106,8 +117,169 @@ def test_of_answers_in_the_same_moment_a_denial_counts(decisions):
     assert decided.decided_by == 'bob'
 
 
+class OnFuture:
+    """A UI that answers when it is told to; `tell` says whether that came before the question was withdrawn."""
+
+    def __init__(self):
+        self.asked = asyncio.Event()
+
+    async def choose(self, request, *, mode):
+        self.future = asyncio.get_running_loop().create_future()
+        self.asked.set()
+        return self.answer(await self.future)
+
+    @staticmethod
+    def answer(answer):
+        if isinstance(answer, ApprovalDecision):
+            return answer
+        raise answer
+
+    def tell(self, answer):
+        if self.future.done():
+            return False
+        self.future.set_result(answer)
+        return True
+
+
+class InTime(OnFuture):
+    """One with a time limit of its own."""
+
+    async def choose(self, request, *, mode):
+        async with asyncio.timeout(30):
+            return await super().choose(request, mode=mode)
+
+
+class WhenCancelled(OnFuture):
+    """One whose answer only shows when it is cancelled."""
+
+    async def choose(self, request, *, mode):
+        self.answers, self.is_cancelled = [], False
+        self.asked.set()
+        try:
+            return await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.is_cancelled = True
+            if self.answers:
+                return self.answer(self.answers[0])
+            raise
+
+    def tell(self, answer):
+        self.answers.append(answer)
+        return not self.is_cancelled
+
+
+class InThread(OnFuture):
+    """One that blocks, and comes to its end before `tell` does."""
+
+    def choose(self, request, *, mode):
+        self.thread, self.told = threading.current_thread(), threading.Event()
+        self.loop.call_soon_threadsafe(self.asked.set)
+        assert self.told.wait(30)
+        return self.answer(self.said)
+
+    def tell(self, answer):
+        self.said = answer
+        self.told.set()
+        self.thread.join(30)
+        return not self.is_decided()
+
+
+class ThenAwaited(OnFuture):
+    """One that returns in its thread what has to be awaited."""
+
+    def choose(self, request, *, mode):
+        return super().choose(request, mode=mode)
+
+
+STEPS = 9
+"""Chosen: after so many turns of the loop, one approval has long been returned."""
+
+
+async def turns(count):
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize('answer', [NO, RunCancelled(), KeyboardInterrupt()], ids=['denial', 'stop', 'interrupt'])
+@pytest.mark.parametrize('kind', [OnFuture, InTime, WhenCancelled, InThread, ThenAwaited])
+def test_no_denial_is_dropped_while_a_question_is_withdrawn(kind, answer, caplog):
+    """At each turn of the loop after an approval, in either order of the two and with a third that is withdrawn too."""
+    outcomes = []
+
+    async def once(turn, is_last, is_inner):
+        approver, denier, third = OnFuture(), kind(), OnFuture()
+        rest = FirstOf(third, denier) if is_inner else denier
+        ui = FirstOf(*((approver, rest, third) if is_last else (rest, approver, third)))
+        asking = asyncio.ensure_future(caught(ui.choose(request_for('a'), mode='interactive')))
+        denier.loop, denier.is_decided = asyncio.get_running_loop(), asking.done
+        for each in (approver, denier):
+            await each.asked.wait()
+        caplog.clear()
+        approver.tell(YES)
+        await turns(turn)
+        came_in_time = denier.tell(answer)
+        decided = await asking
+        await turns(3)
+        is_denied = decided is answer or (decided.decided_by, decided.approved) == ('bob', False)
+        assert is_denied is came_in_time
+        if kind is InThread and not came_in_time:
+            assert 'approved' in logged(caplog)[0]
+        outcomes.append(is_denied)
+
+    async def caught(asking):
+        try:
+            return await asking
+        except (RunCancelled, KeyboardInterrupt) as stop:
+            return stop
+
+    for turn in range(STEPS):
+        for is_last in (True, False):
+            for is_inner in (True, False):
+                asyncio.run(once(turn, is_last, is_inner))
+
+    assert set(outcomes) == {True, False}
+
+
+class AnswersWhenCancelled:
+    """A UI that returns this when it is cancelled."""
+
+    groups_responses = True
+
+    def __init__(self, *answers):
+        self._answers = answers
+        self.asked = 0
+
+    async def choose(self, request, *, mode):
+        [answer] = await self.choose_group([request], mode=mode)
+        return answer
+
+    async def choose_group(self, requests, *, mode):
+        self.asked += 1
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return list(self._answers)
+
+
+def test_of_a_group_that_is_answered_while_it_is_withdrawn_all_answers_count():
+    inbox, terminal = Waits(), AnswersWhenCancelled(YES, NO, YES)
+
+    decided = decide(FirstOf(inbox, terminal), 'a', 'b', 'c', then=inbox.answer('b', YES))
+
+    assert [each.approved for each in decided] == [True, False, True]
+    assert terminal.asked == 1
+    assert inbox.ended == [('a', 'ada'), ('c', 'ada')]
+
+
+def test_what_a_ui_denies_by_itself_when_it_is_cancelled_does_not_count():
+    person = Waits()
+
+    [decided] = decide(FirstOf(AnswersWhenCancelled(OF_NOBODY), person), then=person.answer('a', YES))
+
+    assert decided.approved
+
+
 @pytest.mark.parametrize(
-    'broken', [Raises(ConnectionError('secret')), Raises(EOFError()), RecordingUI(OF_NOBODY), RecordingUI(None)]
+    'broken', [Raises(ConnectionError('secret')), Raises(EOFError()), RecordingUI(OF_NOBODY), Returns(None)]
 )
 def test_an_error_of_one_does_not_take_the_question_from_the_other(broken):
     person = Waits()

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from tool_approval.core.errors import ApprovalError
-from tool_approval.core.threads import RunCancelled, call_sync_or_async, in_thread
+from tool_approval.core.threads import RunCancelled, call_sync_or_async, in_thread, to_next_wait
 
 from tests.approval.parts import request_for
 from tool_approval import ApprovalController
@@ -179,3 +179,72 @@ def test_a_plain_choose_on_such_a_loop_is_not_called_and_the_call_is_denied():
 
     assert not decision.approved
     assert 'ApprovalError' in decision.note
+
+
+def answered_and_cancelled(work):
+    """What becomes of `work(future)` if its future gets a result and its task is cancelled in the same moment."""
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        task = asyncio.create_task(to_next_wait(work(future)))
+        await asyncio.sleep(0)
+        future.set_result('an answer')
+        task.cancel()
+        return await task
+
+    return asyncio.run(main())
+
+
+def test_a_result_that_is_there_is_not_lost_to_a_cancellation():
+    async def work(future):
+        return await future
+
+    assert answered_and_cancelled(work) == 'an answer'
+
+
+@pytest.mark.parametrize('wait', [lambda: asyncio.sleep(0), lambda: asyncio.sleep(60), lambda: asyncio.Event().wait()])
+def test_the_cancellation_arrives_at_the_next_wait(wait):
+    seen = []
+
+    async def work(future):
+        seen.append(await future)
+        await wait()
+        seen.append('went on')
+
+    with pytest.raises(asyncio.CancelledError):
+        answered_and_cancelled(work)
+
+    assert seen == ['an answer']
+
+
+def test_a_cancellation_that_is_over_arrives_no_more():
+    """As that of a time limit which ends in the same moment as what it is for."""
+
+    async def work(future):
+        answer = await future
+        asyncio.current_task().uncancel()
+        await asyncio.sleep(0)
+        return answer
+
+    assert answered_and_cancelled(work) == 'an answer'
+
+
+def test_errors_and_cancellations_reach_what_waits():
+    async def work(future):
+        try:
+            async with asyncio.timeout(0):
+                await asyncio.sleep(60)
+        except TimeoutError:
+            failed = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_soon(failed.set_exception, ValueError('it broke'))
+            with pytest.raises(ValueError, match='it broke'):
+                await failed
+            await asyncio.sleep(0)
+            return 'went on'
+
+    assert asyncio.run(to_next_wait_in_task(work)) == 'went on'
+
+
+async def to_next_wait_in_task(work):
+    return await to_next_wait(work(None))

@@ -430,6 +430,39 @@ def test_an_answer_in_the_inbox_withdraws_the_question_elsewhere(inbox, page):
     assert seen == ['ada']
 
 
+@pytest.mark.parametrize('first', [YES, NO])
+def test_a_denial_in_the_inbox_before_an_approval_elsewhere_counts(inbox, page, monkeypatch, first):
+    """Though the process that waits has not heard of it: another one wrote it."""
+    told = []
+
+    class Tells:
+        async def posted(self, entry):
+            monkeypatch.setattr(inbox._waiting, 'wake', lambda ids: None)
+            await answer(page, entry, first, by=BOB)
+            answered.set()
+
+        async def settled(self, entry):
+            told.append(entry.outcome)
+
+    class Elsewhere:
+        async def choose(self, request, *, mode):
+            await answered.wait()
+            return YES.model_copy(update={'decided_by': 'eve'})
+
+    async def main():
+        ui = InboxUI(inbox, channels=[Tells()])
+        [decided] = await ApprovalController(ui=FirstOf(Elsewhere(), ui)).request_approvals([request_for()])
+        await ui.aclose()
+        return decided
+
+    answered = asyncio.Event()
+    decided = asyncio.run(main())
+
+    assert decided.approved is first.approved
+    assert decided.decided_by == ('eve' if first.approved else 'bob')
+    assert told == ['Approved by eve' if first.approved else 'Denied by bob']
+
+
 def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, monkeypatch):
     tried = []
 

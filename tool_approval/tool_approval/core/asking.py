@@ -7,11 +7,11 @@ import inspect
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import cast
+from typing import Any, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ from .canonical import whole_characters
 from .decision import ApprovalDecision, ApprovalMode
 from .protocols import ApprovalUI, UIAbilities
 from .request import ApprovalRequest
-from .threads import call_sync_or_async, check_loop
+from .threads import RunCancelled, call_sync_or_async, check_loop, to_next_wait
 
 _log = logging.getLogger('tool_approval')
 
@@ -112,6 +112,10 @@ def open_question(lock: PromptLock) -> Generator[PromptLock]:
         _open_questions.reset(token)
 
 
+Answer: TypeAlias = list[ApprovalDecision] | KeyboardInterrupt | RunCancelled
+"""What a UI answers: a decision for each request, or that the run is to be stopped."""
+
+
 async def ask(
     ui: ApprovalUI | None,
     requests: Sequence[ApprovalRequest],
@@ -121,6 +125,7 @@ async def ask(
     is_answered: Callable[[], bool] = lambda: False,
     lock: PromptLock = PROCESS_LOCK,
     abilities: UIAbilities | None = None,
+    hear: Callable[[Answer], None] | None = None,
 ) -> list[ApprovalDecision]:
     """Ask about one request, or about all of a group at once.
 
@@ -132,6 +137,8 @@ async def ask(
         is_answered: Whether the answer to another question has answered this one while it waited for its turn.
         lock: Where a UI with `one_at_a_time` waits.
         abilities: What the UI can do beside `choose`; looked up if `None`.
+        hear: Called with what the UI answers in the moment in which it does so, in its thread, also if nobody waits any
+            more.
 
     Returns:
         A decision for each request, in order; none if `is_answered`. Whatever goes wrong is a denial with the reason as
@@ -141,7 +148,7 @@ async def ask(
         return _denials(requests, 'ui', 'There is nobody to ask for approval, so the call was denied.')
     limit = None if timeout_s is None else asyncio.timeout(timeout_s)
     try:
-        answer = _answer(ui, abilities or UIAbilities.of(ui), requests, mode, is_answered, lock)
+        answer = _answer(ui, abilities or UIAbilities.of(ui), requests, mode, is_answered, lock, hear)
         if limit is None:
             return await answer
         async with limit:
@@ -183,12 +190,15 @@ async def _answer(
     mode: ApprovalMode,
     is_answered: Callable[[], bool],
     lock: PromptLock,
+    hear: Callable[[Answer], None] | None,
 ) -> list[ApprovalDecision]:
     if len(requests) == 1:
         choose, subject = ui.choose, requests[0]
     else:
         assert abilities.choose_group is not None, 'only a UI that can ask it is asked about a group'
         choose, subject = abilities.choose_group, list(requests)
+    if hear is not None:
+        choose = _heard(choose, requests, hear)
     if not abilities.asks_in_turn:
         return _read(await _call(abilities, choose, subject, requests, mode), requests)
     lock = lock_within(lock if abilities.one_at_a_time else lock_for(ui))
@@ -238,6 +248,42 @@ async def _call(
                 except Exception as error:  # noqa: BLE001 - nothing may keep the cancellation from passing
                     _log.error('The approval UI failed to withdraw a question with %s', type(error).__name__)
         raise
+
+
+def _heard(
+    choose: Callable[..., object], requests: Sequence[ApprovalRequest], hear: Callable[[Answer], None]
+) -> Callable[..., object]:
+    """`choose`, of which `hear` hears what it answers before anything else does with it what it likes."""
+
+    @contextmanager
+    def hearing_stops() -> Generator[None]:
+        try:
+            yield
+        except (KeyboardInterrupt, RunCancelled) as stop:
+            hear(stop)
+            raise
+
+    def note(said: object) -> object:
+        with suppress(_NoDecision):
+            hear(_read(said, requests))
+        return said
+
+    async def awaited(said: Awaitable[object]) -> object:
+        return await said
+
+    async def finished(said: Coroutine[Any, Any, object]) -> object:
+        with hearing_stops():
+            return note(await to_next_wait(said))
+
+    async def on_loop(subject: object, *, mode: ApprovalMode) -> object:
+        return await finished(cast('Coroutine[Any, Any, object]', choose(subject, mode=mode)))
+
+    def in_its_thread(subject: object, *, mode: ApprovalMode) -> object:
+        with hearing_stops():
+            said = choose(subject, mode=mode)
+            return finished(awaited(said)) if inspect.isawaitable(said) else note(said)
+
+    return on_loop if inspect.iscoroutinefunction(choose) else in_its_thread
 
 
 def _read(said: object, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+import threading
+from collections.abc import Sequence
 from contextvars import ContextVar
+from functools import partial
 
-from .asking import ask
+from .asking import Answer, ask
 from .decision import ApprovalDecision, ApprovalMode
 from .protocols import ApprovalUI, UIAbilities
 from .request import ApprovalRequest
 from .threads import RunCancelled
+
+_log = logging.getLogger('tool_approval')
 
 _Answered = list[tuple[ApprovalRequest, ApprovalDecision]]
 
@@ -32,10 +37,12 @@ def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
 class FirstOf:
     """An approval UI that asks several others at once, such as a terminal and an inbox.
 
-    The first answer counts; the others are cancelled, as when a run is, and `answered_elsewhere` tells them why. Of
-    answers that come in the same moment, a denial counts. What a UI denies because it could ask nobody, failed, or
-    waited too long takes the question from no other; if all of them do, the last such denial is the answer. Stopping
-    the run at one of them stops it.
+    The first answer counts; the others are cancelled, as when a run is, and `answered_elsewhere` tells them why. What a
+    UI denies because it could ask nobody, failed, or waited too long takes the question from no other; if all of them
+    do, the last such denial is the answer. Stopping the run at one of them stops it.
+
+    A denial, or a stop, that comes until all others have been cancelled counts more than an approval, also where a UI
+    returns or raises it when it is cancelled. If a thread brings it later, it is logged.
 
     A group of requests is one question for a UI that has `choose_group`, and several for the others. If one of these is
     answered elsewhere, the group is asked about again without it.
@@ -49,8 +56,9 @@ class FirstOf:
         """
         if not uis:
             raise ValueError('`FirstOf` needs a UI to ask')
-        self._uis = uis
-        self._abilities = [UIAbilities.of(ui) for ui in uis]
+        # One inside of another would be cancelled before it can say what was answered there.
+        self._uis = [each for ui in uis for each in (ui._uis if isinstance(ui, FirstOf) else [ui])]
+        self._abilities = [UIAbilities.of(ui) for ui in self._uis]
         self.groups_responses = any(each.groups_responses for each in self._abilities)
         """Whether all requests of a response are one question for one of them."""
 
@@ -62,9 +70,6 @@ class FirstOf:
     async def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
         """Ask about a group; a decision for each, in order."""
         return await _Questions(self._uis, self._abilities, requests, mode).decide()
-
-
-_Result = list[ApprovalDecision] | KeyboardInterrupt | RunCancelled
 
 
 class _Questions:
@@ -81,10 +86,13 @@ class _Questions:
         self._abilities = abilities
         self._requests = requests
         self._mode: ApprovalMode = mode
-        self._tasks: dict[asyncio.Task[_Result], tuple[int, list[int]]] = {}
+        self._tasks: dict[asyncio.Task[Answer], tuple[int, list[int]]] = {}
         self._decided: dict[int, ApprovalDecision] = {}
         self._asked: dict[int, set[int]] = {index: set(range(len(uis))) for index in range(len(requests))}
         self._answered: _Answered = []
+        self._heard: list[tuple[int, list[int], Answer]] = []
+        self._is_over = False
+        self._lock = threading.Lock()
 
     async def decide(self) -> list[ApprovalDecision]:
         """Ask until each request is decided."""
@@ -93,56 +101,98 @@ class _Questions:
                 self._start(number, list(self._asked))
             while self._tasks:
                 done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-                await self._take({task: self._tasks.pop(task) for task in done})
+                for task in done:
+                    self._count(*self._tasks.pop(task), task.result())
+                self._count_heard()
+                await self._withdraw()
+            self._count_heard(is_last=True)
         finally:
+            for _, indices, answer in self._take_heard(is_last=True):
+                self._report(indices, answer)
             await self._cancel(list(self._tasks))
         return [self._decided[index] for index in range(len(self._requests))]
 
     def _start(self, number: int, indices: list[int]) -> None:
         can_group = self._abilities[number].choose_group is not None
         for some in [indices] if can_group else [[index] for index in indices]:
-            task = asyncio.create_task(self._ask(number, [self._requests[index] for index in some]))
+            task = asyncio.create_task(self._ask(number, some))
             self._tasks[task] = number, some
 
-    async def _ask(self, number: int, requests: list[ApprovalRequest]) -> _Result:
+    async def _ask(self, number: int, indices: list[int]) -> Answer:
         _answered.set((*_answered.get(), self._answered))
         try:
             return await ask(
-                self._uis[number], requests, mode=self._mode, timeout_s=None, abilities=self._abilities[number]
+                self._uis[number],
+                [self._requests[index] for index in indices],
+                mode=self._mode,
+                timeout_s=None,
+                abilities=self._abilities[number],
+                hear=partial(self._hear, number, indices),
             )
         except (KeyboardInterrupt, RunCancelled) as stop:
             return stop  # raised in a task, the one would end the event loop, and the other be taken for its end
 
-    async def _take(self, done: Mapping[asyncio.Task[_Result], tuple[int, list[int]]]) -> None:
-        """Note what was answered, and withdraw those questions elsewhere."""
-        for task, (number, indices) in done.items():
-            result = task.result()
-            if not isinstance(result, list):
-                raise result
-            for index, decision in zip(indices, result, strict=True):
-                self._note(number, index, decision)
-        self._answered += [
-            (self._requests[index], self._decided[index]) for index in self._asked if index in self._decided
-        ]
+    def _hear(self, number: int, indices: list[int], answer: Answer) -> None:
+        """Take an answer, also of a question that is being withdrawn; in any thread."""
+        with self._lock:
+            if not self._is_over:
+                self._heard.append((number, indices, answer))
+                return
+        self._report(indices, answer)
+
+    def _take_heard(self, *, is_last: bool) -> list[tuple[int, list[int], Answer]]:
+        with self._lock:
+            heard, self._heard = self._heard, []
+            self._is_over = is_last
+        return heard
+
+    def _count_heard(self, *, is_last: bool = False) -> None:
+        for number, indices, answer in self._take_heard(is_last=is_last):
+            self._count(number, indices, answer)
         for index in self._decided:
             self._asked.pop(index, None)
-        stale = {task: some for task, some in self._tasks.items() if not self._asked.keys() >= set(some[1])}
-        await self._cancel(list(stale))
-        for task, (number, indices) in stale.items():
-            del self._tasks[task]
-            if left := [index for index in indices if index in self._asked]:
-                self._start(number, left)
+        self._answered[:] = [(self._requests[index], decision) for index, decision in self._decided.items()]
 
-    def _note(self, number: int, index: int, decision: ApprovalDecision) -> None:
-        if _is_of_nobody(decision):
-            self._asked[index].discard(number)
-            if not self._asked[index]:
-                self._decided.setdefault(index, decision)
-        else:
-            self._decided[index] = self._decided.get(index, decision) if decision.approved else decision
+    def _count(self, number: int, indices: list[int], answer: Answer) -> None:
+        if not isinstance(answer, list):
+            raise answer
+        for index, decision in zip(indices, answer, strict=True):
+            if not _is_of_nobody(decision):
+                self._decided[index] = self._decided.get(index, decision) if decision.approved else decision
+            elif index in self._asked:
+                self._asked[index].discard(number)
+                if not self._asked[index]:
+                    self._decided.setdefault(index, decision)
+
+    async def _withdraw(self) -> None:
+        """Cancel the questions of which something is decided, and ask again about the rest."""
+        while stale := {task: some for task, some in self._tasks.items() if not self._asked.keys() >= set(some[1])}:
+            await self._cancel(list(stale))
+            # What was answered before the cancellation came there.
+            self._count_heard()
+            for task, (number, indices) in stale.items():
+                del self._tasks[task]
+                if left := [index for index in indices if index in self._asked]:
+                    self._start(number, left)
+
+    def _report(self, indices: list[int], answer: Answer) -> None:
+        """Log a denial or a stop that comes too late to count."""
+        if not isinstance(answer, list):
+            _log.warning(
+                'The run was stopped at a question too late: it was approved by another, or the run was cancelled'
+            )
+            return
+        for index, decision in zip(indices, answer, strict=True):
+            counts = self._decided.get(index)
+            if not _is_of_nobody(decision) and not decision.approved and (counts is None or counts.approved):
+                _log.warning(
+                    '%r denied %r too late: it was approved by another, or the run was cancelled',
+                    decision.decided_by,
+                    self._requests[index].tool_name,
+                )
 
     @staticmethod
-    async def _cancel(tasks: Sequence[asyncio.Task[_Result]]) -> None:
+    async def _cancel(tasks: Sequence[asyncio.Task[Answer]]) -> None:
         for task in tasks:
             task.cancel()
         if tasks:

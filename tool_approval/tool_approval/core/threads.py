@@ -7,7 +7,8 @@ import contextlib
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from typing import Any, TypeVar, cast
 
@@ -63,6 +64,39 @@ async def call_sync_or_async(
     if task.cancelling() > cancels:
         raise asyncio.CancelledError
     return result
+
+
+@types.coroutine
+def to_next_wait(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Await; a cancellation that meets a wait whose result is there already arrives at the next wait instead.
+
+    asyncio would drop that result, such as what a person has just answered.
+    """
+    task = asyncio.current_task()
+    assert task is not None, 'a coroutine of asyncio runs in a task'
+    cancels = task.cancelling()
+    try:
+        awaited = work.send(None)
+        while True:
+            try:
+                yield awaited
+            except BaseException as error:  # noqa: BLE001 - all of it goes on to `work`
+                if not (isinstance(error, asyncio.CancelledError) and _has_result(awaited)):
+                    awaited = work.throw(error)
+                    continue
+                awaited = work.send(None)
+                # Unless a timeout inside of `work` was what cancelled, and has ended.
+                is_cancelled = task.cancelling() > cancels
+                if is_cancelled and not (asyncio.isfuture(awaited) and awaited.cancel()):
+                    awaited = work.throw(error)
+            else:
+                awaited = work.send(None)
+    except StopIteration as end:
+        return end.value
+
+
+def _has_result(awaited: object) -> bool:
+    return asyncio.isfuture(awaited) and awaited.done() and not awaited.cancelled()
 
 
 def check_loop(loop: asyncio.AbstractEventLoop) -> None:

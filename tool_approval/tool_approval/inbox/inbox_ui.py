@@ -26,6 +26,9 @@ from .store import Settled
 CHANNEL_S = 30.0
 """Chosen: seconds that a channel may take to tell of one thing. The run does not wait for it."""
 
+LAST_LOOK_S = 1.0
+"""Chosen: seconds that an answer elsewhere waits for the store to say that nobody has denied the request here."""
+
 _log = logging.getLogger('tool_approval')
 
 
@@ -139,8 +142,17 @@ class InboxUI:
             self._settled(posted, entry.model_copy(update={'state': 'expired'}))
             return _failed(error)
         except BaseException:
-            self._settled(posted, self._withdrawn(entry, answered_elsewhere(request)))
-            raise
+            elsewhere = answered_elsewhere(request)
+            entry = self._withdrawn(entry, elsewhere)
+            denied: InboxEntry | None = None
+            try:
+                if elsewhere is not None and elsewhere.approved:
+                    denied = await self._denied_before(entry.id)
+            finally:
+                self._settled(posted, denied or entry)
+            if denied is None:
+                raise
+            return self._decision(denied)
         self._settled(posted, settled)
         return self.decision_of(settled)
 
@@ -195,6 +207,15 @@ class InboxUI:
                 return entry.model_copy(update={'state': state, 'answer': answer, 'settled_at': at})
         self.inbox.abandon(entry.id)
         return entry.model_copy(update={'state': 'withdrawn'})
+
+    async def _denied_before(self, request_id: str) -> InboxEntry | None:
+        """The entry if it was denied here before it was withdrawn, perhaps by another process."""
+        with contextlib.suppress(ApprovalError, TimeoutError):
+            async with asyncio.timeout(LAST_LOOK_S):
+                # The first look may have begun before the withdrawal.
+                entry = [await self._inbox.get(request_id) for _ in range(2)][-1]
+                return entry if entry.state == 'denied' else None
+        return None
 
     def _settled(self, posted: Sequence[tuple[Channel, asyncio.Future[None]]], entry: InboxEntry) -> None:
         for channel, before in posted:

@@ -125,6 +125,28 @@ def test_a_question_that_was_answered_elsewhere_says_by_whom(decision: ApprovalD
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(('key', 'answer'), [('n', 'ada'), ('q', 'stopped')])
+def test_an_answer_in_the_moment_of_the_withdrawal_is_not_lost(key: str, answer: str) -> None:
+    async def answered(person: Person) -> str | None:
+        try:
+            return (await make_ui(person).choose(REQUEST, mode='interactive')).decided_by
+        except KeyboardInterrupt:
+            return 'stopped'
+
+    async def main() -> None:
+        with Person([(Q, key)]) as person:
+            asking = asyncio.create_task(answered(person))
+            await asyncio.sleep(0)
+            # Meanwhile the loop hears nothing of it.
+            for thread in threading.enumerate():
+                if thread.name == 'tool-approval-ui':
+                    thread.join(30)
+            asking.cancel()
+            assert await asking == answer
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
     'steps', [[(Q, '')], [(Q, 'd'), ('Note: ', '')], [(Q, 'e'), ('path: ', '')], [(Q, 'l'), (Q, '')]]
 )

@@ -103,17 +103,23 @@ class TerminalUI:
         except NoTerminal as error:
             return _denied(requests, f'Nobody could be asked, so the call was denied: {error}.')
         has_ended = threading.Event()
+        answers: list[list[ApprovalDecision] | None] = []
         present = Presenting(self._presenters, terminal)
         try:
             with restored_at_signals(terminal):
                 # In a thread, as a person may stay in an editor, and the event loop may be busy meanwhile.
-                decisions = await in_thread(lambda: self._dialogue(terminal, present, requests), on_end=has_ended.set)
+                await in_thread(
+                    lambda: answers.append(self._dialogue(terminal, present, requests)), on_end=has_ended.set
+                )
         except asyncio.CancelledError:
             terminal.wake()
             has_ended.wait(LEAVING_S)
-            raise
+            # The person may have answered in this very moment.
+            if not answers:
+                raise
         finally:
             terminal.close()
+        [decisions] = answers
         if decisions is None:
             raise KeyboardInterrupt
         return decisions
