@@ -256,6 +256,12 @@ def test_what_is_alike_is_printed_together(tool_approval, work):
         ('[{pattern: touch, approval: false}]}\nsandbox: {paths: {a: {root: ., mode: rw, write_approval: no}}', []),
         ('[{pattern: git commit}, {pattern: curl}]', []),
         ('[{pattern: git status, approval: false}, {pattern: ls, approval: false}]', []),
+        ('[{pattern: kubectl get, approval: false}]', ['`kubectl get` fails where it uses the network']),
+        ('[{pattern: kubectl config view, approval: false}, {pattern: helm template, approval: false}]', []),
+        ('[{pattern: git branch, approval: false}, {pattern: git tag --list, approval: false}]', []),
+        ('[{pattern: git branch -D, approval: false}]', ['`git branch -D` fails where it writes to `.git`']),
+        ('[{pattern: terraform fmt, approval: false}]', ['`terraform fmt` fails where it changes files']),
+        ('[{pattern: terraform fmt -check, approval: false}, {pattern: black --diff, approval: false}]', []),
     ],
 )
 def test_what_fails_in_the_os_sandbox_is_noted(tool_approval, work, rules, said):

@@ -237,12 +237,12 @@ def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) ->
     """What commands of a rule may do, and cannot in the OS sandbox where nobody approved them."""
     words = [fixed(word) for word in rule.words]
     needs, _ = needed_access(words)
-    entry = label(words).entry
+    found = label(words)
     if 'network' in needs and not network:
         return 'uses the network'
     if 'git' in needs:
         return 'writes to `.git`'
-    writes = entry is not None and 'writes' in entry.flags
+    writes = 'writes' in found.flags and not found.changes_nothing
     asks = all(path.write_approval for path in paths.values())
     return 'changes files, since every root asks about changes' if writes and asks else None
 

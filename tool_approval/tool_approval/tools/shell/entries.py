@@ -38,7 +38,7 @@ _BOOLEANS: Final = frozenset(
     {
         'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
         'options_first', 'end', 'transparent', 'appends', 'harmless', 'named', 'plus', 'needs_operand', 'never',
-        'runs_beside', 'remembered', 'runs_input', 'anywhere', 'fetches', 'takes_data',
+        'runs_beside', 'remembered', 'runs_input', 'anywhere', 'fetches', 'takes_data', 'needs_if_unlisted',
     }
 )  # fmt: skip
 _CHECKERS: Final = frozenset(
@@ -49,7 +49,7 @@ _CHECKERS: Final = frozenset(
 )  # fmt: skip
 _INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes', 'response_files', 'needs'})
 """What holds for the sub-commands of a program, too."""
-_OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'reads_cwd_with', 'beyond')
+_OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'reads_cwd_with', 'beyond', 'only_looks_with')
 """Fields that name some of the options."""
 _TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(_BOOLEANS, bool),

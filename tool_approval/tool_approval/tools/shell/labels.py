@@ -65,6 +65,16 @@ class LabelledCommand:
         return self.entry.flags if self.entry is not None else frozenset()
 
     @property
+    def options(self) -> frozenset[str]:
+        """The options that are given."""
+        return frozenset(option for each in self.labels for option in each.options)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether an option is given with which the program only looks: `terraform fmt -check`."""
+        return self.entry is not None and not self.options.isdisjoint(self.entry.listed['only_looks_with'])
+
+    @property
     def command_at(self) -> int | None:
         """Where the command that the program runs begins."""
         return next((at for at, label in enumerate(self.labels) if label.kind == 'command'), None)
@@ -437,7 +447,10 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
         Names of access; and where `names` is among them, paths as they are written, or `.` where none is known.
     """
     found = label(words)
-    needs = frozenset[AccessName]() if found.entry is None else found.entry.needs
+    is_listed = all(each.kind not in _ASKS for each in found.labels)
+    needs = frozenset[AccessName]() if found.entry is None or found.changes_nothing else found.entry.needs
+    if 'needs_if_unlisted' in found.flags and is_listed:
+        needs = frozenset[AccessName]()
     if 'names' not in needs:
         return needs, ()
     written = (each for each in found.labels if each.holds in ('write', 'target') and each.word.is_fixed)
