@@ -7,6 +7,7 @@ from pydantic_ai.messages import (
     FunctionToolResultEvent,
     PartDeltaEvent,
     PartStartEvent,
+    RetryPromptPart,
     TextPart,
     TextPartDelta,
     ToolCallPart,
@@ -224,6 +225,34 @@ def test_a_refusal_is_shown_as_text():
     part = ToolReturnPart('act', 'No root has it.', tool_call_id='1', outcome='failed')
 
     assert printed(calls(), FunctionToolResultEvent(part=part)).endswith('│ No root has it.\n')
+
+
+ERRORS = [
+    {'type': 'missing', 'loc': ('path',), 'msg': 'Field required', 'input': {}},
+    {'type': 'int', 'loc': ('at', 0), 'msg': 'Input should be 1', 'input': '2'},
+    {'type': 'other', 'loc': (), 'msg': 'Too many', 'input': {}},
+]
+
+
+@pytest.mark.filterwarnings('ignore:`RetryPromptPart` is deprecated')
+@pytest.mark.parametrize(
+    'part',
+    [
+        lambda: ToolReturnPart('act', ERRORS, tool_call_id='1', outcome='retried'),
+        lambda: RetryPromptPart(ERRORS, tool_name='act', tool_call_id='1'),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named_in_a_sentence(part):
+    shown = printed(calls(), FunctionToolResultEvent(part=part()), columns=200)
+
+    assert shown.splitlines()[1] == (
+        '  │ The arguments were wrong, and the model was told to try again: path: Field required; '
+        'at.0: Input should be 1; all: Too many'
+    )
+
+
+def test_a_list_that_a_tool_returns_is_shown_as_it_is():
+    assert '[{"loc":[],"msg":"x"}]' in printed(calls(), returns([{'loc': [], 'msg': 'x'}]))
 
 
 class Clock:

@@ -1,8 +1,9 @@
 """What stands above the content cannot be forged by it."""
 
 import pytest
+from tool_approval.core.presentation import PresentationType
 from tool_approval.display import display, facts, warnings_of
-from tool_approval.display.fact_texts import is_usual
+from tool_approval.display.fact_texts import is_usual, summary
 
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
@@ -65,10 +66,54 @@ def access(lines: object, *, whole: bool = False) -> list[str]:
     return [text for label, text in facts(request, whole=whole) if label == 'extra access']
 
 
+LINES = ['network (every host, with all that the command may read)', 'writes to .git']
+
+
 def test_extra_access_is_told_line_by_line_and_cannot_draw() -> None:
     assert access(['writes to .git', 'network\x1b[2K']) == ['writes to .git', 'network<U+001B>[2K']
     assert access('network') == ['network']
     assert access([]) == access(None) == []
+
+
+@pytest.mark.parametrize(
+    ('brief', 'shown'),
+    [
+        (['network (every host)', 'writes to .git'], ['network (every host)', 'writes to .git']),
+        (['network (every host)'], ['network (every host)', 'writes to .git']),
+        (['writes to a', 'reads .git'], LINES),
+        (['', None, 'network'], LINES),
+        ('network', LINES),
+    ],
+)
+def test_extra_access_in_brief_says_nothing_else(brief: object, shown: list[str]) -> None:
+    metadata = {'extra_access': LINES, 'brief_access': brief}
+    presentation = ApprovalPresentation(type='text', content='x', metadata=metadata)
+
+    told = facts(ApprovalRequest(tool_name='t', presentation=presentation), brief=True)
+
+    assert [text for label, text in told if label == 'extra access'] == shown
+
+
+@pytest.mark.parametrize(
+    ('type_', 'description', 'shown'),
+    [
+        ('command', 'Run: ls', 'ls'),
+        ('command', 'List files', 'List files'),
+        ('text', 'Run: ls', 'Run: ls'),
+        ('text', "act(a='b')", "a='b'"),
+        ('text', "act(a='b...", "act(a='b..."),
+    ],
+)
+def test_a_summary_says_nothing_twice(type_: PresentationType, description: str, shown: str) -> None:
+    presentation = ApprovalPresentation(type=type_, content='ls')
+
+    assert summary(ApprovalRequest(tool_name='act', description=description, presentation=presentation)) == shown
+
+
+def test_a_summary_of_the_configuration_says_whose_it_is() -> None:
+    request = ApprovalRequest(tool_name='act', description='act(all)', described_by='approvals.yaml')
+
+    assert summary(request) == 'described by approvals.yaml as: act(all)'
 
 
 def test_extra_access_is_never_hidden_by_its_shape() -> None:

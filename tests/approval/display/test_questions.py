@@ -113,7 +113,7 @@ def briefly(*briefs: str, **fields) -> ApprovalRequest:
 
 def test_one_key_offers_the_widest_option_that_its_tool_expects() -> None:
     assert session_choice(briefly('git fetch', 'git', '')) == ('k2', 'git')
-    assert session_choice(briefly('', '')) == ('exact', 'exactly this call')
+    assert session_choice(briefly('', '')) == ('exact', 'the same call')
 
 
 @pytest.mark.parametrize(
@@ -127,15 +127,16 @@ def test_one_key_offers_the_widest_option_that_its_tool_expects() -> None:
         'x' * 61,
         'Exactly  this call',
         'exactly this call',
+        'The same call',
         'label 2',
     ],
 )
 def test_a_brief_that_may_pass_for_other_words_is_none(brief: str) -> None:
-    assert session_choice(briefly(brief, '')) == ('exact', 'exactly this call')
+    assert session_choice(briefly(brief, '')) == ('exact', 'the same call')
 
 
 def test_two_options_of_one_brief_have_none() -> None:
-    assert session_choice(briefly('git', 'Git')) == ('exact', 'exactly this call')
+    assert session_choice(briefly('git', 'Git')) == ('exact', 'the same call')
 
 
 def test_an_option_with_the_payload_of_the_call_only_names_it() -> None:

@@ -49,7 +49,7 @@ UNASKED = (
     '[It ran without a question, so it could not write in this directory. To change a file, use the file tools; the '
     'user is asked then.]'
 )
-AGAIN = 'the model asks for extra access; if the command ran before, that may have had effects'
+AGAIN = 'the command may have run before, and had effects'
 
 
 @pytest.fixture
@@ -112,6 +112,7 @@ def test_a_question_names_the_access_that_a_program_needs_and_approving_gives_ju
     [first, second, third, fourth] = desk.ui.requests
     assert first.presentation.metadata['extra_access'] == [NETWORK]
     assert third.presentation.metadata['extra_access'] == [NETWORK, 'writes to .venv']
+    assert third.presentation.metadata['brief_access'] == ['network (every host)', 'writes to .venv']
     assert third.bound_to['extra_access'] == {'network': True, 'writes': [str(desk.folder / '.venv')]}
     for request in (second, fourth):
         assert 'extra_access' not in {**request.presentation.metadata, **request.bound_to, **request.payload}

@@ -114,9 +114,10 @@ Approve for this session:
   3  write_file for everything in project
 Press 1 to 3; Esc goes back.\
 """)
-    assert '\n'.join(listed.splitlines()[-3:]) == snapshot("""\
+    assert '\n'.join(listed.splitlines()[-4:]) == snapshot("""\
 Remembered (1):
-  1  session  write_file: write_file for everything directly in project:/, b...
+  1  session  write_file: write_file for everything directly in project:/, by
+    ↪ ada
 Press a number to revoke; Esc goes back.\
 """)
     assert decisions(story) == snapshot(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterable, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
+from typing import Any, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai.messages import (
@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
 
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import wrap
+from tool_approval.display.fact_texts import summary
 
 from .screen import Screen, StreamWrapper
 
@@ -116,7 +117,7 @@ class TurnView:
     def ask(self, request: ApprovalRequest) -> None:
         """The person is asked about a call."""
         if request.tool_call_id is not None:
-            self._asked[request.tool_call_id] = request.attributed_description
+            self._asked[request.tool_call_id] = summary(request)
 
     def show_order(self) -> None:
         """Name the calls of a response that are still to run, if the person is asked about some of them alone."""
@@ -177,6 +178,11 @@ class TurnView:
 
 
 def _text_of(part: Any) -> str:
+    content: object = part.content
+    if isinstance(content, list) and getattr(part, 'outcome', 'retried') == 'retried':
+        errors = cast('list[Mapping[str, Any]]', content)
+        wrong = '; '.join(f'{".".join(map(str, each["loc"])) or "all"}: {each["msg"]}' for each in errors)
+        return f'The arguments were wrong, and the model was told to try again: {wrong}'
     # The part of a call that is to be tried again has but one of the two.
     whole = getattr(part, 'model_response_str', None) or part.model_response
     text = str(whole())

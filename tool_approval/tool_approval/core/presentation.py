@@ -11,6 +11,9 @@ EXTRA_ACCESS: Final = 'extra_access'
 """What a call may touch beyond what its tool is confined to, by the same name in two places: in the metadata of a
 presentation as lines for a person, and in what an approval is bound to as the tool reads it."""
 
+BRIEF_ACCESS: Final = 'brief_access'
+"""The lines of `EXTRA_ACCESS` in fewer words."""
+
 PresentationType = Literal['text', 'diff', 'file_content', 'command', 'structured']
 
 
@@ -32,6 +35,7 @@ class ApprovalPresentation(BaseModel):
     - `is_summary`: Whether the content is no more than a summary, so that not all of the call is shown.
     - `path`, `is_new`, `cwd`: The file it is about, whether it is a new one, and the directory it happens in.
     - `extra_access`: What the call may touch beyond what such calls usually may, as a list of lines.
+    - `brief_access`: For each of these lines, its beginning, for a UI that opens the rest with a key.
     - `defaults`: Arguments by name that mean the same as if they were not given, and so need not be shown.
     - `is_usual`: Whether the request's description says nothing that the presentation does not, and its reason is the
       usual one, which need not be read each time.

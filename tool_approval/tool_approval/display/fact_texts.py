@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any, cast
 
-from tool_approval.core.presentation import EXTRA_ACCESS
+from tool_approval.core.presentation import BRIEF_ACCESS, EXTRA_ACCESS
 from tool_approval.core.request import ApprovalRequest, describe
 
 from .escape import escape, escape_line
@@ -19,7 +20,9 @@ _LONGEST = 600
 """Chosen, in characters: a sentence or two. What is longer is cut, and says so."""
 
 
-def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False) -> list[tuple[str, str]]:
+def facts(
+    request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False, brief: bool = False
+) -> list[tuple[str, str]]:
     """Labels and what they stand before, escaped and each on one line, in the order to show them.
 
     Labels are `agent`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and, once for each line of it,
@@ -29,6 +32,7 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
         request: What is asked about.
         ascii_only: Whether to escape everything beyond ASCII.
         whole: Whether to cut nothing, as in a pager; see `are_facts_whole`.
+        brief: Whether to say extra access in the few words of its tool, where a key opens the rest.
     """
 
     def text(value: object) -> str:
@@ -45,6 +49,7 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
     worker = request.metadata.get('worker')
     shown = _metadata(request)
     file = place('path')
+    access = brief_access(request) if brief else extra_access(request)
     found = [
         ('agent', _agent(request, ascii_only=ascii_only, whole=whole)),
         ('worker', '' if worker == request.facts.caller else text(worker)),
@@ -54,7 +59,7 @@ def facts(request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = F
         ('file', f'{file} (new)' if file and shown.get('is_new') is True else file),
         ('in', place('cwd')),
         ('grants', _grants(request, ascii_only=ascii_only)),
-        *(('extra access', text(line)) for line in extra_access(request)[: None if whole else MOST_EXTRA_ACCESS]),
+        *(('extra access', text(line)) for line in access[: None if whole else MOST_EXTRA_ACCESS]),
     ]
     return [(label, told) for label, told in found if told]
 
@@ -76,6 +81,26 @@ def extra_access(request: ApprovalRequest) -> list[str]:
     given: object = _metadata(request).get(EXTRA_ACCESS)
     lines = [] if given is None else cast('list[object]', given) if isinstance(given, list | tuple) else [given]
     return [line if isinstance(line, str) and line.strip() else 'of a kind that cannot be told' for line in lines]
+
+
+def brief_access(request: ApprovalRequest) -> list[str]:
+    """The lines of `extra_access`, each as far as its tool says that it need be read each time."""
+    lines, given = extra_access(request), cast('object', _metadata(request).get(BRIEF_ACCESS))
+    briefs = cast('list[object]', given) if isinstance(given, list) else []
+    # Attack: the brief line says something else than the whole one (test_facts.py).
+    return [
+        brief if isinstance(brief, str) and brief and line.startswith(brief.removesuffix(')')) else line
+        for line, brief in zip_longest(lines, briefs[: len(lines)])
+    ]
+
+
+def summary(request: ApprovalRequest) -> str:
+    """The description, for what follows the tool's name: without the name, and without `Run: ` before a command."""
+    told = request.attributed_description
+    if request.presentation is not None and request.presentation.type == 'command':
+        return told.removeprefix('Run: ')
+    begin = f'{request.tool_name}('
+    return told[len(begin) : -1] if told.startswith(begin) and told.endswith(')') else told
 
 
 def are_facts_whole(request: ApprovalRequest) -> bool:

@@ -33,6 +33,9 @@ KEYS: Final[Mapping[str, str]] = {
 EXACTLY: Final = 'exactly this call'
 """What `exact` covers where the payload leaves nothing out."""
 
+THE_SAME: Final = 'the same call'
+"""The same, beside a key."""
+
 LONGEST_BRIEF: Final = 60
 """Chosen, in characters: what is longer does not fit beside a key."""
 
@@ -81,14 +84,16 @@ def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     another option is told by too, counts as none.
     """
     choices = dict(remember_choices(request))
-    briefs = Counter(_folded(told) for told in (*choices.values(), *(each.brief for each in request.remember_options)))
+    briefs = Counter(
+        _folded(told) for told in (THE_SAME, *choices.values(), *(each.brief for each in request.remember_options))
+    )
     for option in reversed(request.remember_options):
         brief = option.brief
         # Attack: a path in a brief that goes on like the keys beside it (test_questions.py).
         is_plain = brief == escape_line(brief, ascii_only=True) and brief == ' '.join(brief.split())
         if is_plain and 0 < len(brief) <= LONGEST_BRIEF and briefs[_folded(brief)] == 1:
             return option.kind if option.kind in choices else EXACT, brief
-    return EXACT, EXACTLY if choices[EXACT] == EXACTLY else ''
+    return EXACT, THE_SAME if choices[EXACT] == EXACTLY else ''
 
 
 def _folded(told: str) -> str:

@@ -16,6 +16,7 @@ ACCESS_NAMES: Final[tuple[AccessName, ...]] = get_args(AccessName)
 """All of them, in the order in which they are shown."""
 
 _NETWORK: Final = "network (every host, this machine's own services included, with all that the command may read)"
+_BRIEF_NETWORK: Final = 'network (every host)'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +61,16 @@ class ExtraAccess:
             writes=tuple(path for path in self.writes if profile.can_open(path)),
         )
 
-    def describe(self, cwd: str | None = None) -> tuple[str, ...]:
+    def describe(self, cwd: str | None = None, *, brief: bool = False) -> tuple[str, ...]:
         """One line for each, for a person and for a model.
 
         Args:
             cwd: Paths below this folder are shown relative to it.
+            brief: Whether to leave out what need not be read each time.
         """
         git = (os.path.join(path, '.git') for path in self.git)
         return (
-            *((_NETWORK,) if self.network else ()),
+            *((_BRIEF_NETWORK if brief else _NETWORK,) if self.network else ()),
             *(f'writes to {_shown(path, cwd)}' for path in git),
             *(f'writes to {_shown(path, cwd)}' for path in self.writes),
             *(f'names made or removed in {_shown(path, cwd)}' for path in self.names),

@@ -48,10 +48,10 @@ def test_the_list_the_keys_and_the_question_fit_into_a_small_terminal() -> None:
 +-
 
 27 requests, all shown above:
-  1  delete: delete(path='a.txt')
-  2  delete: delete(path='b.txt')
-  3  delete: delete(path='c.txt')
-  4  delete: delete(path='a.txt')
+  1  delete: path='a.txt'
+  2  delete: path='b.txt'
+  3  delete: path='c.txt'
+  4  delete: path='a.txt'
   and 23 more
 27 requests: A/N/o/? \
 """)

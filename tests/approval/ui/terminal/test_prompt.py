@@ -136,7 +136,7 @@ def test_all_of_a_long_text_is_viewed_page_by_page() -> None:
         ]
     )
     assert decision[0].approved is False
-    assert person.text.splitlines()[-1] == snapshot("✗ ada denied delete: delete(path='notes.txt', force=False)")
+    assert person.text.splitlines()[-1] == snapshot("✗ ada denied delete: path='notes.txt', force=False")
 
 
 def test_what_is_remembered_is_listed_and_revoked() -> None:
@@ -212,9 +212,7 @@ def test_changed_arguments_need_an_approval_of_their_own_and_are_never_remembere
         ApprovalDecision(approved=True, override_args={'path': 'old.txt', 'force': False}, decided_by='ada')
     ]
     assert 'old.txt' in person.text
-    assert person.text.splitlines()[-1] == snapshot(
-        "✓ ada changed and approved delete: delete(path='old.txt', force=False)"
-    )
+    assert person.text.splitlines()[-1] == snapshot("✓ ada changed and approved delete: path='old.txt', force=False")
 
 
 def test_changed_arguments_can_be_denied() -> None:
@@ -384,7 +382,7 @@ def test_a_resized_terminal_is_asked_again() -> None:
     decisions, person = ask(REQUEST, steps=[(Q, lambda person: person.resize(50, 30)), (Q, 'y')])
 
     assert decisions[0].approved is True
-    assert person.text.count('╭─ delete') == 1 and '│ s: exactly this call' in person.text
+    assert person.text.count('╭─ delete') == 1 and '│ s: the same call' in person.text
 
 
 def test_a_pager_follows_the_size_of_the_terminal() -> None:
@@ -485,6 +483,23 @@ def test_choices_that_fill_the_screen_say_so_and_the_request_is_drawn_again_afte
     assert '╭─ delete' in person.text
 
 
+def test_all_of_an_extra_access_is_behind_a_key() -> None:
+    seen: list[str] = []
+
+    def look(person: Person) -> None:
+        seen.append(person.text)
+        os.write(person.master, b'n')
+
+    metadata = {'extra_access': ['network (every host, and more)'], 'brief_access': ['network (every host)']}
+    presentation = ApprovalPresentation(type='command', content='curl x', metadata=metadata)
+    ask(REQUEST.model_copy(update={'presentation': presentation}), steps=[(Q, '?'), (Q, look)])
+
+    assert [line for line in seen[0].splitlines() if 'network' in line] == [
+        '│ extra access: network (every host)',
+        '│ extra access: network (every host, and more)',
+    ]
+
+
 def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
     seen: list[str] = []
 
@@ -510,6 +525,6 @@ def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
 │ l  list what is remembered, and revoke it
 │ q  deny, and stop the run
 │ toolset: files
-│ mark: 34c6a234baa49bca
+│ mark: 34c6a234baa49bca (differs where requests differ in anything)
 ╰─ y approve   n deny   s notes this session   ? more\
 """)

@@ -35,7 +35,8 @@ PRESENTATIONS = st.builds(
     content=HOSTILE,
     language=st.none() | HOSTILE,
     metadata=st.dictionaries(
-        st.sampled_from(['cwd', 'path', 'full_content', 'is_new', 'is_summary', 'extra_access']), HOSTILE
+        st.sampled_from(['cwd', 'path', 'full_content', 'is_new', 'is_summary', 'extra_access', 'brief_access']),
+        HOSTILE,
     ),
 )
 REQUESTS = st.builds(
@@ -195,7 +196,7 @@ def test_a_screen_shows_what_was_meant(width: int, color: bool) -> None:
     assert 'make all && <U+001B>[2Jrm -rf "日本語 dir"' in texts
     assert '> [y] approve' in [row[2:] for row in rows]
     assert rows[-1] == (
-        '╰─ y/n/s/?' if width == 40 else '╰─ y approve   n deny   s exactly this call this session   ? more'
+        '╰─ y/n/s/?' if width == 40 else '╰─ y approve   n deny   s the same call this session   ? more'
     )
     assert rows[0] == '╭─ run_shell in /home/me'
 
@@ -271,7 +272,7 @@ def test_a_box_says_who_asks_where_and_which_request_it_is() -> None:
 │ why: no rule allows ls
 │ $ ls
 │ grants: net, "a, b", to this tool until the run ends
-╰─ y approve   n deny   s exactly this call this session   ? more \
+╰─ y approve   n deny   s the same call this session   ? more \
 """)
     assert plain(request, width=100).split('\n')[0].endswith('   research, called by main through ask   request 2 of 5')
     assert '│ toolset: shell' in render_more(request, 80, keys=())
@@ -292,7 +293,7 @@ def test_remembering_is_not_offered_where_something_is_cut() -> None:
     assert set('sra') & set(offered_keys(short)) == {'s', 'a'}
     assert 'Not all of it is shown here.' in plain(long)
     assert plain(long, height=200, keys=tuple(KEYS)).endswith('\n╰─ y approve   n deny   v view all   ? more ')
-    assert plain(short).endswith('\n╰─ y approve   n deny   s exactly this call this session   ? more ')
+    assert plain(short).endswith('\n╰─ y approve   n deny   s the same call this session   ? more ')
 
 
 def test_always_is_offered_only_where_there_is_a_store() -> None:
@@ -366,7 +367,7 @@ def test_a_name_that_is_too_long_for_the_first_row_has_one_of_its_own() -> None:
 │ file: b
 │ about: d
 │ ┊ x
-╰─ y approve   n deny   s exactly this call this session   ? more \
+╰─ y approve   n deny   s the same call this session   ? more \
 """)
 
 
@@ -375,8 +376,8 @@ def test_a_box_that_is_higher_than_the_screen_says_so_and_names_the_tool_again()
     written = plain(request)
 
     assert f'│ ! {written.count(chr(10)) + 1} rows: read from the top.\n' in written
-    assert written.endswith('\n╰─ run_shell: y approve   n deny   s exactly this call this session   ? more ')
-    assert plain(request, height=34).endswith('\n╰─ y approve   n deny   s exactly this call this session   ? more ')
+    assert written.endswith('\n╰─ run_shell: y approve   n deny   s the same call this session   ? more ')
+    assert plain(request, height=34).endswith('\n╰─ y approve   n deny   s the same call this session   ? more ')
 
 
 def test_a_name_that_does_not_fit_beside_the_keys_stands_above_them() -> None:
@@ -384,7 +385,7 @@ def test_a_name_that_does_not_fit_beside_the_keys_stands_above_them() -> None:
 
     rows = plain(request, width=30).split('\n')
 
-    above = ['│ tool: a_long_name_of_a_tool', '│ s: exactly this call, this', '│  ↪ session']
+    above = ['│ tool: a_long_name_of_a_tool', '│ s: the same call, this', '│  ↪ session']
     assert rows[-4:] == [*above, '╰─ y/n/s/? ']
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tool_approval.core.errors import ApprovalBlocked, printable
-from tool_approval.core.presentation import EXTRA_ACCESS, ApprovalPresentation
+from tool_approval.core.presentation import BRIEF_ACCESS, EXTRA_ACCESS, ApprovalPresentation
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
 from tool_approval.os_sandbox.access import ExtraAccess
 
@@ -26,7 +26,7 @@ _SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/hom
 """Where bash is looked for; never in a search path that somebody may have changed."""
 _MAX_OUTPUT_BYTES: Final = 65_536
 """Chosen: about what a model can use of one result."""
-_AGAIN: Final = 'the model asks for extra access; if the command ran before, that may have had effects'
+_AGAIN: Final = 'the command may have run before, and had effects'
 _LONGEST_DESCRIPTION: Final = 160
 """Chosen: the description is one line; the presentation has the whole command."""
 
@@ -148,7 +148,11 @@ class ShellTool:
                 metadata={
                     'cwd': self.cwd,
                     'parts': [part.as_json() for part in explanation.parts],
-                    **({EXTRA_ACCESS: list(lines)} if extra else {}),
+                    **(
+                        {EXTRA_ACCESS: list(lines), BRIEF_ACCESS: list(extra.describe(self.cwd, brief=True))}
+                        if extra
+                        else {}
+                    ),
                     **({'is_usual': True} if is_usual else {}),
                 },
             ),

@@ -14,6 +14,7 @@ from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import RememberedApproval
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line, offered_keys, remember_choices
+from tool_approval.display.fact_texts import summary
 from tool_approval.display.questions import session_choice
 
 from .changing import Present, change
@@ -210,7 +211,7 @@ class Prompt:
             self._say(f'was not waited for any longer; denied {names}', is_good=False)
         for request, answer in answers:
             verb = 'approved' if answer.approved else 'denied'
-            text = f'{verb} {request.tool_name} elsewhere: {request.attributed_description}'
+            text = f'{verb} {request.tool_name} elsewhere: {summary(request)}'
             self._say(
                 escape_line(text, ascii_only=self._ascii_only),
                 is_good=answer.approved,

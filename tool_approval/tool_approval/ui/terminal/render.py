@@ -26,7 +26,7 @@ from tool_approval.display import (
     warnings_of,
 )
 from tool_approval.display.digest import left_out_keys
-from tool_approval.display.fact_texts import is_usual
+from tool_approval.display.fact_texts import is_usual, summary
 from tool_approval.display.questions import session_choice
 from tool_approval.display.warnings import turns
 
@@ -115,15 +115,18 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
     does = {**KEYS, 's': f'{KEYS["s"]}: {covered}'}
     told = [(f'{key} ', does[key]) for key in KEYS if key in keys and key != '?']
     told += [(f'{label}:', text) for label, text in _facts(request, layout, is_more=True)]
-    told.append(('mark:', request_digest(request)))
+    told.append(('mark:', f'{request_digest(request)} (differs where requests differ in anything)'))
     return [row for label, text in told for row in layout.labelled(label, text)]
 
 
 def _facts(request: ApprovalRequest, layout: Layout, *, is_more: bool, is_all: bool = False) -> list[tuple[str, str]]:
     """What is told of a request beside its content: behind `?`, or else in the box."""
     apart = ('toolset', 'why') if is_usual(request) else ('toolset',)
-    told = facts(request, ascii_only=layout.ascii_only, whole=is_all)
-    return [(label, text) for label, text in told if (label in apart and not is_all) == is_more]
+    told = facts(request, ascii_only=layout.ascii_only, whole=is_all, brief=not is_all)
+    if is_more:
+        more = facts(request, ascii_only=layout.ascii_only)
+        return [fact for fact in more if fact[0] in apart or (fact[0] == 'extra access' and fact not in told)]
+    return [(label, text) for label, text in told if label not in apart or is_all]
 
 
 def _box(
@@ -234,7 +237,7 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
         room = max(1, height - 8)
         rows += ['', f'{len(requests)} requests, all shown above:']
         for number, request in enumerate(requests[:room], start=1):
-            text = escape_line(f'{request.tool_name}: {request.attributed_description}', ascii_only=ascii_only)
+            text = escape_line(f'{request.tool_name}: {summary(request)}', ascii_only=ascii_only)
             rows.append(fitted(f'  {number}  {text}', width - 1))
         if len(requests) > room:
             rows.append(f'  and {len(requests) - room} more')
@@ -257,4 +260,4 @@ def outcome_text(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_
         name = escape_line(request.tool_name, ascii_only=ascii_only)
         return f'{verb} {span}: {covered}' if name in covered else f'{verb} {name} {span}: {covered}'
     note = f' ({decision.note})' if decision.note else ''
-    return escape_line(f'{verb} {request.tool_name}{note}: {request.attributed_description}', ascii_only=ascii_only)
+    return escape_line(f'{verb} {request.tool_name}{note}: {summary(request)}', ascii_only=ascii_only)
