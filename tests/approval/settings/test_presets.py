@@ -2,12 +2,16 @@
 
 import asyncio
 import subprocess
+import sys
 from importlib.resources import files
+from pathlib import Path
 from typing import get_args
 
 import pytest
 from tool_approval.core.config_yaml import parse_yaml
-from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
+from tool_approval.os_sandbox import OSProfile, UnconfinedBackend, choose_backend
+from tool_approval.os_sandbox.caches import Caches
+from tool_approval.os_sandbox.profile import passed_on
 from tool_approval.settings import Settings, open_workspace, parse_settings
 from tool_approval.settings.extends import PresetRule, expand, read_preset
 from tool_approval.settings.model import PresetName
@@ -251,6 +255,31 @@ def test_what_checkers_build_is_kept_apart_from_the_project(tmp_path, monkeypatc
     assert unasked.stderr == ''
     assert all(private[name].startswith(str(tmp_path / 'cache' / 'tool-approval')) for name in names)
     assert all(name not in shown for name in names)
+
+
+@pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')
+def test_pytest_runs_unasked_without_a_warning_about_its_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    monkeypatch.setenv('VIRTUAL_ENV', sys.prefix)
+    monkeypatch.setenv('PATH', f'{sys.prefix}/bin:/usr/bin:/bin')
+    desk = Desk(tmp_path / 'desk', 'extends: [default, python]', backend=choose_backend())
+    (desk.folder / 'test_it.py').write_text('def test_it():\n    pass\n')
+
+    first, was_asked = desk.run('pytest -q')
+    # A project that has no cache, and in which every warning is an error.
+    (desk.folder / 'pytest.ini').write_text('[pytest]\naddopts = -p no:cacheprovider --strict-config -W error\n')
+    second, _ = desk.run('pytest -q')
+
+    assert not was_asked
+    assert ['1 passed' in told and 'arning' not in told for told in (first, second)] == [True, True]
+
+
+def test_options_of_pytest_that_a_profile_passes_on_are_kept():
+    caches = Caches(approved=Path('/a'), unasked=Path('/u'))
+
+    profile = caches.open_in(OSProfile(environment=frozenset({'PYTEST_ADDOPTS'})), approved=False)
+
+    assert passed_on(profile, {'PYTEST_ADDOPTS': '-v'})['PYTEST_ADDOPTS'] == '-v'
 
 
 @pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')

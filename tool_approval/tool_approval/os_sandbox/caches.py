@@ -32,6 +32,11 @@ _IN_PROJECT: Final = {
     'RUFF_CACHE_DIR': 'ruff',
 }
 """The same for what is in the project otherwise, where a command that runs unasked cannot write."""
+_PYTEST: Final = 'PYTEST_ADDOPTS'
+"""Options that pytest puts before all others."""
+_NO_CACHE: Final = '-W ignore::pytest.PytestCacheWarning'
+"""Where nothing can be written in the project, pytest warns of it in six lines, and goes on. Another folder by `-o
+cache_dir=...` would be an unknown option, an error under `--strict-config`, where a project has no cache."""
 _DOWNLOADS: Final = {'CARGO_HOME': 'cargo', 'GOMODCACHE': 'go-mod'}
 """By variable, a folder whose programs are content with reading it."""
 
@@ -51,6 +56,8 @@ class Caches:
         written = _BUILDS if approved else _BUILDS | _IN_PROJECT
         variables = {name: posixpath.join(own, folder).rstrip('/') for name, folder in written.items()}
         variables |= {name: posixpath.join(self.approved, folder) for name, folder in _DOWNLOADS.items()}
+        if not approved and _PYTEST not in profile.environment:  # the user's own is kept
+            variables[_PYTEST] = _NO_CACHE
         # Links from a cache into an environment are not possible between two mounts.
         variables['UV_LINK_MODE'] = 'copy'
         roots = [Root(path=str(own), access=Access.WRITE)]
