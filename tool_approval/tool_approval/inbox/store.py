@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 State = Literal['pending', 'approved', 'denied', 'expired', 'withdrawn']
 """What a request in the inbox can be."""
@@ -139,4 +140,57 @@ class InboxStore(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections; whoever is in `watch` returns soon. May be called twice."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+class Found(Protocol):
+    """What a statement has done, or found."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows it changed."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def fetchall(self) -> Sequence[tuple[Any, ...]]:
+        """The rows it found."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+class Execute(Protocol):
+    """Executes a statement; `?` is the place of a value."""
+
+    def __call__(self, statement: str, values: tuple[Any, ...] = (), /) -> Found:
+        """Execute it."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+class ParkingStore(InboxStore, Protocol):
+    """A store in a database that also keeps durable runs, and their requests: these are *parked*.
+
+    A parked request belongs to a run and to no process: no lease ends it, and it is kept until its run has ended. See
+    `tool_approval.durable`.
+    """
+
+    def transaction(self) -> AbstractContextManager[Execute]:
+        """Execute statements that hold together: all of them, or none if anything is raised."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def reading(self) -> AbstractContextManager[Execute]:
+        """Execute statements that change nothing, each for itself."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:
+        """In a transaction: keep a request of a run. One that is there already is left as it is."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
+        """In a transaction: settle those pending requests for which the condition `which` holds, with its value.
+
+        Returns:
+            How many there were.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
+    def parked_of(self, run_id: str) -> Sequence[Row]:
+        """All requests of a run, the oldest first."""
         ...  # pragma: no cover - a protocol has no body

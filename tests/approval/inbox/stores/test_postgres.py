@@ -50,7 +50,8 @@ def test_its_tables_are_in_a_schema_of_their_own(open_store, database, schema):
     open_store(schema).add(ROW)
 
     found = database.execute('SELECT tablename FROM pg_tables WHERE schemaname = %s', (schema,)).fetchall()
-    assert sorted(found) == [('owners',), ('requests',), ('version',)]
+    tables = ['executions', 'owners', 'requests', 'runs', 'secret', 'version', 'workers']
+    assert sorted(found) == [(table,) for table in tables]
 
 
 def test_inboxes_in_two_schemas_know_nothing_of_each_other(open_store, schema):
@@ -65,9 +66,9 @@ def test_inboxes_in_two_schemas_know_nothing_of_each_other(open_store, schema):
 
 def test_a_newer_schema_is_refused_with_what_to_do(open_store, database, schema):
     open_store(schema).add(ROW)
-    database.execute(f'UPDATE {schema}.version SET number = 2')
+    database.execute(f'UPDATE {schema}.version SET number = 3')
 
-    refused(open_store(schema), 'its schema has version 2, and this tool_approval knows up to 1; upgrade it')
+    refused(open_store(schema), 'its schema has version 3, and this tool_approval knows up to 2; upgrade it')
 
 
 @pytest.mark.parametrize('change', ['DELETE FROM {}.version', 'INSERT INTO {}.version VALUES (1)'])
@@ -104,7 +105,7 @@ def test_an_older_schema_is_migrated_and_keeps_its_rows(open_store, postgres, sc
     later = PostgresConnection(postgres.dsn, schema, 'here', (*MIGRATIONS, ('ALTER TABLE requests ADD COLUMN x int',)))
     with later.using() as connection:
         assert connection.execute('SELECT id, x FROM requests').fetchall() == [('a', None)]
-        assert connection.execute('SELECT number FROM version').fetchall() == [(2,)]
+        assert connection.execute('SELECT number FROM version').fetchall() == [(3,)]
     later.close()
 
 

@@ -12,7 +12,7 @@ from typing import Any, LiteralString
 
 from tool_approval.core.errors import MissingExtraError
 from tool_approval.inbox.errors import InboxError, InboxUnavailable, InboxUntrusted
-from tool_approval.inbox.store import Changes, Row, Settled
+from tool_approval.inbox.store import Changes, Execute, Row, Settled
 
 try:
     import psycopg
@@ -164,6 +164,45 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         "CREATE INDEX settled_requests ON requests (settled_at) WHERE state <> 'pending'",
         'CREATE TABLE owners (id text COLLATE "C" PRIMARY KEY, beat bigint NOT NULL)',
     ),
+    (
+        'ALTER TABLE requests ADD COLUMN run text COLLATE "C"',
+        'ALTER TABLE requests ADD COLUMN deadline bigint',
+        'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
+        "CREATE INDEX open_deadlines ON requests (deadline) WHERE state = 'pending'",
+        """CREATE TABLE runs (
+            id text COLLATE "C" PRIMARY KEY,
+            agent text COLLATE "C" NOT NULL,
+            status text COLLATE "C" NOT NULL CHECK (status IN ('queued', 'waiting', 'done', 'failed', 'cancelled')),
+            segment integer NOT NULL,
+            state text NOT NULL,
+            outcome text,
+            created_at bigint NOT NULL,
+            changed_at bigint NOT NULL
+        )""",
+        "CREATE INDEX unfinished_runs ON runs (agent, status, changed_at) WHERE status IN ('queued', 'waiting')",
+        'CREATE INDEX runs_by_age ON runs (created_at, id)',
+        """CREATE TABLE executions (
+            key text COLLATE "C" NOT NULL,
+            attempt integer NOT NULL,
+            run_id text COLLATE "C" NOT NULL,
+            tool_name text NOT NULL,
+            tool_call_id text NOT NULL,
+            state text COLLATE "C" NOT NULL CHECK (
+                state IN ('approved', 'reserved', 'executing', 'done', 'failed', 'refused', 'unknown')
+            ),
+            owner text COLLATE "C",
+            idempotency_key text NOT NULL,
+            result text,
+            changed_at bigint NOT NULL,
+            started_at bigint,
+            PRIMARY KEY (key, attempt)
+        )""",
+        'CREATE INDEX executions_of_run ON executions (run_id)',
+        "CREATE INDEX executions_in_hand ON executions (owner) WHERE state IN ('reserved', 'executing')",
+        "CREATE INDEX unknown_executions ON executions (changed_at) WHERE state = 'unknown'",
+        'CREATE TABLE workers (id text COLLATE "C" PRIMARY KEY, beat bigint NOT NULL)',
+        'CREATE TABLE secret (id integer PRIMARY KEY CHECK (id = 1), value text NOT NULL)',
+    ),
 )
 """What makes version n + 1 of version n. The version is a row of the table `version`."""
 
@@ -262,7 +301,7 @@ class PostgresStore:
         with self._database.using() as database:
             found = database.execute(
                 'SELECT owner, coalesce(beat, 0) FROM '
-                "(SELECT DISTINCT owner FROM requests WHERE state = 'pending') AS waiting "
+                "(SELECT DISTINCT owner FROM requests WHERE state = 'pending' AND run IS NULL) AS waiting "
                 'LEFT JOIN owners ON owners.id = owner'
             )
             return dict(found)
@@ -272,7 +311,7 @@ class PostgresStore:
         with self._database.using() as database:
             done = database.execute(
                 "WITH done AS (UPDATE requests SET state = 'withdrawn', settled_at = %s "
-                "WHERE owner = %s AND state = 'pending' "
+                "WHERE owner = %s AND state = 'pending' AND run IS NULL "
                 'AND coalesce((SELECT beat FROM owners WHERE id = %s), 0) = %s RETURNING id), '
                 'told AS (SELECT pg_notify(%s, %s) FROM done LIMIT 1) '
                 'SELECT count(*), (SELECT count(*) FROM told) FROM done',
@@ -284,7 +323,11 @@ class PostgresStore:
     def prune(self, before: datetime) -> int:
         """See `InboxStore`."""
         with self._database.using() as database:
-            done = database.execute("DELETE FROM requests WHERE state <> 'pending' AND settled_at < %s", (before,))
+            done = database.execute(
+                "DELETE FROM requests WHERE state <> 'pending' AND settled_at < %s "
+                "AND NOT EXISTS (SELECT FROM runs WHERE runs.id = run AND status IN ('queued', 'waiting'))",
+                (before,),
+            )
             database.execute('DELETE FROM owners WHERE NOT EXISTS (SELECT FROM requests WHERE owner = owners.id)')
             return done.rowcount
 
@@ -301,6 +344,39 @@ class PostgresStore:
         added = frozenset(each for each in told if each.startswith(_ADDED))
         return Changes(added=frozenset(each.removeprefix(_ADDED) for each in added), settled=frozenset(told - added))
 
+    @contextmanager
+    def transaction(self) -> Generator[Execute]:
+        """See `ParkingStore`."""
+        with self._database.using() as database, database.transaction():
+            yield _executing(database)
+
+    @contextmanager
+    def reading(self) -> Generator[Execute]:
+        """See `ParkingStore`."""
+        with self._database.using() as database:
+            yield _executing(database)
+
+    def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:
+        """See `ParkingStore`."""
+        execute(
+            'WITH added AS (INSERT INTO requests (id, owner, content, posted_at, state, run, deadline) '
+            "VALUES (?, ?, ?, ?, 'pending', ?, ?) ON CONFLICT (id) DO NOTHING RETURNING id) "
+            'SELECT pg_notify(?, ? || id) FROM added',
+            (row.id, row.owner, row.content, row.posted_at, run_id, deadline, self._channel, _ADDED),
+        )
+
+    def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
+        """See `ParkingStore`."""
+        return execute(
+            f"WITH done AS (UPDATE requests SET state = ?, settled_at = ? WHERE state = 'pending' AND {which} "
+            'RETURNING id) SELECT pg_notify(?, id) FROM done',
+            (state, at, value, self._channel),
+        ).rowcount
+
+    def parked_of(self, run_id: str) -> Sequence[Row]:
+        """See `ParkingStore`."""
+        return self._rows(sql.SQL('WHERE run = %s ORDER BY posted_at, number'), (run_id,))
+
     def close(self) -> None:
         """See `InboxStore`."""
         self._database.close()
@@ -310,6 +386,10 @@ class PostgresStore:
         with self._database.using() as database:
             select = sql.SQL('SELECT {} FROM requests {}').format(_COLUMNS, which)
             return [_row(found) for found in database.execute(select, values)]
+
+
+def _executing(database: psycopg.Connection[tuple[Any, ...]]) -> Execute:
+    return lambda statement, values=(): database.execute(statement.replace('?', '%s').encode(), values)
 
 
 def _row(values: tuple[Any, ...]) -> Row:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from tool_approval.inbox.errors import InboxUntrusted
-from tool_approval.inbox.store import Changes, Row, Settled
+from tool_approval.inbox.store import Changes, Execute, Row, Settled
 from tool_approval.storage import default_path as approvals_path
 
-from .sqlite_file import SQLiteFile
+from .sqlite_file import SQLiteFile, Synchronous
 
 POLL_S = 0.02
 """Chosen: a fifth of the 100 ms in which an answer is to arrive. SQLite has no way to wake another process; one look
@@ -42,6 +42,45 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         'INSERT INTO changes VALUES (0)',
         'CREATE TABLE owners (id TEXT PRIMARY KEY, beat INTEGER NOT NULL)',
     ),
+    (
+        'ALTER TABLE requests ADD COLUMN run TEXT',
+        'ALTER TABLE requests ADD COLUMN deadline INTEGER',
+        'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
+        "CREATE INDEX open_deadlines ON requests (deadline) WHERE state = 'pending'",
+        """CREATE TABLE runs (
+            id TEXT PRIMARY KEY,
+            agent TEXT NOT NULL,
+            status TEXT NOT NULL CHECK (status IN ('queued', 'waiting', 'done', 'failed', 'cancelled')),
+            segment INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            outcome TEXT,
+            created_at INTEGER NOT NULL,
+            changed_at INTEGER NOT NULL
+        )""",
+        "CREATE INDEX unfinished_runs ON runs (agent, status, changed_at) WHERE status IN ('queued', 'waiting')",
+        'CREATE INDEX runs_by_age ON runs (created_at, id)',
+        """CREATE TABLE executions (
+            key TEXT NOT NULL,
+            attempt INTEGER NOT NULL,
+            run_id TEXT NOT NULL,
+            tool_name TEXT NOT NULL,
+            tool_call_id TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (
+                state IN ('approved', 'reserved', 'executing', 'done', 'failed', 'refused', 'unknown')
+            ),
+            owner TEXT,
+            idempotency_key TEXT NOT NULL,
+            result TEXT,
+            changed_at INTEGER NOT NULL,
+            started_at INTEGER,
+            PRIMARY KEY (key, attempt)
+        )""",
+        'CREATE INDEX executions_of_run ON executions (run_id)',
+        "CREATE INDEX executions_in_hand ON executions (owner) WHERE state IN ('reserved', 'executing')",
+        "CREATE INDEX unknown_executions ON executions (changed_at) WHERE state = 'unknown'",
+        'CREATE TABLE workers (id TEXT PRIMARY KEY, beat INTEGER NOT NULL)',
+        'CREATE TABLE secret (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)',
+    ),
 )
 """See `SQLiteFile`."""
 
@@ -63,16 +102,17 @@ def default_path() -> Path:
 class SQLiteStore:
     """One file, mode 0600, in a folder that nobody else can write to. See `InboxStore`."""
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, synchronous: Synchronous = 'NORMAL') -> None:
         """Nothing is opened before the first use.
 
         Args:
             path: The file; `default_path()` if `None`. On a disk of this machine: SQLite's way of sharing does not
                 work over a network.
+            synchronous: With `FULL`, changes also survive a power cut, and each waits for the disk.
         """
         self._path = Path(path) if path is not None else default_path()
         self.place = repr(str(self._path))
-        self._database = SQLiteFile(self._path, MIGRATIONS)
+        self._database = SQLiteFile(self._path, MIGRATIONS, synchronous)
         self._watching = SQLiteFile(self._path, MIGRATIONS)
         self._is_closed = threading.Event()
         self._seen: tuple[int, int] | None = None
@@ -145,7 +185,7 @@ class SQLiteStore:
             return dict(
                 database.execute(
                     'SELECT DISTINCT owner, coalesce(beat, 0) FROM requests LEFT JOIN owners ON owners.id = owner '
-                    "WHERE state = 'pending'"
+                    "WHERE state = 'pending' AND run IS NULL"
                 )
             )
 
@@ -154,7 +194,7 @@ class SQLiteStore:
         with self._changing() as database:
             done = database.execute(
                 f"UPDATE requests SET state = 'withdrawn', settled_at = ?, change = {_THIS} "
-                "WHERE owner = ? AND state = 'pending' "
+                "WHERE owner = ? AND state = 'pending' AND run IS NULL "
                 'AND coalesce((SELECT beat FROM owners WHERE id = ?), 0) = ?',
                 (_number(at), owner, owner, number),
             )
@@ -164,7 +204,9 @@ class SQLiteStore:
         """See `InboxStore`."""
         with self._changing() as database:
             done = database.execute(
-                "DELETE FROM requests WHERE state <> 'pending' AND settled_at < ?", (_number(before),)
+                "DELETE FROM requests WHERE state <> 'pending' AND settled_at < ? "
+                "AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = run AND status IN ('queued', 'waiting'))",
+                (_number(before),),
             )
             database.execute('DELETE FROM owners WHERE id NOT IN (SELECT owner FROM requests)')
             return done.rowcount
@@ -181,6 +223,39 @@ class SQLiteStore:
         except BaseException:
             self._seen = None
             raise
+
+    @contextmanager
+    def transaction(self) -> Generator[Execute]:
+        """See `ParkingStore`."""
+        with self._changing() as database:
+            yield database.execute
+
+    @contextmanager
+    def reading(self) -> Generator[Execute]:
+        """See `ParkingStore`."""
+        with self._database.reading() as database:
+            yield database.execute
+
+    def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:
+        """See `ParkingStore`."""
+        execute(
+            'INSERT INTO requests (id, owner, content, posted_at, state, change, run, deadline) '
+            f"VALUES (?, ?, ?, ?, 'pending', {_THIS}, ?, ?) ON CONFLICT (id) DO NOTHING",
+            (row.id, row.owner, row.content, _number(row.posted_at), run_id, deadline),
+        )
+
+    def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
+        """See `ParkingStore`."""
+        return execute(
+            f"UPDATE requests SET state = ?, settled_at = ?, change = {_THIS} WHERE state = 'pending' AND {which}",
+            (state, _number(at), value),
+        ).rowcount
+
+    def parked_of(self, run_id: str) -> Sequence[Row]:
+        """See `ParkingStore`."""
+        with self._database.reading() as database:
+            select = f'SELECT {_COLUMNS} FROM requests WHERE run = ? ORDER BY posted_at, rowid'
+            return [_row(found) for found in database.execute(select, (run_id,))]
 
     def close(self) -> None:
         """See `InboxStore`."""

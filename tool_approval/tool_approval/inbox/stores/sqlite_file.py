@@ -11,6 +11,7 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
 from tool_approval.storage.private_file import MODE, check_private, locked, make_private_folder
@@ -36,11 +37,17 @@ _PASSING = frozenset(
 """SQLite's codes for what may be over the next time. All others mean that the file is not what it should be."""
 
 
+Synchronous = Literal['NORMAL', 'FULL']
+"""SQLite's `synchronous`, in its mode WAL. The file stays whole whatever happens. A power cut may lose the last changes
+with `NORMAL`, such as answers, and with them the runs that waited for them; with `FULL` they are kept."""
+
+
 class SQLiteFile:
     """For one thread at a time."""
 
-    def __init__(self, path: Path, migrations: Sequence[Sequence[str]]) -> None:
+    def __init__(self, path: Path, migrations: Sequence[Sequence[str]], synchronous: Synchronous = 'NORMAL') -> None:
         """Open nothing before the first use; migration n makes version n + 1, which is the file's `user_version`."""
+        self._synchronous = synchronous
         self._path = path
         self._place = repr(str(path))
         self._migrations = migrations
@@ -151,9 +158,7 @@ class SQLiteFile:
         [(mode,)] = connection.execute('PRAGMA journal_mode = WAL')
         if mode != 'wal':
             raise InboxUntrusted(self._place, 'several processes cannot share a file there; use a disk of this machine')
-        # In this mode the file stays whole whatever happens; the last answers before a power cut may be lost, and with
-        # them the runs that waited for them.
-        connection.execute('PRAGMA synchronous = NORMAL')
+        connection.execute(f'PRAGMA synchronous = {self._synchronous}')
         if version == len(self._migrations):
             return
         with _transaction(connection):

@@ -1,0 +1,353 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from typing import get_args
+
+import pytest
+from tool_approval.durable import MOVES, DurableStore, ExecutionRow, ExecutionState, RunRow, open_store
+from tool_approval.inbox import InboxUntrusted, Row
+from tool_approval.inbox.stores import SQLiteStore
+from tool_approval.inbox.stores.sqlite import MIGRATIONS
+from tool_approval.inbox.stores.sqlite_file import SQLiteFile
+from tool_approval.testing import check_inbox_store
+
+from tests.approval.parts import NOON
+
+LATER = NOON + timedelta(seconds=1)
+RUN = RunRow(id='run', agent='agent', state='{}', created_at=NOON, changed_at=NOON)
+ASKED = Row(id='asked', owner='run', content='{"a":1}', posted_at=NOON)
+CALL = ExecutionRow(
+    key='key', attempt=1, run_id='run', tool_name='pay', tool_call_id='call', idempotency_key='once', changed_at=NOON
+)
+
+
+def parked(store, *requests, **keywords):
+    assert store.add_run(RUN)
+    assert store.park('run', 0, '{"n":1}', requests or [ASKED], at=LATER, **keywords)
+
+
+def states(store):
+    return [(row.id, row.state) for row in store.requests_of('run')]
+
+
+def test_its_inbox_store_is_one(make_store):
+    check_inbox_store(lambda: make_store().inbox_store, tries=5)
+
+
+def test_a_run_is_parked_with_its_requests_and_is_ready_when_all_are_answered(make_store):
+    store, other = make_store(), make_store()
+    assert store.add_run(RUN)
+    assert other.add_run(replace(RUN, state='{"other":1}')) is False
+    assert store.get_run('run') == RUN
+    assert store.get_run('other') is None
+    assert other.ready('agent', 10) == [('run', 0)]
+    second = replace(ASKED, id='second')
+
+    assert store.resume('run', 0, at=NOON)
+    assert store.park('run', 0, '{"n":1}', [ASKED, second], at=LATER)
+
+    assert other.get_run('run') == replace(RUN, status='waiting', segment=1, state='{"n":1}', changed_at=LATER)
+    assert other.requests_of('run') == other.inbox_store.open(10) == [ASKED, second]
+    assert other.ready('agent', 10) == []
+    other.inbox_store.settle('asked', 'approved', at=LATER, answer='{}')
+    assert store.ready('agent', 10) == []
+    other.inbox_store.settle('second', 'denied', at=LATER, answer='{}')
+    assert store.ready('agent', 10) == [('run', 1)]
+    assert store.ready('another', 10) == []
+    assert store.resume('run', 1, at=LATER)
+    assert store.get_run('run').status == 'queued'
+    assert store.resume('run', 1, at=LATER)
+
+
+def test_a_segment_that_is_over_changes_nothing(store):
+    parked(store)
+    before = store.get_run('run')
+
+    assert store.park('run', 0, '{"late":1}', [replace(ASKED, id='late')], at=LATER) is False
+    assert store.resume('run', 0, at=LATER) is False
+    assert store.finish('run', 0, 'done', '1', at=LATER) is False
+    assert store.park('run', 1, '{"early":1}', [], at=LATER) is False, 'it is not begun'
+
+    assert store.get_run('run') == before
+    assert states(store) == [('asked', 'pending')]
+
+
+def test_requests_that_are_there_are_left_as_they_are(store):
+    parked(store)
+    store.inbox_store.settle('asked', 'approved', at=LATER, answer='{}')
+    store.resume('run', 1, at=LATER)
+
+    assert store.park('run', 1, '{}', [replace(ASKED, content='{"b":2}'), replace(ASKED, id='new')], at=LATER)
+
+    assert states(store) == [('asked', 'approved'), ('new', 'pending')]
+    assert store.requests_of('run')[0].content == ASKED.content
+
+
+def test_a_run_ends_once(store):
+    parked(store)
+    assert store.resume('run', 1, at=LATER)
+
+    assert store.finish('run', 1, 'done', '"out"', at=LATER)
+
+    assert store.finish('run', 1, 'failed', '"late"', at=LATER) is False
+    assert store.cancel('run', at=LATER) is False
+    assert store.get_run('run') == replace(
+        RUN, status='done', segment=1, state='{"n":1}', outcome='"out"', changed_at=LATER
+    )
+    assert states(store) == [('asked', 'withdrawn')]
+
+
+def test_cancelling_a_run_withdraws_its_requests(make_store):
+    store, other = make_store(), make_store()
+    parked(store)
+    other.inbox_store.watch(0.0)
+
+    assert store.cancel('run', at=LATER)
+
+    assert other.inbox_store.watch(5.0).settled == {'asked'}
+    assert states(store) == [('asked', 'withdrawn')]
+    assert store.get_run('run').status == 'cancelled'
+    assert store.ready('agent', 10) == []
+    assert store.cancel('run', at=LATER) is False
+    assert store.cancel('none', at=LATER) is False
+
+
+def test_parked_requests_are_followed_as_any_others(make_store):
+    store, other = make_store(), make_store()
+    other.inbox_store.watch(0.0)
+
+    parked(store)
+
+    assert other.inbox_store.watch(5.0).added == {'asked'}
+
+
+def test_no_lease_ends_a_parked_request(store):
+    parked(store)
+    store.inbox_store.add(replace(ASKED, id='unparked'))
+
+    assert store.inbox_store.beats() == {'run': 0}
+    assert store.inbox_store.withdraw_all_of('run', 0, at=LATER) == 1
+
+    assert states(store) == [('asked', 'pending')]
+    assert store.inbox_store.beats() == {}
+
+
+def test_a_deadline_expires_what_is_still_open(store):
+    parked(store, ASKED, replace(ASKED, id='second'), deadline=LATER)
+    store.inbox_store.settle('second', 'approved', at=NOON, answer='{}')
+
+    assert store.expire(LATER - timedelta(milliseconds=1)) == 0
+    assert store.expire(LATER) == 1
+
+    assert states(store) == [('asked', 'expired'), ('second', 'approved')]
+    assert store.ready('agent', 10) == [('run', 1)]
+
+
+def test_what_a_run_was_asked_is_pruned_after_it_has_ended(store):
+    parked(store)
+    store.add_execution(CALL)
+    store.inbox_store.settle('asked', 'approved', at=NOON, answer='{}')
+    store.resume('run', 1, at=NOON)
+
+    assert (store.inbox_store.prune(LATER), store.prune(LATER)) == (0, 0)
+    store.finish('run', 1, 'done', '1', at=NOON)
+    store.add_execution(replace(CALL, key='by hand', run_id='elsewhere'))
+
+    assert (store.inbox_store.prune(LATER), store.prune(LATER)) == (1, 1)
+    assert store.get_run('run') is None
+    assert store.executions_of('run') == store.requests_of('run') == []
+    assert len(store.executions_of('elsewhere')) == 1
+
+
+def test_runs_are_listed_newest_first_in_pages(store):
+    for number in range(5):
+        store.add_run(replace(RUN, id=f'r{number}', created_at=NOON + timedelta(seconds=number // 2)))
+    store.cancel('r1', at=LATER)
+
+    def ids(*args, **keywords):
+        return [each.id for each in store.list_runs(*args, **keywords)]
+
+    assert ids() == ['r4', 'r3', 'r2', 'r1', 'r0']
+    assert ids(limit=2) == ['r4', 'r3']
+    assert ids(limit=2, after='r3') == ['r2', 'r1']
+    assert ids('queued', after='r2') == ['r0']
+    assert ids('cancelled') == ['r1']
+
+
+def test_the_secret_is_made_once(make_store):
+    with ThreadPoolExecutor(4) as pool:
+        [secret] = set(pool.map(lambda each: each.secret(), [make_store() for _ in range(4)]))
+
+    assert len(secret) == 32
+
+
+@pytest.mark.parametrize('value', ['', 'xyz', 'ab'])
+def test_a_changed_secret_is_refused(store, value):
+    store.secret()
+    with store.inbox_store.transaction() as execute:
+        execute('UPDATE secret SET value = ?', (value,))
+
+    with pytest.raises(InboxUntrusted, match='its secret key was changed'):
+        store.secret()
+
+
+def test_every_move_of_the_table_and_no_other(store):
+    for number, state in enumerate(get_args(ExecutionState)):
+        for to in get_args(ExecutionState):
+            row = replace(CALL, key=f'{number} {to}', state=state, owner='w')
+            assert store.add_execution(row)
+            if to in MOVES[state]:
+                assert store.move(row, to, owner='w', at=LATER, result='1')
+                started = LATER if to == 'executing' else None
+                expected = replace(row, state=to, result='1', changed_at=LATER, started_at=started)
+                assert store.latest(row.key) == expected
+                assert store.move(row, to, owner='w', at=LATER) is (to == state)
+            else:
+                with pytest.raises(ValueError, match=f'that is {state} does not become {to}'):
+                    store.move(row, to, owner='w', at=LATER)
+
+
+def test_only_its_holder_moves_an_execution(store):
+    reserved = replace(CALL, state='reserved', owner='w')
+    assert store.add_execution(CALL)
+    assert store.add_execution(CALL) is False
+    assert store.move(CALL, 'reserved', owner='w', at=NOON)
+
+    assert store.move(replace(reserved, owner='other'), 'executing', owner='other', at=LATER) is False
+    assert store.move(replace(reserved, owner=None), 'executing', owner='other', at=LATER) is False
+
+    assert store.latest('key') == reserved
+    assert store.latest('none') is None
+
+
+def test_two_race_for_one_execution(make_store):
+    stores, start = [make_store(), make_store()], threading.Barrier(2)
+
+    def reserve(number, row):
+        start.wait()
+        return stores[number].move(row, 'reserved', owner=f'w{number}', at=LATER)
+
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(30):
+            row = replace(CALL, key=f'raced {number}')
+            stores[0].add_execution(row)
+            won = list(pool.map(reserve, (0, 1), (row, row)))
+            assert sorted(won) == [False, True]
+            assert stores[0].latest(row.key).owner == f'w{won.index(True)}'
+
+
+def test_a_worker_that_is_gone_loses_what_it_held(store):
+    store.add_execution(replace(CALL, key='a', state='reserved', owner='w'))
+    store.add_execution(replace(CALL, key='b', state='executing', owner='w'))
+    store.add_execution(replace(CALL, key='c', state='done', owner='w'))
+    store.add_execution(replace(CALL, key='d', state='executing', owner='other'))
+    assert store.beats() == {'w': 0, 'other': 0}
+    store.beat('w', 1)
+    store.beat('w', 2)
+    assert store.beats() == {'w': 2, 'other': 0}
+
+    assert store.release('w', 1, at=LATER) == 0, 'it is alive'
+    assert store.release('w', 2, at=LATER) == 2
+
+    assert [(row.key, row.state, row.owner) for row in store.executions_of('run')] == [
+        ('a', 'approved', None),
+        ('b', 'unknown', 'w'),
+        ('c', 'done', 'w'),
+        ('d', 'executing', 'other'),
+    ]
+    assert [row.key for row in store.unknown_executions()] == ['b']
+    store.forget_worker('w')
+    assert store.beats() == {'other': 0}
+
+
+def test_an_unknown_execution_is_tried_again_once_and_is_not_settled_after_that(store):
+    unknown = replace(CALL, state='unknown', owner='w')
+    store.add_execution(unknown)
+    again = replace(CALL, attempt=2, idempotency_key='twice')
+
+    assert store.retry(again)
+    assert store.retry(again) is False
+
+    assert store.move(unknown, 'done', owner='w', at=LATER, result='1') is False
+    assert store.latest('key') == again
+    assert store.unknown_executions() == []
+    assert store.retry(replace(CALL, attempt=3)) is False, 'the second is not unknown'
+
+
+def test_what_another_program_wrote_is_refused(tmp_path):
+    store = open_store(f'sqlite:///{tmp_path}/state/inbox.sqlite')
+    store.add_run(RUN)
+    store.add_execution(CALL)
+    with store.inbox_store.transaction() as execute:
+        execute("UPDATE runs SET changed_at = 'soon'")
+        execute('UPDATE executions SET started_at = ?', (2**62,))
+
+    with pytest.raises(InboxUntrusted, match='a row of it was changed by another program'):
+        store.get_run('run')
+    with pytest.raises(InboxUntrusted, match='a row of it was changed by another program'):
+        store.latest('key')
+    with pytest.raises(InboxUntrusted, match='CHECK constraint failed'), store.inbox_store.transaction() as execute:
+        execute("UPDATE runs SET status = 'later'")
+    store.close()
+
+
+def test_a_file_of_the_first_version_is_migrated_and_keeps_its_requests(tmp_path):
+    path = tmp_path / 'inbox.sqlite'
+    tmp_path.chmod(0o700)
+    old = SQLiteFile(path, MIGRATIONS[:1])
+    with old.changing() as database:
+        database.execute(
+            'INSERT INTO requests (id, owner, content, posted_at, state, change) '
+            "VALUES ('asked', 'run', '{\"a\":1}', 0, 'pending', 0)"
+        )
+    old.close()
+
+    store = DurableStore(SQLiteStore(path))
+    [row] = store.inbox_store.open(10)
+    assert (row.id, row.content) == (ASKED.id, ASKED.content)
+    assert store.inbox_store.beats() == {'run': 0}
+    assert store.add_run(RUN)
+    store.close()
+
+
+def test_a_postgres_schema_of_the_first_version_is_migrated_and_keeps_its_requests(postgres):
+    from tool_approval.inbox.stores.postgres import MIGRATIONS, PostgresConnection, PostgresStore
+
+    old = PostgresConnection(postgres.dsn, 'durable_old', 'here', MIGRATIONS[:1])
+    with old.using() as database:
+        database.execute(
+            "INSERT INTO requests (id, owner, content, posted_at, state) VALUES ('a', 'run', '{}', now(), 'pending')"
+        )
+    old.close()
+
+    store = DurableStore(PostgresStore(postgres.dsn, schema='durable_old'))
+    assert [row.id for row in store.inbox_store.open(10)] == ['a']
+    assert store.inbox_store.beats() == {'run': 0}
+    assert store.add_run(RUN)
+    store.close()
+
+
+@pytest.mark.parametrize('form', ['{}', 'sqlite:///{}'])
+def test_a_file_is_opened_by_path_or_url_and_survives_a_power_cut(tmp_path, form):
+    path = tmp_path / 'state' / 'inbox.sqlite'
+
+    store = open_store(form.format(path))
+
+    store.add_run(RUN)
+    assert path.exists()
+    with store.inbox_store.reading() as execute:
+        assert execute('PRAGMA synchronous').fetchall() == [(2,)]
+    store.close()
+
+
+def test_a_database_is_opened_by_its_url():
+    store = open_store('postgresql://user:secret@host/name')
+
+    assert store.place == "the PostgreSQL database 'name'"
+
+
+@pytest.mark.parametrize('url', ['mysql://host/name', 'sqlite://path', 'https://host'])
+def test_another_url_is_refused(url):
+    with pytest.raises(ValueError, match=r'a store is postgresql://'):
+        open_store(url)

@@ -1,0 +1,482 @@
+"""Keep durable runs, their parked requests and the executions of their calls, in the inbox's database."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+from tool_approval.inbox.errors import InboxUntrusted
+from tool_approval.inbox.store import Execute, ParkingStore, Row
+from tool_approval.inbox.stores import SQLiteStore
+
+RunStatus = Literal['queued', 'waiting', 'done', 'failed', 'cancelled']
+"""What a run can be. `queued` also while it executes; the last three are final."""
+
+ExecutionState = Literal['approved', 'reserved', 'executing', 'done', 'failed', 'refused', 'unknown']
+"""What the execution of a call can be."""
+
+MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = MappingProxyType(
+    {
+        'approved': frozenset[ExecutionState]({'reserved', 'refused'}),
+        'reserved': frozenset[ExecutionState]({'executing', 'approved', 'refused'}),
+        'executing': frozenset[ExecutionState]({'done', 'failed', 'unknown'}),
+        'unknown': frozenset[ExecutionState]({'done', 'failed', 'unknown'}),
+        'done': frozenset[ExecutionState](),
+        'failed': frozenset[ExecutionState](),
+        'refused': frozenset[ExecutionState](),
+    }
+)
+"""From each state of an execution to those it can become, each by one atomic step of its holder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRow:
+    """One durable run. The texts are ASCII, and mean nothing to the store."""
+
+    id: str
+    """The run's."""
+    agent: str
+    """The name of its agent: only workers that know it can take the run up."""
+    state: str
+    """What the next segment needs, as JSON."""
+    created_at: datetime
+    """In UTC, in whole milliseconds."""
+    changed_at: datetime
+    """When it was last parked, taken up or ended."""
+    status: RunStatus = 'queued'
+    """Where in its life it is."""
+    segment: int = 0
+    """The number of its current segment, or of the next one."""
+    outcome: str | None = None
+    """Its output or its error, as JSON, where it has ended."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExecutionRow:
+    """One attempt to execute one approved call."""
+
+    key: str
+    """Which call."""
+    attempt: int
+    """1 for the first."""
+    run_id: str
+    """The run that made the call."""
+    tool_name: str
+    """The tool."""
+    tool_call_id: str
+    """The call's id in the run."""
+    idempotency_key: str
+    """What the tool may pass on, so that its peer does this attempt once."""
+    changed_at: datetime
+    """When it last changed its state."""
+    state: ExecutionState = 'approved'
+    """Where in its life it is."""
+    owner: str | None = None
+    """The worker that holds it, or held it to the end. `None` where none does: it is free, or was tried again."""
+    result: str | None = None
+    """What came of it, as JSON."""
+    started_at: datetime | None = None
+    """When it began to execute."""
+
+
+class DurableStore:
+    """Durable runs and executions, in the database of an inbox. See `open_store`.
+
+    All methods block, and are to be called in a thread of their own. All may raise `InboxUnavailable` and
+    `InboxUntrusted`, with the meaning that they have for an `InboxStore`.
+    """
+
+    def __init__(self, inbox_store: ParkingStore) -> None:
+        """Use a database.
+
+        Args:
+            inbox_store: Keeps the requests there. An `SQLiteStore` needs `synchronous='FULL'`: otherwise, after a power
+                cut, a call may be executed again.
+        """
+        self.inbox_store = inbox_store
+        """The inbox's part of the database, for `Inbox`. It shares the connection, and closes it."""
+        self.place = inbox_store.place
+        """Where it is, for people; without secrets."""
+
+    def close(self) -> None:
+        """Let go of files and connections. May be called twice."""
+        self.inbox_store.close()
+
+    def secret(self) -> bytes:
+        """32 random bytes, made once for each database.
+
+        Raises:
+            InboxUntrusted: They were changed.
+        """
+        made = (secrets.token_hex(32),)
+        with self.inbox_store.transaction() as execute:
+            execute('INSERT INTO secret VALUES (1, ?) ON CONFLICT (id) DO NOTHING', made)
+            [(found,)] = execute('SELECT value FROM secret').fetchall()
+        try:
+            key = bytes.fromhex(found)
+        except (TypeError, ValueError):
+            key = b''
+        if len(key) != 32:
+            raise InboxUntrusted(self.place, 'its secret key was changed')
+        return key
+
+    # Workers
+
+    def beat(self, worker: str, number: int) -> None:
+        """Note that a worker is alive. The numbers of one worker grow."""
+        with self.inbox_store.transaction() as execute:
+            execute(
+                'INSERT INTO workers VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET beat = excluded.beat',
+                (worker, number),
+            )
+
+    def beats(self) -> Mapping[str, int]:
+        """The last number of each worker; 0 for one that holds executions and has noted none."""
+        with self.inbox_store.reading() as execute:
+            holders = execute("SELECT DISTINCT owner, 0 FROM executions WHERE state IN ('reserved', 'executing')")
+            return dict(holders.fetchall()) | dict(execute('SELECT id, beat FROM workers').fetchall())
+
+    def release(self, worker: str, number: int, *, at: datetime) -> int:
+        """Take its executions from a worker that is gone, unless it has noted a later number meanwhile.
+
+        What it had only reserved is free again. What it was executing is unknown, and still its own to settle.
+
+        Returns:
+            How many there were.
+        """
+        is_gone = 'owner = ? AND coalesce((SELECT beat FROM workers WHERE id = ?), 0) = ?'
+        values = (_number(at), worker, worker, number)
+        with self.inbox_store.transaction() as execute:
+            freed = execute(
+                "UPDATE executions SET state = 'approved', owner = NULL, changed_at = ? "
+                f"WHERE state = 'reserved' AND {is_gone}",
+                values,
+            )
+            lost = execute(
+                f"UPDATE executions SET state = 'unknown', changed_at = ? WHERE state = 'executing' AND {is_gone}",
+                values,
+            )
+            return freed.rowcount + lost.rowcount
+
+    def forget_worker(self, worker: str) -> None:
+        """Forget the heartbeat of a worker."""
+        with self.inbox_store.transaction() as execute:
+            execute('DELETE FROM workers WHERE id = ?', (worker,))
+
+    # Runs
+
+    def add_run(self, row: RunRow) -> bool:
+        """Keep a new run; `False` if one of that id is there already, which is left as it is."""
+        with self.inbox_store.transaction() as execute:
+            added = execute(
+                f'INSERT INTO runs ({_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+                (
+                    row.id,
+                    row.agent,
+                    row.status,
+                    row.segment,
+                    row.state,
+                    row.outcome,
+                    _number(row.created_at),
+                    _number(row.changed_at),
+                ),
+            )
+            return added.rowcount == 1
+
+    def get_run(self, run_id: str) -> RunRow | None:
+        """One run, if there is one of that id."""
+        found = self._select(f'SELECT {_RUN} FROM runs WHERE id = ?', (run_id,))
+        return self._run(found[0]) if found else None
+
+    def list_runs(
+        self, status: RunStatus | None = None, limit: int = 100, after: str | None = None
+    ) -> Sequence[RunRow]:
+        """Runs, the newest first.
+
+        Args:
+            status: Only those of this status.
+            limit: How many at most.
+            after: Only those that follow the run of this id.
+        """
+        of_status = '' if status is None else 'AND status = ?'
+        later = '' if after is None else 'AND (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?)'
+        found = self._select(
+            f'SELECT {_RUN} FROM runs WHERE 1 = 1 {of_status} {later} ORDER BY created_at DESC, id DESC LIMIT ?',
+            (*(each for each in (status, after) if each is not None), limit),
+        )
+        return [self._run(each) for each in found]
+
+    def park(
+        self,
+        run_id: str,
+        segment: int,
+        state: str,
+        requests: Sequence[Row],
+        deadline: datetime | None = None,
+        *,
+        at: datetime,
+    ) -> bool:
+        """End a segment: let a run wait for its requests, which are posted in the same step.
+
+        Args:
+            run_id: The run.
+            segment: Its current segment; the next one has the next number.
+            state: What the next segment needs.
+            requests: What to post. Those that are there already, answered or not, are left as they are.
+            deadline: When they expire, by the time of day.
+            at: Now.
+
+        Returns:
+            Whether it was this call that did so. If not, the segment is over, and nothing was changed.
+        """
+        with self.inbox_store.transaction() as execute:
+            parked = execute(
+                "UPDATE runs SET status = 'waiting', segment = segment + 1, state = ?, changed_at = ? "
+                "WHERE id = ? AND segment = ? AND status = 'queued'",
+                (state, _number(at), run_id, segment),
+            )
+            if parked.rowcount != 1:
+                return False
+            expires = None if deadline is None else _number(deadline)
+            for row in requests:
+                self.inbox_store.add_parked(execute, row, run_id, expires)
+            return True
+
+    def ready(self, agent: str, limit: int) -> Sequence[tuple[str, int]]:
+        """The id and segment of each run of an agent that waits for no answer any more, or was never begun."""
+        found = self._select(
+            "SELECT id, segment FROM runs WHERE agent = ? AND status IN ('queued', 'waiting') AND NOT EXISTS "
+            "(SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending') "
+            'ORDER BY status DESC, changed_at LIMIT ?',
+            (agent, limit),
+        )
+        return [(run_id, segment) for run_id, segment in found]
+
+    def resume(self, run_id: str, segment: int, *, at: datetime) -> bool:
+        """Begin a segment, or go on with it after a crash.
+
+        Returns:
+            Whether it is the run's current one. If not, nothing was changed, and there is nothing to do.
+        """
+        with self.inbox_store.transaction() as execute:
+            begun = execute(
+                "UPDATE runs SET status = 'queued', changed_at = ? "
+                "WHERE id = ? AND segment = ? AND status IN ('queued', 'waiting')",
+                (_number(at), run_id, segment),
+            )
+            return begun.rowcount == 1
+
+    def finish(
+        self, run_id: str, segment: int, status: Literal['done', 'failed'], outcome: str, *, at: datetime
+    ) -> bool:
+        """End a run with its current segment; `False`, and nothing changed, if that segment is over."""
+        return self._end(run_id, 'AND segment = ?', (segment,), status, outcome, at)
+
+    def cancel(self, run_id: str, *, at: datetime) -> bool:
+        """End a run from outside; `False` if there is none, or it has ended."""
+        return self._end(run_id, '', (), 'cancelled', None, at)
+
+    def _end(
+        self, run_id: str, which: str, values: tuple[int, ...], status: RunStatus, outcome: str | None, at: datetime
+    ) -> bool:
+        with self.inbox_store.transaction() as execute:
+            ended = execute(
+                'UPDATE runs SET status = ?, outcome = ?, changed_at = ? '
+                f"WHERE id = ? AND status IN ('queued', 'waiting') {which}",
+                (status, outcome, _number(at), run_id, *values),
+            )
+            if ended.rowcount != 1:
+                return False
+            self.inbox_store.settle_parked(execute, 'withdrawn', at, 'run = ?', run_id)
+            return True
+
+    def requests_of(self, run_id: str) -> Sequence[Row]:
+        """All requests of a run, the oldest first."""
+        return self.inbox_store.parked_of(run_id)
+
+    def expire(self, now: datetime) -> int:
+        """Settle the parked requests whose deadline has passed as `expired`; how many there were."""
+        with self.inbox_store.transaction() as execute:
+            return self.inbox_store.settle_parked(execute, 'expired', now, 'deadline <= ?', _number(now))
+
+    def prune(self, before: datetime) -> int:
+        """Forget the runs that ended before a moment, with their executions; how many runs there were.
+
+        Executions without a run in the store are kept: who resumes by hand may do it at any time.
+        """
+        ended = "SELECT id FROM runs WHERE status NOT IN ('queued', 'waiting') AND changed_at < ?"
+        with self.inbox_store.transaction() as execute:
+            execute(f'DELETE FROM executions WHERE run_id IN ({ended})', (_number(before),))
+            return execute(f'DELETE FROM runs WHERE id IN ({ended})', (_number(before),)).rowcount
+
+    # Executions
+
+    def add_execution(self, row: ExecutionRow) -> bool:
+        """Keep a new one; `False` if that attempt is there already, which is left as it is."""
+        with self.inbox_store.transaction() as execute:
+            return _add(execute, row)
+
+    def retry(self, row: ExecutionRow) -> bool:
+        """Keep another attempt, in the same step as nobody may settle the unknown one before it any more.
+
+        Returns:
+            Whether it was this call that did so. If not, the one before is not unknown, or was tried again already.
+        """
+        with self.inbox_store.transaction() as execute:
+            given_up = execute(
+                'UPDATE executions SET owner = NULL '
+                "WHERE key = ? AND attempt = ? AND state = 'unknown' AND owner IS NOT NULL",
+                (row.key, row.attempt - 1),
+            )
+            return given_up.rowcount == 1 and _add(execute, row)
+
+    def move(
+        self,
+        row: ExecutionRow,
+        to: ExecutionState,
+        *,
+        owner: str | None,
+        at: datetime,
+        result: str | None = None,
+    ) -> bool:
+        """Change an execution, in one atomic step, if it is still in the state, and with the owner, of `row`.
+
+        Args:
+            row: The execution as it was last seen.
+            to: The new state, one of `MOVES`.
+            owner: Who holds it from now on.
+            at: Now.
+            result: What came of it.
+
+        Returns:
+            Whether it was this call that did so. If not, nothing was changed.
+
+        Raises:
+            ValueError: The table has no such move.
+        """
+        if to not in MOVES[row.state]:
+            raise ValueError(f'an execution that is {row.state} does not become {to}')
+        moment = _number(at)
+        with self.inbox_store.transaction() as execute:
+            moved = execute(
+                'UPDATE executions SET state = ?, owner = ?, result = ?, changed_at = ?, '
+                "started_at = CASE WHEN CAST(? AS text) = 'executing' THEN ? ELSE started_at END "
+                "WHERE key = ? AND attempt = ? AND state = ? AND coalesce(owner, '') = ?",
+                (to, owner, result, moment, to, moment, row.key, row.attempt, row.state, row.owner or ''),
+            )
+            return moved.rowcount == 1
+
+    def latest(self, key: str) -> ExecutionRow | None:
+        """The last attempt to execute a call, if there is one."""
+        found = self._select(f'SELECT {_EXECUTION} FROM executions WHERE key = ? ORDER BY attempt DESC LIMIT 1', (key,))
+        return self._execution(found[0]) if found else None
+
+    def executions_of(self, run_id: str) -> Sequence[ExecutionRow]:
+        """All executions of a run."""
+        found = self._select(f'SELECT {_EXECUTION} FROM executions WHERE run_id = ? ORDER BY key, attempt', (run_id,))
+        return [self._execution(each) for each in found]
+
+    def unknown_executions(self, limit: int = 100) -> Sequence[ExecutionRow]:
+        """Executions of which it is unknown what came, and which were not tried again; the oldest first."""
+        found = self._select(
+            f"SELECT {_EXECUTION} FROM executions WHERE state = 'unknown' AND owner IS NOT NULL "
+            'ORDER BY changed_at, key LIMIT ?',
+            (limit,),
+        )
+        return [self._execution(each) for each in found]
+
+    def _select(self, statement: str, values: tuple[Any, ...]) -> Sequence[tuple[Any, ...]]:
+        with self.inbox_store.reading() as execute:
+            return execute(statement, values).fetchall()
+
+    def _run(self, values: tuple[Any, ...]) -> RunRow:
+        run_id, agent, status, segment, state, outcome, created_at, changed_at = values
+        return RunRow(
+            id=run_id,
+            agent=agent,
+            status=status,
+            segment=segment,
+            state=state,
+            outcome=outcome,
+            created_at=self._moment(created_at),
+            changed_at=self._moment(changed_at),
+        )
+
+    def _execution(self, values: tuple[Any, ...]) -> ExecutionRow:
+        key, attempt, run_id, tool_name, call_id, state, owner, idempotency_key, result, changed_at, started_at = values
+        return ExecutionRow(
+            key=key,
+            attempt=attempt,
+            run_id=run_id,
+            tool_name=tool_name,
+            tool_call_id=call_id,
+            state=state,
+            owner=owner,
+            idempotency_key=idempotency_key,
+            result=result,
+            changed_at=self._moment(changed_at),
+            started_at=None if started_at is None else self._moment(started_at),
+        )
+
+    def _moment(self, number: object) -> datetime:
+        try:
+            return _EPOCH + timedelta(milliseconds=cast('int', number))
+        except (TypeError, OverflowError):
+            raise InboxUntrusted(self.place, 'a row of it was changed by another program') from None
+
+
+_RUN = 'id, agent, status, segment, state, outcome, created_at, changed_at'
+
+_EXECUTION = (
+    'key, attempt, run_id, tool_name, tool_call_id, state, owner, idempotency_key, result, changed_at, started_at'
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _add(execute: Execute, row: ExecutionRow) -> bool:
+    added = execute(
+        f'INSERT INTO executions ({_EXECUTION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING',
+        (
+            row.key,
+            row.attempt,
+            row.run_id,
+            row.tool_name,
+            row.tool_call_id,
+            row.state,
+            row.owner,
+            row.idempotency_key,
+            row.result,
+            _number(row.changed_at),
+        ),
+    )
+    return added.rowcount == 1
+
+
+def _number(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def open_store(url: str) -> DurableStore:
+    """Open the database that inbox, runs and executions share. Nothing is connected before the first use.
+
+    Args:
+        url: `postgresql://user@host/database`; or the path of an SQLite file, with `sqlite:///` before it or not.
+
+    Raises:
+        ValueError: It is a URL of another kind, or cannot be read.
+        MissingExtraError: PostgreSQL needs the extra `postgres`.
+    """
+    scheme, separator, rest = url.partition('://')
+    if scheme in ('postgresql', 'postgres') and separator:
+        from tool_approval.inbox.stores.postgres import PostgresStore
+
+        return DurableStore(PostgresStore(url))
+    if separator and (scheme != 'sqlite' or not rest.startswith('/')):
+        raise ValueError('a store is postgresql://..., sqlite:///path, or the path of a file')
+    path = rest[1:] if separator else url
+    return DurableStore(SQLiteStore(path, synchronous='FULL'))
