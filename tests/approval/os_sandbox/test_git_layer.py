@@ -1,6 +1,9 @@
 """Real git on a layer of `.git` in real bubblewrap, as root and as an ordinary user: what works, and what is gained."""
 
+import fcntl
+import multiprocessing
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from tool_approval.os_sandbox.git_objects import _alternates  # pyright: ignore[
 from tool_approval.os_sandbox.git_writes import _locks  # pyright: ignore[reportPrivateUsage]
 from tool_approval.os_sandbox.layer import layer_problem, open_layer
 
-from .house import PYTHON, House
+from .house import LIMIT_S, PYTHON, House
 from .layers import Repository
 
 once = pytest.mark.parametrize('house', ['root' if os.getuid() == 0 else 'ordinary'], indirect=True)
@@ -565,6 +568,48 @@ def test_folders_without_end_are_removed(repo: Repository, monkeypatch: pytest.M
 
     assert 'deep' in note
     assert not list(places.iterdir())
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+    """A hostile command made it hard to remove. What is not certainly left over stays."""
+    places = repo.house.path / 'temporary'
+    places.mkdir()
+    places.chmod(0o777)
+    monkeypatch.setattr(tempfile, 'tempdir', str(places))
+    folders = {
+        name: places / f'tool-approval-layer-{name}'
+        for name in ('linked', 'file', 'open', 'locked', 'odd', 'another', 'interrupted')
+    }
+    folders['linked'].symlink_to(repo.house.lib)
+    folders['file'].touch(mode=0o700)
+    for name in ('open', 'locked', 'odd', 'another', 'interrupted'):
+        folders[name].mkdir(mode=0o755 if name == 'open' else 0o700)
+    (folders['odd'] / 'lock').symlink_to(repo.house.lib / 'bare/HEAD')
+    (folders['locked'] / 'lock').touch()
+    repo.house.own()
+    if os.getuid() == 0:
+        os.chown(folders['another'], 12345, -1)
+    else:
+        folders.pop('another').rmdir()
+    before = sorted(path for path in repo.house.lib.rglob('*'))
+    script = f"""cd .git/refs; mkdir -p closed/inner; ln -s / closed/root; ln -s {repo.house.lib} lib
+        chmod 000 closed; {PYTHON} -I -c 'import os
+for n in range(3000): os.mkdir("d"); os.chdir("d")'"""
+    killed = multiprocessing.get_context('fork').Process(
+        target=repo.run, args=(script,), kwargs={'meanwhile': lambda: os.kill(os.getpid(), signal.SIGKILL)}
+    )
+
+    with open(folders['locked'] / 'lock', 'r+b') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        killed.start()
+        killed.join(LIMIT_S)
+        left = {path for path in places.iterdir() if (path / 'git').is_dir()}
+        status, _, notes = repo.run('git tag x')
+
+    assert (status, notes) == (0, ())
+    assert len(left) == 1
+    assert set(places.iterdir()) == {*folders.values()} - {folders['interrupted']}
+    assert sorted(path for path in repo.house.lib.rglob('*')) == before
 
 
 @once

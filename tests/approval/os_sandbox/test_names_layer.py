@@ -317,8 +317,12 @@ def test_layers_show_nothing_that_the_profile_closes(house: House, monkeypatch: 
 
 @once
 def test_what_cannot_be_moved_is_said(house: House, monkeypatch: pytest.MonkeyPatch):
+    rename = os.rename
+
     def full(source: str, path: str) -> None:
-        raise OSError(28, 'No space left on device')
+        if os.path.dirname(path) == str(house.work):
+            raise OSError(28, 'No space left on device')
+        rename(source, path)
 
     monkeypatch.setattr(names_layer.os, 'rename', full)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from typing import Final
 
 from tool_approval.core.errors import printable
@@ -22,6 +25,13 @@ from .names_layer import NamesLayer
 from .profile import Access, OSProfile, OSSandboxError
 
 _ENV: Final = '/usr/bin/env'
+_NEW: Final = 'tool-approval-new-'
+_NAME: Final = 'tool-approval-layer-'
+_LOCK: Final = 'lock'
+_MOST_LOOKED_AT: Final = 10_000
+_MOST_SWEPT: Final = 5
+"""Chosen: a process that was killed leaves one or two folders, each removed in a second at most; the next layer goes on
+with more."""
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:
@@ -132,11 +142,42 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
             break
     else:
         raise LayerError('there is no folder for temporary files that suits')
-    folder = tempfile.mkdtemp(prefix='tool-approval-layer-', dir=place)
+    _sweep(place)
+    folder = tempfile.mkdtemp(prefix=_NEW, dir=place)
     try:
-        yield folder
+        with open(os.path.join(folder, _LOCK), 'xb') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Only now: what has this name and is not locked belongs to a process that is gone.
+            named = os.path.join(place, _NAME + os.path.basename(folder).removeprefix(_NEW))
+            os.rename(folder, named)
+            folder = named
+            yield folder
     finally:
         _remove(folder)
+
+
+def _sweep(place: str) -> None:
+    """Remove layers of processes that were killed."""
+    with os.scandir(place) as found:
+        paths = [entry.path for entry in islice(found, _MOST_LOOKED_AT) if entry.name.startswith(_NAME)]
+    for path in islice(filter(_is_left, paths), _MOST_SWEPT):
+        _remove(path)
+
+
+def _is_left(folder: str) -> bool:
+    """Whether a folder is one that a process of this user made, and that no process holds."""
+    with suppress(OSError):
+        status = os.lstat(folder)
+        if (status.st_mode, status.st_uid) != (stat.S_IFDIR | stat.S_IRWXU, os.geteuid()):
+            return False
+        with suppress(FileNotFoundError):  # it was being removed
+            lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            finally:
+                os.close(lock)
+        return True
+    return False
 
 
 def _remove(folder: str) -> None:
