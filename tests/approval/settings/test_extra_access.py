@@ -516,6 +516,28 @@ def test_where_a_program_is_not_found_the_result_says_which_there_are_and_names_
     )
 
 
+def test_an_environment_that_is_not_active_is_named_by_its_layout_where_a_program_is_not_found(desk):
+    for name in ('.venv', 'venv'):
+        (desk.folder / name / 'bin').mkdir(parents=True)
+        (desk.folder / name / 'lib' / 'python3.11').mkdir(parents=True)
+        (desk.folder / name / 'pyvenv.cfg').touch()
+    (desk.folder / '.venv' / 'bin' / 'activate').touch()
+    (desk.folder / 'env').symlink_to('.venv')
+    confinement = desk.workspace.shell._confinement
+
+    said, _ = desk.run('exit 127')
+    active = replace(confinement.approved, variables=(('VIRTUAL_ENV', '/opt/env'),))
+    desk.workspace.shell._confinement = replace(confinement, approved=active)
+    said_if_active, _ = desk.run('exit 127')
+
+    [note] = said.splitlines()[2:]
+    assert note == (
+        '[This directory has .venv, a virtual environment by its layout alone: it is not active, and what is in it was '
+        'not checked. Its programs are called by path, such as `.venv/bin/python`.]'
+    )
+    assert len(said_if_active.splitlines()) == 2
+
+
 @pytest.mark.parametrize(
     ('make', 'problem'),
     [

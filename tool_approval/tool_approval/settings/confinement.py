@@ -28,7 +28,7 @@ from tool_approval.os_sandbox import (
 from tool_approval.os_sandbox.layer import layer_problem, open_layer
 from tool_approval.os_sandbox.mounts import plan_mounts
 from tool_approval.os_sandbox.profile import lineage
-from tool_approval.os_sandbox.toolchains import environment_written
+from tool_approval.os_sandbox.toolchains import environment_written, environments_in
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
@@ -55,6 +55,10 @@ _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands have those of the system, of the active environment, and of the toolchains that '
     '`tool-approval doctor` lists. One of the project is called by its path, such as `.venv/bin/pytest`. Otherwise, '
     'the user activates its environment and starts again, or adds its folder to `sandbox.toolchains`.'
+)
+_NOT_ACTIVE: Final = (
+    'This directory has {0}, a virtual environment by its layout alone: it is not active, and what is in it was not '
+    'checked. Its programs are called by path, such as `{0}/bin/python`.'
 )
 
 _MOST_SECRETS: Final = 500
@@ -258,7 +262,7 @@ class ConfinedShell(ShellTool):
         else:
             result = await self._started(confinement.backend.wrap(command, profile, self.cwd))
         if result.exit_status == _NOT_FOUND:
-            result = replace(result, notes=(*result.notes, _WHAT_IS_FOUND))
+            result = replace(result, notes=(*result.notes, _WHAT_IS_FOUND, *self._environments()))
         elif result.exit_status:
             unasked = (_UNASKED,) if bound_to is None and self._is_read_only_unasked() else ()
             result = replace(result, notes=(*result.notes, *unasked, *self._advice(extra, explanation)))
@@ -278,6 +282,12 @@ class ConfinedShell(ShellTool):
             return replace(result, notes=await _to_its_end(layer.keep))
         finally:
             await _to_its_end(opened.close)
+
+    def _environments(self) -> tuple[str, ...]:
+        """A note on each environment in the working directory, if none is active."""
+        if 'VIRTUAL_ENV' in dict(self._confinement.approved.variables):
+            return ()
+        return tuple(_NOT_ACTIVE.format(os.path.basename(path)) for path in environments_in(self.cwd))
 
     def _is_read_only_unasked(self) -> bool:
         """Whether the working directory is written by approved commands alone."""
