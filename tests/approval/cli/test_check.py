@@ -240,6 +240,27 @@ def test_what_is_alike_is_printed_together(tool_approval, work):
 
 
 @pytest.mark.parametrize(
+    ('glob', 'said'),
+    [
+        ('./config/*', 'it matches nothing: names have no part that is `.`, dots or blanks'),
+        ('a/. /b', 'it matches nothing: names have no part that is `.`, dots or blanks'),
+        ('*.{key,pem}', 'it matches only names with brackets: `[...]` and `{...}` have no other meaning here'),
+        ('[a-z].key', 'it matches only names with brackets: `[...]` and `{...}` have no other meaning here'),
+        ('node_modules/**/.npmrc', 'it hides nothing from commands: no `node_modules` is searched'),
+        ('config/*', None),
+        ('**/secret/', None),
+        ('node_modules', None),
+    ],
+)
+@pytest.mark.parametrize('key', ['hidden', 'visible'])
+def test_a_glob_that_matches_nothing_is_warned_of(tool_approval, work, key, glob, said):
+    finished = check(tool_approval, work, f'sandbox: {{{key}: ["*.x", "{glob}"]}}')
+
+    found = [(each['key'], each['message']) for each in finished.json['findings'] if 'sandbox' in (each['key'] or '')]
+    assert found == ([] if said is None else [(f'sandbox.{key}.1', f'`{glob}`: {said}')])
+
+
+@pytest.mark.parametrize(
     ('rules', 'said'),
     [
         (

@@ -463,6 +463,24 @@ def test_names_are_asked_for_only_where_commands_cannot_make_them(confined, comm
     )
 
 
+@pytest.mark.parametrize(('made', 'problem'), [('touch', 'more than 1000 files'), ('mkdir', 'more than 200 folders')])
+def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_says_why(confined, made, problem):
+    for number in range(1001):
+        path = confined.folder / f'{number}'
+        path.touch() if made == 'touch' else path.mkdir()
+
+    said, asked = confined.run('mv 7 seven')
+
+    assert asked
+    assert 'extra_access' not in confined.ui.requests[-1].bound_to
+    assert (
+        f'[It could make or remove no names in {confined.folder}, and no access can be given: it holds {problem}'
+        in said
+    )
+    assert confined.workspace.shell.names_problem() is not None
+    assert (confined.folder / '7').exists()
+
+
 @pytest.mark.parametrize('settings', [SETTINGS + '      timeout_s: 2\n'])
 def test_confined_a_command_that_takes_too_long_keeps_nothing(repository):
     said, _ = repository.run(f'{COMMIT}; sleep 60')

@@ -22,7 +22,6 @@ from tool_approval.core.tool_checks import has_check
 from tool_approval.integrations.pydantic_ai import FileToolset, ShellToolset, approval_handler
 from tool_approval.integrations.pydantic_ai.handler import ApprovalHandler
 from tool_approval.os_sandbox import UnconfinedBackend
-from tool_approval.os_sandbox.layer import layer_problem
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import (
     LoadedSettings,
@@ -180,7 +179,7 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     """
     directory = workspace.directory
     frozen = [note for note in workspace.notes if note.startswith(f'{FROZEN} {directory} while ')]
-    if layer_problem(workspace.backend) is None:
+    if workspace.shell.names_problem() is None:
         return tuple(note for note in workspace.notes if note not in frozen), {}
     missing = [] if os.path.lexists(directory / '.git') else ['.git (git init)']
     # Without a settings file, none may be made under any of its names; one of them lifts that.

@@ -17,6 +17,7 @@ from tool_approval.settings.files import LoadedSettings, expanded, load_settings
 from tool_approval.settings.model import Settings
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.names import starts_with
+from tool_approval.tools.file_sandbox.secrets import glob_problem
 from tool_approval.tools.shell import ShellRule
 from tool_approval.tools.shell.entries import entries
 from tool_approval.tools.shell.labels import label, needed_access
@@ -151,6 +152,7 @@ def _warnings(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
         *_tool_rules(settings),
         *_roots(judge.files),
         *_toolchains(settings, judge.files),
+        *_globs(settings),
         *_shadowed(settings, judge.settings),
         *_pre_approved(settings, judge),
     ]
@@ -208,6 +210,14 @@ def _toolchains(settings: Settings, sandbox: FileSandbox) -> Iterator[ConfigFind
         problem = configured_problem(folder, roots=roots)
         if problem is not None:
             yield _warning(('sandbox', 'toolchains', at), f'it stays closed: {problem}')
+
+
+def _globs(settings: Settings) -> Iterator[ConfigFinding]:
+    sandbox = settings.sandbox
+    for key, globs in () if sandbox is None else (('hidden', sandbox.hidden), ('visible', sandbox.visible)):
+        for at, glob in enumerate(globs):
+            if (problem := glob_problem(glob)) is not None:
+                yield _warning(('sandbox', key, at), f'`{glob}`: {problem}')
 
 
 def _shadowed(settings: Settings, expanded: Settings) -> Iterator[ConfigFinding]:

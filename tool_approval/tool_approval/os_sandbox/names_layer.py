@@ -26,6 +26,39 @@ _MOST_COPIED: Final = 1000
 """Chosen: each takes a quarter of a millisecond."""
 _MOST_NAMED: Final = 10
 
+
+def names_problem(top: str, profile: OSProfile) -> str | None:
+    """Why there can be no layer for the top of a folder, for a person; `None` if there can.
+
+    Args:
+        top: The folder.
+        profile: What the command may touch, as mounts can open it.
+    """
+    try:
+        with os.scandir(top) as found:
+            return _too_much(found, profile)
+    except OSError as error:
+        return f'it cannot be listed: {error.strerror}'
+
+
+def _too_much(entries: Iterable[os.DirEntry[str]], profile: OSProfile) -> str | None:
+    shown = copied = 0
+    for each in entries:
+        is_shown = _is_shown(each.stat(follow_symlinks=False), profile.access(each.path))
+        shown, copied = shown + is_shown, copied + (not is_shown)
+        if shown > MOST_FROZEN_ENTRIES:
+            return f'it holds more than {MOST_FROZEN_ENTRIES} folders, or files that are not copied'
+        if copied > _MOST_COPIED:
+            return f'it holds more than {_MOST_COPIED} files'
+    return None
+
+
+def _is_shown(status: os.stat_result, access: Access) -> bool:
+    """Whether an entry is mounted as it is, instead of copied."""
+    is_other = access is not Access.WRITE or not _is_ours(status)
+    return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and is_other)
+
+
 _Look = tuple[int, ...]
 """What changes with a file: which it is, of what kind and size, and when it was changed."""
 
@@ -67,12 +100,13 @@ class NamesLayer:
         """By name, what is shown as it is."""
         self._full: set[str] = set()
         self._skipped: set[str] = set()
-        os.mkdir(self._copy)
         with os.scandir(top) as found:
-            for each in found:
-                self._take(each, profile.access(each.path))
-                if len(self._mounts) > MOST_FROZEN_ENTRIES or len(self._copies) > _MOST_COPIED:
-                    raise LayerError('it holds too many folders or files')
+            entries = list(found)
+        if (problem := _too_much(entries, profile)) is not None:
+            raise LayerError(problem)
+        os.mkdir(self._copy)
+        for each in entries:
+            self._take(each, profile.access(each.path))
         shutil.copystat(top, self._copy)
 
     def variables(self) -> dict[str, str]:
@@ -137,7 +171,7 @@ class NamesLayer:
         elif not stat.S_ISREG(status.st_mode):
             self._skipped.add(entry.name)
             return
-        elif access is not Access.WRITE or not _is_ours(status):
+        elif _is_shown(status, access):
             with open(path, 'xb'):
                 pass
             self._show(entry, access, 'mask')

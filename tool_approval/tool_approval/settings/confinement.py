@@ -26,7 +26,8 @@ from tool_approval.os_sandbox import (
     UnconfinedBackend,
 )
 from tool_approval.os_sandbox.layer import layer_problem, open_layer
-from tool_approval.os_sandbox.mounts import plan_mounts
+from tool_approval.os_sandbox.mounts import as_mounted, plan_mounts
+from tool_approval.os_sandbox.names_layer import names_problem
 from tool_approval.os_sandbox.profile import lineage
 from tool_approval.os_sandbox.toolchains import environment_written, environments_in
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
@@ -172,19 +173,25 @@ class ConfinedShell(ShellTool):
         wanted = ExtraAccess(
             network='network' in names,
             git=self._work_trees() if 'git' in names and has_layers else (),
-            names=tuple(self._frozen(paths)) if 'names' in names and has_layers else (),
+            names=tuple(folder for folder, problem in self._frozen(paths).items() if problem is None)
+            if 'names' in names and has_layers
+            else (),
             # One in a root that is read-only by the settings stays so.
             writes=tuple(path for path in environments if profile.access(os.path.dirname(path)) is Access.WRITE),
         )
         return wanted.beyond(profile)
 
-    def _frozen(self, paths: Collection[str]) -> Collection[str]:
-        """The frozen folders in which paths are; for the working directory, from there up."""
+    def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
+        """The frozen folders in which paths are, each with why there is no layer for it, if there is none.
+
+        Of the working directory, those from there up.
+        """
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
+            mounted = as_mounted(self._confinement.approved)
         except OSSandboxError:
             # The command is not going to run, or it has run: this must not be what it fails for.
-            return ()
+            return {}
         found: set[str] = set()
         for path in paths:
             above = lineage(os.path.normpath(os.path.join(self.cwd, path)))
@@ -194,7 +201,11 @@ class ConfinedShell(ShellTool):
             # What is to be made may be several folders deep: `mkdir -p a/b/c`.
             folder = next(folder for folder in (os.path.dirname(each) for each in above) if os.path.isdir(folder))
             found.update({os.path.realpath(folder)} & frozen.keys())
-        return found
+        return {folder: names_problem(folder, mounted) for folder in found}
+
+    def names_problem(self) -> str | None:
+        """Why no command is given names directly in the working directory, for a person, if none is."""
+        return layer_problem(self._confinement.backend) or self._frozen(['.']).get(self.cwd)
 
     def _control(self) -> str:
         """The `.git` that git uses: the first from the working directory up."""
@@ -304,6 +315,13 @@ class ConfinedShell(ShellTool):
         advice: list[str] = []
         if 'git' in explanation.needs and (problem := self._git_problem()) is not None:
             advice.append(f'It had no access to .git, and none can be given: {problem}.')
+        if 'names' in explanation.needs and layer_problem(self._confinement.backend) is None:
+            for folder, problem in self._frozen(explanation.named_paths or ('.',)).items():
+                if problem is not None:
+                    advice.append(
+                        f'It could make or remove no names in {printable(folder, 300)}, and no access can be given: '
+                        f'{problem}.'
+                    )
         if lacked:
             told = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
             advice.append(f'The OS sandbox gave this command no access to: {told}{self._how(lacked, explanation)}')

@@ -27,7 +27,7 @@ from tool_approval.os_sandbox.caches import open_caches
 from tool_approval.os_sandbox.toolchains import CONFIGURED, Toolchains, find_toolchains
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.secrets import SecretFiles, SecretRules
-from tool_approval.tools.shell import ShellConfig, ShellTool
+from tool_approval.tools.shell import ShellConfig
 
 from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShell
 from .extends import unconfined
@@ -51,7 +51,7 @@ class Workspace:
     """For the controller."""
     files: FileSandbox
     """For the file tools."""
-    shell: ShellTool
+    shell: ConfinedShell
     """The shell tool."""
     backend: OSSandboxBackend
     """What confines commands; `unconfined` where nothing has to, `refusing` where both tools refuse."""

@@ -158,6 +158,17 @@ _UNSETTLED_NS: Final = 2_000_000_000
 """Chosen: within one tick of a file system's clock, which is at most two seconds (FAT), a change may not show."""
 
 
+def glob_problem(glob: str) -> str | None:
+    """Why a glob of `hidden` or `visible` does not match what it seems to, for a person; `None` if it does."""
+    parts = [part for part in glob.split('/') if part]
+    if not all(map(fold, parts)):
+        return 'it matches nothing: names have no part that is `.`, dots or blanks'
+    if re.search(r'[\[{]', glob):
+        return 'it matches only names with brackets: `[...]` and `{...}` have no other meaning here'
+    folder = next((part for part in parts[:-1] if part in _NOT_SEARCHED), None)
+    return None if folder is None else f'it hides nothing from commands: no `{folder}` is searched'
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Folder:
     """One that was looked through."""
