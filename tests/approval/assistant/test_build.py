@@ -10,7 +10,6 @@ from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.toolsets import CombinedToolset, ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.assistant import build
 from tool_approval.assistant.build import build_assistant
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
@@ -125,8 +124,7 @@ def test_an_approved_command_makes_files_where_there_is_no_settings_file(folder,
 @pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
 @pytest.mark.parametrize('has_git', [True, False])
 def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(folder, state, has_git, monkeypatch):
-    for module in (build, confinement):
-        monkeypatch.setattr(module, 'layer_problem', lambda backend: 'layers do not work here')
+    monkeypatch.setattr(confinement, 'layer_problem', lambda backend: 'layers do not work here')
     if has_git:
         (folder / '.git').mkdir()
     calls = [ToolCallPart('run_shell', {'command': command}) for command in ('touch new', 'touch notes.txt')]
