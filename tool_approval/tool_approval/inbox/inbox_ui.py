@@ -152,7 +152,7 @@ class InboxUI:
                 self._settled(posted, denied or entry)
             if denied is None:
                 raise
-            return self._decision(denied)
+            return self.decision_of(denied)
         self._settled(posted, settled)
         return self.decision_of(settled)
 
@@ -213,7 +213,7 @@ class InboxUI:
         with contextlib.suppress(ApprovalError, TimeoutError):
             async with asyncio.timeout(LAST_LOOK_S):
                 # The first look may have begun before the withdrawal.
-                entry = [await self._inbox.get(request_id) for _ in range(2)][-1]
+                entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
                 return entry if entry.state == 'denied' else None
         return None
 
