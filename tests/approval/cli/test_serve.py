@@ -212,13 +212,14 @@ def test_at_a_terminal_a_read_in_the_background_does_not_stop_the_process(tool_a
     assert (signal.SIGTTIN, signal.SIG_IGN) in ignored
 
 
-def test_in_the_background_it_waits_until_it_may_read(monkeypatch):
-    answers = [OSError(), b'\n', b'']
+@pytest.mark.parametrize('nothing', [OSError(), b''], ids=['in the background', 'Ctrl-D'])
+def test_where_nothing_can_be_read_it_waits_until_there_is_a_line(monkeypatch, nothing):
+    answers = [nothing, b'\n', KeyboardInterrupt()]
     waited = []
 
     def read(descriptor, size):
         answer = answers.pop(0)
-        if isinstance(answer, OSError):
+        if isinstance(answer, BaseException):
             raise answer
         return answer
 
@@ -226,7 +227,8 @@ def test_in_the_background_it_waits_until_it_may_read(monkeypatch):
     monkeypatch.setattr(command_module.time, 'sleep', waited.append)
     printed = []
 
-    command_module._at_enter(0, lambda: printed.append('links'))
+    with pytest.raises(KeyboardInterrupt):
+        command_module._at_enter(0, lambda: printed.append('links'))
 
     assert (printed, waited) == (['links'], [1])
 

@@ -77,17 +77,17 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
 
 
 def _at_enter(terminal: int, act: Callable[[], None]) -> None:
-    """Act on each line that is typed, until the input ends."""
+    """Act on each line that is typed, as long as the process runs."""
     while True:
         try:
             # Not `sys.stdin`: a thread that waits in it holds a lock that the end of the process needs.
             typed = os.read(terminal, 4096)
         except OSError:  # the process is in the background
+            typed = b''
+        if typed:
+            act()
+        else:  # such as Ctrl-D, after which more can be typed
             time.sleep(1)
-            continue
-        if not typed:
-            return
-        act()
 
 
 def _listening(host: str, port: int) -> socket.socket:
