@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import subprocess
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -117,7 +118,7 @@ class Repository:
                     timeout=LIMIT_S,
                 )
                 meanwhile()
-                return done.returncode, done.stdout, layer.keep() if keep else layer.problems
+                return done.returncode, done.stdout, layer.keep(threading.Event()) if keep else layer.problems
 
         return as_user(self.house, work)
 

@@ -5,10 +5,11 @@ import multiprocessing
 import os
 import signal
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
-from tool_approval.os_sandbox import OSSandboxError, UnconfinedBackend, git_files, git_layer, git_writes
+from tool_approval.os_sandbox import OSSandboxError, UnconfinedBackend, git_files, git_layer, git_objects, git_writes
 from tool_approval.os_sandbox.access import ExtraAccess
 from tool_approval.os_sandbox.git_objects import _alternates  # pyright: ignore[reportPrivateUsage]
 from tool_approval.os_sandbox.git_writes import _locks  # pyright: ignore[reportPrivateUsage]
@@ -715,6 +716,17 @@ def test_a_layer_is_for_the_profile_it_was_opened_for(repo: Repository):
         layer.wrap(['true'], repo.house.profile(), '/')
 
 
+@once
+def test_a_check_that_takes_too_long_is_ended(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(git_objects, '_CHECK', 'sleep 100')
+    monkeypatch.setattr(git_objects, '_CHECK_S', 0.2)
+
+    _, _, notes = repo.run('git tag x')
+
+    assert notes == (f'{repo.path} is as it was, nothing was kept: its check took more than 0.2 s',)
+    assert repo.git('tag') == ''
+
+
 def test_without_bubblewrap_there_is_no_layer(tmp_path: Path):
     backend = UnconfinedBackend()
 
@@ -722,14 +734,14 @@ def test_without_bubblewrap_there_is_no_layer(tmp_path: Path):
         argv = layer.wrap(['true'], None, '/')
 
         assert argv == ['true']
-        assert layer.keep() == (layer_problem(backend),)
+        assert layer.keep(threading.Event()) == (layer_problem(backend),)
 
 
 @once
 def test_without_extra_access_nothing_is_made(house: House):
     with open_layer(ExtraAccess(network=True), house.profile(), house.backend) as layer:
         assert layer.wrap(['true'], house.profile(), '/') == house.backend.wrap(['true'], house.profile(), '/')
-        assert layer.keep() == ()
+        assert layer.keep(threading.Event()) == ()
     assert layer_problem(house.backend) is None
 
 

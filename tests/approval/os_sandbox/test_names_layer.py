@@ -5,6 +5,7 @@ import random
 import shutil
 import socket
 import subprocess
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +62,7 @@ def run(
                 check=False,
             )
             meanwhile()
-            return done.returncode, done.stdout, layer.keep() if keep else layer.problems
+            return done.returncode, done.stdout, layer.keep(threading.Event()) if keep else layer.problems
 
     return as_user(house, work)
 
@@ -326,12 +327,24 @@ def test_what_cannot_be_moved_is_said(house: House, monkeypatch: pytest.MonkeyPa
     rename = os.rename
 
     def full(source: str, path: str) -> None:
-        if os.path.dirname(path) == str(house.work):
+        if path in (str(house.work / 'b'), str(house.work / 'new')):
             raise OSError(28, 'No space left on device')
         rename(source, path)
 
     monkeypatch.setattr(names_layer.os, 'rename', full)
 
-    _, _, [note] = run(house, 'touch new')
+    _, _, notes = run(house, 'echo x > a; echo x > b; touch new other')
 
-    assert note.startswith(f'{house.work}: not all was kept: [Errno 28] No space left on device')
+    assert notes == (f'not kept in {house.work}: b (No space left on device), new (No space left on device)',)
+    assert {(house.work / name).read_text() for name in ('a', 'b')} == {'x\n', 'b\n'}
+    assert (house.work / 'other').exists()
+
+
+@pytest.mark.parametrize('house', ['ordinary'], indirect=True)
+def test_a_copy_that_cannot_be_read_is_not_kept(house: House):
+    before = tree(house.work)
+
+    _, _, [note] = run(house, 'touch new; chmod 0 .')
+
+    assert note.startswith(f'{house.work} is as it was, nothing was kept: [Errno 13] Permission denied')
+    assert tree(house.work) == before

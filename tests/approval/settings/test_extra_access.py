@@ -511,6 +511,32 @@ def test_confined_a_command_that_is_cancelled_keeps_nothing(repository, monkeypa
     assert list(staging.iterdir()) == []
 
 
+def test_confined_a_call_that_is_cancelled_while_its_layers_are_checked_ends_at_once(repository, monkeypatch, tmp_path):
+    staging = tmp_path / 'staging'
+    staging.mkdir()
+    monkeypatch.setattr('tempfile.tempdir', str(staging))
+    monkeypatch.setattr('tool_approval.os_sandbox.git_objects._CHECK', 'echo >"$GIT_DIR/begun"; sleep 100; sleep 100')
+    before = sorted(path for path in repository.folder.rglob('*') if 'objects' not in path.parts)
+    controller = ApprovalController('approve_all')
+
+    async def main():
+        arguments = {'command': f'touch made; {COMMIT}', 'access': ['git', 'names']}
+        task = asyncio.create_task(execute_tool(repository.workspace.shell, RUN_SHELL, arguments, controller))
+        async with asyncio.timeout(30):
+            while not list(staging.rglob('begun')):
+                await asyncio.sleep(0.01)
+        task.cancel()
+        async with asyncio.timeout(10):
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+
+    assert log(repository) == []
+    assert sorted(path for path in repository.folder.rglob('*') if 'objects' not in path.parts) == before
+    assert list(staging.iterdir()) == []
+
+
 def test_without_layers_git_is_not_offered_and_the_result_says_why(desk, backend):
     (desk.folder / '.git').mkdir()
 
@@ -607,8 +633,9 @@ def test_a_call_that_is_cancelled_waits_for_what_its_layer_does(desk, monkeypatc
             work('wrap')
             return command
 
-        def keep(self):
+        def keep(self, cancelled):
             work('keep')
+            assert cancelled.is_set()
             return ()
 
     @contextmanager

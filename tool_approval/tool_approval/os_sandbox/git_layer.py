@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -88,17 +89,17 @@ class GitLayer:
         # Afterwards: what covers hidden files comes on top of ours.
         yield from (mount for mount in mounts if mount.path != self._git)
 
-    def keep(self, backend: OSSandboxBackend) -> tuple[str, ...]:
-        """Write what is kept to the repository, once the command has ended.
+    def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
+        """Write what is kept to the repository, once the command has ended; nothing if `cancelled` before that.
 
         Returns:
             What was dropped, removed, or why nothing was kept, a line each.
         """
         try:
-            return tuple(self._kept(backend))
+            return tuple(self._kept(backend, cancelled))
         except PartlyWritten as error:
             return (f'{self._shown()}: not all was kept: {printable(str(error))}',)
-        except (LayerError, OSError, OSSandboxError, ValueError, subprocess.SubprocessError) as error:
+        except (LayerError, OSError, OSSandboxError, ValueError) as error:
             return (f'{self._shown()} is as it was, nothing was kept: {printable(str(error), _LONGEST)}',)
 
     def _shown(self) -> str:
@@ -158,7 +159,7 @@ class GitLayer:
         )
         _write(os.path.join(self._copy, _GLOBAL), os.fsencode(''.join(lines)))
 
-    def _kept(self, backend: OSSandboxBackend) -> Iterator[str]:
+    def _kept(self, backend: OSSandboxBackend, cancelled: threading.Event) -> Iterator[str]:
         new, others = self._read(self._copy)
         new.pop(_GLOBAL, None)
         before, after = _kept_names(self._old), _kept_names(new)
@@ -195,7 +196,7 @@ class GitLayer:
                         f'its index has a repository in a folder as a new submodule ({_listed(sorted(added))}), which '
                         'git would run in; only the user can add it'
                     )
-            objects.check(backend, self._program, before, changes)
+            objects.check(backend, self._program, before, changes, cancelled)
             write_back(
                 self._git,
                 changes,

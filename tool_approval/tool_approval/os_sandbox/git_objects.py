@@ -6,7 +6,9 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -18,6 +20,8 @@ from .profile import Access, OSProfile, Root
 STASH: Final = 'logs/refs/stash'
 """The log that holds every stash but the last."""
 _CHECK_S: Final = 120
+_LOOK_S: Final = 0.1
+"""Chosen: how late a cancellation may be noticed."""
 
 _SHALLOW: Final = 4
 _CHECK: Final = """\
@@ -98,14 +102,14 @@ class NewObjects:
         git: str,
         before: Mapping[str, bytes],
         changes: Mapping[str, bytes | None],
+        cancelled: threading.Event,
     ) -> None:
         """Let git look whether all is there, in a repository of ours, confined, and take over the packs.
 
         Raises:
-            LayerError: Something is missing.
+            LayerError: Something is missing, it takes too long, or is cancelled.
             OSError: It cannot be looked at.
             OSSandboxError: It cannot be confined.
-            subprocess.SubprocessError: It takes too long.
         """
         packs = os.path.join(self._source, 'pack')
         refs = [b'%s refs/before/%d' % (each, number) for number, each in enumerate(sorted(ids_of(before)))]
@@ -130,11 +134,29 @@ class NewObjects:
         variables = [f'GIT_DIR={self._staging}', 'GIT_CONFIG_NOSYSTEM=1', 'GIT_CONFIG_GLOBAL=/dev/null']
         command = ['/usr/bin/env', *variables, '/bin/bash', '-p', '-c', _CHECK, git, packs, self._before]
         argv = backend.wrap(command, profile, self._staging)
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CHECK_S, check=False)
-        if done.returncode == _SHALLOW:
+        status = _ended(argv, cancelled)
+        if status == _SHALLOW:
             raise LayerError('a shallow boundary would hide commits')
-        if done.returncode != 0:
+        if status != 0:
             raise LayerError('objects that it needs are missing or broken')
+
+
+def _ended(argv: Sequence[str], cancelled: threading.Event) -> int:
+    """The status of a command, once it has ended by itself.
+
+    Raises:
+        LayerError: It takes too long, or is cancelled. It was killed.
+    """
+    until = time.monotonic() + _CHECK_S
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            while not cancelled.is_set() and time.monotonic() < until:
+                with suppress(subprocess.TimeoutExpired):
+                    process.communicate(timeout=_LOOK_S)
+                    return process.returncode
+        finally:
+            process.kill()
+    raise LayerError('its check was cancelled' if cancelled.is_set() else f'its check took more than {_CHECK_S} s')
 
 
 def ids_of(kept: Mapping[str, bytes | None]) -> set[bytes]:

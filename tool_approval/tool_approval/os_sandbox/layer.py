@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
@@ -72,13 +73,21 @@ class Layer:
         environment = [f'{name}={value}' for name, value in variables.items()]
         return self._backend.wrap([_ENV, *environment, *command], profile, cwd, change=self._change)
 
-    def keep(self) -> tuple[str, ...]:
+    def keep(self, cancelled: threading.Event) -> tuple[str, ...]:
         """Write back what may be kept. Call it once the command has ended by itself, whatever it returned.
+
+        Args:
+            cancelled: May be set by another thread: what is not being written yet is not kept then.
 
         Returns:
             Lines for the model and for a person: what was dropped or removed, and why something was not kept.
         """
-        return (*self.problems, *(line for part in self._parts for line in part.keep(self._backend)))
+        lines = list(self.problems)
+        # What takes long, and may be cancelled, goes first.
+        for part in reversed(self._parts):
+            if not cancelled.is_set():
+                lines += part.keep(self._backend, cancelled)
+        return tuple(lines)
 
     def _change(self, mounts: Iterable[Mount]) -> Iterable[Mount]:
         for part in self._parts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -126,18 +127,23 @@ class NamesLayer:
                 yield mount
         yield from shown.values()
 
-    def keep(self, backend: OSSandboxBackend) -> tuple[str, ...]:
-        """Move what the command made to the folder, once it has ended.
+    def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
+        """Move what the command made to the folder, once it has ended. It takes milliseconds, and is not cancelled.
 
         Returns:
-            What was dropped, and what another program changed meanwhile, a line each.
+            What was dropped, what another program changed meanwhile, and what could not be moved, a line each.
         """
         dropped: list[str] = []
         lost: list[str] = []
+        failed: list[str] = []
         shown = printable(self._top)
         emptied = sorted(name for name in self._full if not _is_full(os.path.join(self._top, name)))
         try:
-            for name in sorted({*os.listdir(self._copy), *self._copies} - self._mounts.keys()):
+            names = sorted({*os.listdir(self._copy), *self._copies} - self._mounts.keys())
+        except OSError as error:
+            return (f'{shown} is as it was, nothing was kept: {printable(str(error))}',)
+        for name in names:
+            try:
                 copied = self._copies.get(name)
                 after = _look(os.path.join(self._copy, name))
                 if after == (copied.copy if copied is not None else None):
@@ -146,11 +152,12 @@ class NamesLayer:
                     dropped.append(name)
                 elif name in self._skipped or not self._move(name, copied, after):
                     lost.append(name)
-        except OSError as error:
-            return (f'{shown}: not all was kept: {printable(str(error))}',)
+            except OSError as error:
+                failed.append(f'{name} ({error.strerror})')
         return (
             *([f'dropped from {shown}: {_listed(dropped)}'] if dropped else []),
             *([f'not kept in {shown}, another program changed it: {_listed(lost)}'] if lost else []),
+            *([f'not kept in {shown}: {_listed(failed)}'] if failed else []),
             *(
                 [f'emptied in {shown}, where no folder can be removed or renamed: {_listed(emptied)}']
                 if emptied

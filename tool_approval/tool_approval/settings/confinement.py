@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -290,7 +291,8 @@ class ConfinedShell(ShellTool):
             if result.is_timed_out:
                 lines = ExtraAccess(git=extra.git, names=extra.names).describe(self.cwd)
                 return replace(result, notes=(f'It was ended, so nothing is kept of these: {"; ".join(lines)}',))
-            return replace(result, notes=await _to_its_end(layer.keep))
+            cancelled = threading.Event()
+            return replace(result, notes=await _to_its_end(partial(layer.keep, cancelled), cancelled))
         finally:
             await _to_its_end(opened.close)
 
@@ -337,12 +339,19 @@ class ConfinedShell(ShellTool):
         return f". If it failed for that, call again with access=['{needed}'], {effects}"
 
 
-async def _to_its_end(function: Callable[[], T]) -> T:
-    """Await what blocks, in a thread; if the wait is cancelled, it is over only once that has ended."""
+async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | None = None) -> T:
+    """Await what blocks, in a thread; if the wait is cancelled, it is over only once that has ended.
+
+    Args:
+        function: What blocks.
+        cancelled: Is set then, for a function that can end sooner.
+    """
     task = asyncio.ensure_future(asyncio.to_thread(function))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        if cancelled is not None:
+            cancelled.set()
         while not task.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])
