@@ -1,12 +1,13 @@
 """Conversations on disk."""
 
 import os
+from pathlib import Path
 
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ThinkingPart, UserPromptPart
 from tool_approval.assistant import saving
 from tool_approval.assistant.errors import AssistantError
-from tool_approval.assistant.saving import SavedConversation, prompts_of, write_transcript
+from tool_approval.assistant.saving import MOST_UNNAMED, SavedConversation, _place, prompts_of, write_transcript
 
 MESSAGES = [ModelRequest.user_text_prompt('Hello.'), ModelResponse([TextPart('Hi.')])]
 
@@ -131,6 +132,43 @@ def test_the_last_conversation_of_a_directory_is_the_one_saved_last(tmp_path):
 
     with pytest.raises(AssistantError, match='no conversation to continue'):
         SavedConversation.last(folder, tmp_path / 'elsewhere')
+
+
+def test_the_last_fifty_without_a_name_are_kept_and_those_that_are_held(tmp_path):
+    old = []
+    for number in range(MOST_UNNAMED + 2):
+        saved = SavedConversation(tmp_path, f'{_place(tmp_path)}-20260101T000000.{number:06}')
+        saved.save(MESSAGES)
+        os.utime(tmp_path / f'{saved._name}.json', (number, number))
+        old.append(saved)
+    others = [SavedConversation.unnamed(tmp_path, tmp_path / 'elsewhere'), SavedConversation(tmp_path, 'work')]
+    for each in others:
+        each.save(MESSAGES)
+
+    new = SavedConversation.unnamed(tmp_path, tmp_path)
+    with old[1].held(), new.held():
+        new.save(MESSAGES)
+        new.save(MESSAGES)
+
+    gone = [number for number, each in enumerate(old) if not each.exists()]
+    assert gone == [0, 2]
+    assert all(each.exists() for each in (new, *others))
+
+
+def test_a_conversation_that_is_thrown_away_meanwhile_is_not_the_last(tmp_path, monkeypatch):
+    older, newer = (SavedConversation.unnamed(tmp_path, tmp_path) for _ in range(2))
+    older.save(MESSAGES)
+    newer.save([])
+    of_path = Path.lstat
+
+    def lstat(path):
+        if path.stem == newer._name:
+            newer.discard()
+        return of_path(path)
+
+    monkeypatch.setattr(Path, 'lstat', lstat)
+
+    assert len(SavedConversation.last(tmp_path, tmp_path).load()) == 2
 
 
 def test_a_link_is_not_the_last_conversation(tmp_path):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import stat
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +30,9 @@ from .errors import AssistantError
 
 LARGEST = 64 * 1024 * 1024
 """Chosen: bytes of a file that is read. A conversation that is longer fits no model."""
+
+MOST_UNNAMED = 50
+"""Chosen: conversations without a name that are kept of one directory."""
 
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}')
 
@@ -63,12 +67,24 @@ class SavedConversation:
         Raises:
             AssistantError: There is none.
         """
-        found = [path for path in folder.glob(f'{_place(directory)}-*.json') if not path.is_symlink()]
+        found = cls._all_unnamed(folder, _place(directory))
         if not found:
             raise AssistantError('there is no conversation to continue in this directory')
-        saved = cls(folder, max(found, key=lambda path: path.stat().st_mtime_ns).stem)
-        saved.is_named = False
-        return saved
+        return found[0]
+
+    @classmethod
+    def _all_unnamed(cls, folder: Path, place: str) -> list[Self]:
+        """Those without a name of a directory, the one saved last first."""
+        found: list[tuple[int, str]] = []
+        for path in folder.glob(f'{place}-{"?" * 8}T{"?" * 6}.{"?" * 6}.json'):
+            with suppress(FileNotFoundError):  # another run may throw it away meanwhile
+                status = path.lstat()
+                if not stat.S_ISLNK(status.st_mode):
+                    found.append((status.st_mtime_ns, path.stem))
+        every = [cls(folder, name) for _, name in sorted(found, reverse=True)]
+        for saved in every:
+            saved.is_named = False
+        return every
 
     def exists(self) -> bool:
         """Whether there is something of that name."""
@@ -124,12 +140,20 @@ class SavedConversation:
     def save(self, messages: list[ModelMessage]) -> None:
         """Keep the messages; what was saved before is replaced as a whole.
 
+        With a new one without a name, the oldest such are thrown away that are more than `MOST_UNNAMED`.
+
         Raises:
             AssistantError: They cannot be written.
         """
+        is_new = not self.is_named and not self.exists()
         with _explained(f'the conversation {self._name!r} cannot be saved'):
             make_private_folder(self._path.parent)
             replace_private(self._path, ModelMessagesTypeAdapter.dump_json(messages))
+        if is_new:
+            for old in self._all_unnamed(self._path.parent, self._name.partition('-')[0])[MOST_UNNAMED:]:
+                # What another run holds, or cannot be removed, stays.
+                with suppress(AssistantError), old.held():
+                    old.discard()
 
     def discard(self) -> None:
         """Throw away what was saved, if anything was.
