@@ -232,7 +232,7 @@ def test_the_conversation_is_written_into_a_new_file(tmp_path):
     )
 
     assert path.read_text() == (
-        '## You\n\none\n\nCall of act:\n\n    {}\n\nResult of act:\n\n    acted\n\n## Agent\n\ndone<U+001B>[2J \n'
+        '## You\n\n> one\n\nCall of act:\n\n    {}\n\nResult of act:\n\n    acted\n\n## Agent\n\n> done<U+001B>[2J \n'
     )
     assert path.stat().st_mode & 0o777 == 0o600
     assert f'  Written: {path}\n' in shown

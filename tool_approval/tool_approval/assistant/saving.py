@@ -23,7 +23,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tool_approval.display import escape_text
+from tool_approval.display import escape_line, escape_text
 from tool_approval.storage.private_file import make_private_folder, open_private, replace_private
 
 from .errors import AssistantError
@@ -186,23 +186,24 @@ def write_transcript(messages: Sequence[ModelMessage], path: Path) -> None:
         for part in message.parts:
             match part:
                 case UserPromptPart(content=str(text)):
-                    lines += ['## You', '', text, '']
+                    lines += ['## You', '', *_begun('> ', text), '']
                 case TextPart(content=text):
-                    lines += ['## Agent', '', text, '']
+                    lines += ['## Agent', '', *_begun('> ', text), '']
                 case ToolCallPart(tool_name=name):
-                    lines += [f'Call of {name}:', '', *_indented(part.args_as_json_str()), '']
+                    lines += [f'Call of {escape_line(name)}:', '', *_begun('    ', part.args_as_json_str()), '']
                 case ToolReturnPart(tool_name=name):
-                    lines += [f'Result of {name}:', '', *_indented(part.model_response_str()), '']
+                    lines += [f'Result of {escape_line(name)}:', '', *_begun('    ', part.model_response_str()), '']
                 case _:
                     pass
     with _explained(f'{str(path)!r} cannot be written'):
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(path, flags, 0o600), 'w', encoding='utf-8') as file:
-            file.write('\n'.join(escape_text(line) for line in lines))
+            file.write('\n'.join(lines))
 
 
-def _indented(text: str) -> list[str]:
-    return [f'    {line}' for line in text.split('\n')]
+def _begun(sign: str, text: str) -> list[str]:
+    # Attack: a message with the heading of another one in it (test_saving.py).
+    return [f'{sign}{line}' if line else sign.rstrip() for line in escape_text(text).split('\n')]
 
 
 @contextmanager
