@@ -280,12 +280,12 @@ def _is_altered(given: Any, value: Any, own: Any) -> bool:
 def _with_left_out(shown: Any, given: Any, *, is_hidden: bool) -> Any:
     """`shown`, and what it lacks of `given`."""
     if isinstance(shown, dict) and isinstance(given, Mapping):
-        told = cast('dict[str, Any]', shown)
+        visible = cast('dict[str, Any]', shown)
         had = cast('Mapping[str, Any]', given)
-        own = {name: _with_left_out(item, had.get(name), is_hidden=is_hidden) for name, item in told.items()}
+        own = {name: _with_left_out(item, had.get(name), is_hidden=is_hidden) for name, item in visible.items()}
         # Attack: a secret is given under another name, or in another form, than the tool has it
         # (test_what_validation_left_out_beside_a_secret_may_be_that_secret).
-        return {**own, **{name: HIDDEN if is_hidden else copied(had[name]) for name in had if name not in told}}
+        return {**own, **{name: HIDDEN if is_hidden else copied(had[name]) for name in had if name not in visible}}
     if isinstance(shown, list) and isinstance(given, list):
         items, others = cast('list[Any]', shown), cast('list[Any]', given)
         if len(items) == len(others):

@@ -243,15 +243,15 @@ def requires_approval(
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else frozenset(exclude_keys)
 
     def check_approval(ctx: ApprovalContext) -> ApprovalRequest:
-        told = description(dict(ctx.args)) if callable(description) else description
+        text = description(dict(ctx.args)) if callable(description) else description
         if payload is None:
-            return simple_approval_request(ctx.tool_name, ctx.args, description=told, exclude_keys=excluded)
+            return simple_approval_request(ctx.tool_name, ctx.args, description=text, exclude_keys=excluded)
         own_payload = payload(dict(ctx.args))
         visible = {key: value for key, value in own_payload.items() if key not in excluded}
         return ApprovalRequest(
             tool_name=ctx.tool_name,
             args=ctx.args,
-            description=told or describe(ctx.tool_name, visible),
+            description=text or describe(ctx.tool_name, visible),
             payload=own_payload,
         )
 

@@ -56,27 +56,27 @@ def request_digest(request: ApprovalRequest) -> str:
     if request.payload == request.args:
         facts['payload'] = ...  # no argument is this; it saves the time to write all of them twice
     try:
-        told = repr(facts)
+        text = repr(facts)
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and its `repr` may do anything
-        told = '\n'.join(_parts(facts))
-    return blake2b(told.encode(errors='backslashreplace'), digest_size=8, key=key).hexdigest()
+        text = '\n'.join(_parts(facts))
+    return blake2b(text.encode(errors='backslashreplace'), digest_size=8, key=key).hexdigest()
 
 
 def _short(value: object) -> object:
     """What is long as its hash, which is made faster than its `repr`."""
     if isinstance(value, str):
-        told = value.encode(errors='surrogatepass') if len(value) >= _LONG else b''
+        data = value.encode(errors='surrogatepass') if len(value) >= _LONG else b''
     elif isinstance(value, dict | list | tuple):
         try:
             # Version 0: equal values are written alike, whoever else refers to them.
-            told = marshal.dumps(cast('Any', value), 0)
+            data = marshal.dumps(cast('Any', value), 0)
         except ValueError:  # an object of another type somewhere within, or nested too deeply
             return cast('object', value)
     else:
         return value
-    if len(told) < _LONG:
+    if len(data) < _LONG:
         return cast('object', value)
-    return (type(cast('object', value)).__name__, len(told), blake2b(told, digest_size=32).digest())
+    return (type(cast('object', value)).__name__, len(data), blake2b(data, digest_size=32).digest())
 
 
 def is_same(one: object, other: object) -> bool:
@@ -89,13 +89,13 @@ def is_same(one: object, other: object) -> bool:
 
 def _parts(value: object) -> list[str]:
     """What `repr` cannot say: nested too deeply, or within itself, an integer too long, a faulty object."""
-    told: list[str] = []
+    parts: list[str] = []
     waiting: list[object] = [value]
     seen: set[int] = set()
     while waiting:
         part = waiting.pop()
         if not isinstance(part, Mapping | list | tuple):
-            told.append(_one(part))
+            parts.append(_one(part))
             continue
         items: list[object] = []
         if isinstance(part, Mapping):
@@ -103,11 +103,11 @@ def _parts(value: object) -> list[str]:
                 items.extend(pair)
         else:
             items.extend(cast('list[object]', part))
-        told.append(f'{type(cast("object", part)).__name__} {len(items)}')
+        parts.append(f'{type(cast("object", part)).__name__} {len(items)}')
         if id(cast('object', part)) not in seen:
             seen.add(id(cast('object', part)))
             waiting.extend(items)
-    return told
+    return parts
 
 
 def _one(value: object) -> str:

@@ -36,15 +36,15 @@ def facts(
     """
 
     def text(value: object) -> str:
-        told = fact_text(value)
-        return escape_line(told if whole else _cut(told, _LONGEST), ascii_only=ascii_only, mark_end=True)
+        plain = fact_text(value)
+        return escape_line(plain if whole else _cut(plain, _LONGEST), ascii_only=ascii_only, mark_end=True)
 
     def place(name: str) -> str:
         path = fact_text(shown.get(name))
-        told = text(path)
+        plain = text(path)
         # Attack: an old file is called `notes (new)`, or a name goes on like what stands behind it (test_facts.py).
         is_plain = not any(char in path for char in ' "') and not path.endswith('(new)')
-        return told if is_plain else f'"{told.replace(chr(34), escape(chr(34)))}"'
+        return plain if is_plain else f'"{plain.replace(chr(34), escape(chr(34)))}"'
 
     worker = request.metadata.get('worker')
     shown = _metadata(request)
@@ -61,7 +61,7 @@ def facts(
         ('grants', _grants(request, ascii_only=ascii_only)),
         *(('extra access', text(line)) for line in access[: None if whole else MOST_EXTRA_ACCESS]),
     ]
-    return [(label, told) for label, told in found if told]
+    return [(label, plain) for label, plain in found if plain]
 
 
 def is_usual(request: ApprovalRequest) -> bool:
@@ -96,11 +96,11 @@ def brief_access(request: ApprovalRequest) -> list[str]:
 
 def summary(request: ApprovalRequest) -> str:
     """The description, for what follows the tool's name: without the name, and without `Run: ` before a command."""
-    told = request.attributed_description
+    description = request.attributed_description
     if request.presentation is not None and request.presentation.type == 'command':
-        return told.removeprefix('Run: ')
+        return description.removeprefix('Run: ')
     begin = f'{request.tool_name}('
-    return told[len(begin) : -1] if told.startswith(begin) and told.endswith(')') else told
+    return description[len(begin) : -1] if description.startswith(begin) and description.endswith(')') else description
 
 
 def are_facts_whole(request: ApprovalRequest) -> bool:
@@ -168,8 +168,8 @@ def is_automatic(request: ApprovalRequest) -> bool:
     if presentation is not None and presentation.type == 'command':
         # Of what is long, no more than may be repeated.
         words = ' '.join(presentation.content[: 2 * len(request.description) + 1000].split())
-        begin, colon, told = request.description.partition(': ')
-        if begin == 'Run' and colon and words.startswith(told.removesuffix('...')):
+        begin, colon, shown = request.description.partition(': ')
+        if begin == 'Run' and colon and words.startswith(shown.removesuffix('...')):
             return True
     if not request.description.startswith(f'{request.tool_name}('):
         return False

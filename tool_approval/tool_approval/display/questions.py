@@ -64,16 +64,16 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
         else:
             choices.append((option.kind, label))
     # Attack: a wide option with the label of a narrow one (test_questions.py).
-    count = Counter(_folded(told) for _, told in choices)
+    count = Counter(_folded(text) for _, text in choices)
     payloads: dict[str, Mapping[str, Any]] = {option.kind: option.payload for option in request.remember_options}
 
-    def told_apart(kind: str, told: str) -> str:
-        payload = _listed(payloads[kind]) if kind in payloads and count[_folded(told)] > 1 else ''
+    def set_apart(kind: str, text: str) -> str:
+        payload = _listed(payloads[kind]) if kind in payloads and count[_folded(text)] > 1 else ''
         if not payload or len(payload) > LONGEST_LABEL:
-            return told
-        return f'{told} ({escape_line(f"{kind}: {payload}", ascii_only=ascii_only)})'
+            return text
+        return f'{text} ({escape_line(f"{kind}: {payload}", ascii_only=ascii_only)})'
 
-    return [(kind, told_apart(kind, told)) for kind, told in choices]
+    return [(kind, set_apart(kind, text)) for kind, text in choices]
 
 
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
@@ -85,7 +85,7 @@ def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     """
     choices = dict(remember_choices(request))
     briefs = Counter(
-        _folded(told) for told in (THE_SAME, *choices.values(), *(each.brief for each in request.remember_options))
+        _folded(text) for text in (THE_SAME, *choices.values(), *(each.brief for each in request.remember_options))
     )
     for option in reversed(request.remember_options):
         brief = option.brief
@@ -96,8 +96,8 @@ def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     return EXACT, THE_SAME if choices[EXACT] == EXACTLY else ''
 
 
-def _folded(told: str) -> str:
-    return ' '.join(told.split()).casefold()
+def _folded(text: str) -> str:
+    return ' '.join(text.split()).casefold()
 
 
 def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> tuple[str, ...]:
@@ -130,20 +130,20 @@ def remember_spans(
     """
     if is_whole is None:
         is_whole = is_shown_whole(request)
-    if not is_whole or request.hides_arguments or not _can_be_told(request):
+    if not is_whole or request.hides_arguments or not _is_distinct(request):
         return ()
     return ('session', 'always') if request.facts.can_remember_always else ('session',)
 
 
-def _can_be_told(request: ApprovalRequest) -> bool:
+def _is_distinct(request: ApprovalRequest) -> bool:
     """Whether everything that a remembered approval covers can stand beside the keys."""
     labels = [option.label for option in request.remember_options]
     if len(labels) >= MOST_CHOICES or any(len(label) > LONGEST_LABEL or not label.strip() for label in labels):
         return False
     if len(_what_counts(request)) > LONGEST_LABEL:
         return False
-    told = [_folded(told) for _, told in remember_choices(request)]
-    return len(set(told)) == len(told)
+    texts = [_folded(text) for _, text in remember_choices(request)]
+    return len(set(texts)) == len(texts)
 
 
 def _exact(request: ApprovalRequest, *, ascii_only: bool) -> str:

@@ -84,8 +84,8 @@ def pieces(text: str, room: int) -> list[Piece]:
 
 def more(lines: int, characters: int) -> str:
     """What is left out, in words: `[847 more lines, 51,200 more characters]`."""
-    told = f'{lines:,} more line{"s" if lines > 1 else ""}, ' if lines else ''
-    return f'[{told}{characters:,} more characters]'
+    of_lines = f'{lines:,} more line{"s" if lines > 1 else ""}, ' if lines else ''
+    return f'[{of_lines}{characters:,} more characters]'
 
 
 def _head(text: str, room: int) -> str:

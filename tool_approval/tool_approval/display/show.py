@@ -83,8 +83,8 @@ def _content_of(equal: list[str]) -> str | None:
 def _facts_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> Iterator[str]:
     said: set[str] = set()
     for key, fact in _FACT_ARGUMENTS.items():
-        told = fact_text(presentation.metadata.get(fact))
-        if fact not in said and _body_of(args.get(key)) is not None and args[key] == told:
+        text = fact_text(presentation.metadata.get(fact))
+        if fact not in said and _body_of(args.get(key)) is not None and args[key] == text:
             said.add(fact)
             yield key
     # What a command asks for beyond its confinement: an approval gives what the fact says, and no more.

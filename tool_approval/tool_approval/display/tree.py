@@ -96,14 +96,14 @@ class Tree:
                 return '[nested too deeply to be shown]'
             return '{}' if isinstance(value, Mapping) else '[]'
         try:
-            told = json.dumps(value) if isinstance(value, bool | int | float | None) else repr(value)
+            text = json.dumps(value) if isinstance(value, bool | int | float | None) else repr(value)
         except Exception:  # noqa: BLE001 - any object may be among the arguments, and its `repr` may do anything
-            told = f'a value of type {type(value).__name__} that cannot be shown'
+            text = f'a value of type {type(value).__name__} that cannot be shown'
             self.is_whole = False
-        if len(told) > 1000:
-            told = f'{told[:1000]} [{len(told) - 1000:,} more characters]'
+        if len(text) > 1000:
+            text = f'{text[:1000]} [{len(text) - 1000:,} more characters]'
             self.is_whole = False
-        return self._escaped(told)
+        return self._escaped(text)
 
     def _label(self, key: object) -> str:
         if not isinstance(key, str):
@@ -120,16 +120,16 @@ class Tree:
     def _escaped(self, text: str, also: str = '') -> str:
         return escape_line(text, ascii_only=self._ascii_only, also=also)
 
-    def _line(self, label: str, told: str, depth: int, *, is_text: bool = False, is_heading: bool = False) -> None:
+    def _line(self, label: str, shown: str, depth: int, *, is_text: bool = False, is_heading: bool = False) -> None:
         start = 2 * depth
         marks = [Span(start, start + len(label), 'key')]
-        text = f'{" " * start}{label}{" " if told else ""}{told}'
+        text = f'{" " * start}{label}{" " if shown else ""}{shown}'
         if is_text:
             marks.append(Span(start + len(label) + 1, len(text), 'string'))
         self.lines.append(DisplayLine(kind='heading' if is_heading else 'value', text=text, marks=tuple(marks)))
 
-    def _cut(self, told: str) -> None:
-        self.lines.append(DisplayLine(kind='cut', text=told))
+    def _cut(self, text: str) -> None:
+        self.lines.append(DisplayLine(kind='cut', text=text))
         self.is_whole = False
 
 

@@ -125,25 +125,25 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
             if kinds[char] != 'mark' or char in loose.get(part, ()):
                 odd[kinds[char]].setdefault(char, []).append(part)
         alike.update(dict.fromkeys(_look_alikes(part, chars, traits, texts.by_text[text])))
-    told = [
+    rows = [
         f'{sentence}: {_listed([f"{_name(char)}{_times(char, where)}" for char, where in _first(found)], len(found))}'
         for kind, sentence in _SENTENCES.items()
         if (found := odd[kind])
     ]
     if alike:
         named = [f'{escape_line(char, ascii_only=ascii_only)} is {_name(char)}' for char, _ in _first(alike)]
-        told.append(f'look-alikes: {_listed(named, len(alike))}')
+        rows.append(f'look-alikes: {_listed(named, len(alike))}')
     if turns(alphabet):
-        told.append('right-to-left letters: a terminal may show their lines in another order')
+        rows.append('right-to-left letters: a terminal may show their lines in another order')
     if any(has_gap(text, is_code=care is Care.CODE) for text, care in texts.by_text.items()):
-        told.append('a long gap: read on to the end of each text')
+        rows.append('a long gap: read on to the end of each text')
     if ends:
-        told.append(f'Windows line ends: {ends:,} line{"s end" if ends > 1 else " ends"} with U+000D CARRIAGE RETURN')
+        rows.append(f'Windows line ends: {ends:,} line{"s end" if ends > 1 else " ends"} with U+000D CARRIAGE RETURN')
     if has_mark:
-        told.append('a byte order mark at the beginning: U+FEFF')
+        rows.append('a byte order mark at the beginning: U+FEFF')
     if not is_all:
-        told.append('too long to be looked through: characters in the middle may be other than they seem')
-    return told
+        rows.append('too long to be looked through: characters in the middle may be other than they seem')
+    return rows
 
 
 def turns(text: Iterable[str]) -> bool:

@@ -230,12 +230,12 @@ class Keeper:
             self._worker.submit(self._wake_settled, self._done)
         else:
             self._waiting.wake(changed.settled)
-        told = None if changed is None else changed.added | changed.settled
-        if told is None or told:
+        ids = None if changed is None else changed.added | changed.settled
+        if ids is None or ids:
             with self._lock:
                 listeners = list(self._listeners)
             for listener in listeners:
-                listener(told)
+                listener(ids)
 
     def _keep_house(self) -> None:
         """In the worker's thread."""
@@ -306,9 +306,9 @@ async def follow(keeper: Keeper) -> AsyncGenerator[frozenset[str] | None]:
         while True:
             await is_changed.wait()
             is_changed.clear()
-            told = None if is_all else frozenset(ids)
+            batch = None if is_all else frozenset(ids)
             is_all = False
             ids.clear()
-            yield told
+            yield batch
     finally:
         keeper.stop_listening(tell)

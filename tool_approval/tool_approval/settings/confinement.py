@@ -325,8 +325,8 @@ class ConfinedShell(ShellTool):
                         f'{problem}.'
                     )
         if lacked:
-            told = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
-            advice.append(f'The OS sandbox gave this command no access to: {told}{self._how(lacked, explanation)}')
+            shown = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
+            advice.append(f'The OS sandbox gave this command no access to: {shown}{self._how(lacked, explanation)}')
         return tuple(advice)
 
     @staticmethod

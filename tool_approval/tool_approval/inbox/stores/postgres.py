@@ -338,11 +338,11 @@ class PostgresStore:
                 listening.execute(sql.SQL('LISTEN {}').format(sql.Identifier(self._channel)))
                 self._heard = listening
                 return None
-            told = {each.payload for each in listening.notifies(timeout=timeout_s, stop_after=1)}
-        if _ALL in told:
+            sent = {each.payload for each in listening.notifies(timeout=timeout_s, stop_after=1)}
+        if _ALL in sent:
             return None
-        added = frozenset(each for each in told if each.startswith(_ADDED))
-        return Changes(added=frozenset(each.removeprefix(_ADDED) for each in added), settled=frozenset(told - added))
+        added = frozenset(each for each in sent if each.startswith(_ADDED))
+        return Changes(added=frozenset(each.removeprefix(_ADDED) for each in added), settled=frozenset(sent - added))
 
     @contextmanager
     def transaction(self) -> Generator[Execute]:

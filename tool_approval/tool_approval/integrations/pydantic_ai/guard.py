@@ -81,8 +81,8 @@ async def _call_tool(
         context = ApprovalContext(tool_name=call.tool_name, args=shown, metadata=facts.as_metadata())
         verdict = ApprovalResult.pre_approved()
         for each in checks:
-            told = await ask_check(each, context.for_check(), framework_context=ctx) or verdict
-            verdict = max(verdict, told, key=_strictness)
+            own = await ask_check(each, context.for_check(), framework_context=ctx) or verdict
+            verdict = max(verdict, own, key=_strictness)
         if verdict.is_blocked:
             return refuse(verdict.reason or f'The tool {name!r} is blocked.', 'refused')
         if verdict.is_needs_approval and not ctx.tool_call_approved:

@@ -207,7 +207,7 @@ class Batch:
         context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
         verdict = await ask_check(function, context.for_check(), framework_context=self.ctx)
         if verdict is not None and verdict.is_needs_approval:
-            request = _told(request, context, verdict)
+            request = _with_verdict(request, context, verdict)
         elif verdict is not None and verdict.is_blocked:
             request = _blocked(request, verdict.reason)
         return self._prepared(call, request)
@@ -264,13 +264,13 @@ class Batch:
         verdict = await self.gate.controller.policy.judge(
             context, logic=[function], default='none', facts=request.facts
         )
-        told = _told(request, context, verdict)
+        judged = _with_verdict(request, context, verdict)
         if function is None and not verdict.is_blocked:
             verdict = ApprovalResult.blocked(f'Nothing here can carry out {call.tool_name!r}.')
         elif not verdict.is_blocked and (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
             verdict = ApprovalResult.blocked(f'The arguments of {call.tool_name!r} cannot be used: {problem}.')
-        told = told.changed(bound_to={**told.bound_to, **verdict.bound_to})
-        return Prepared(call=_call_of(request, reread), verdict=verdict, request=told)
+        judged = judged.changed(bound_to={**judged.bound_to, **verdict.bound_to})
+        return Prepared(call=_call_of(request, reread), verdict=verdict, request=judged)
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
         """An external call that is to be done; any other is answered."""
@@ -306,17 +306,17 @@ def _blocked(request: ApprovalRequest, reason: str | None) -> ApprovalRequest:
     return request.changed(request.facts._replace(is_blocked=True, block_reason=reason))
 
 
-def _told(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
+def _with_verdict(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
     """The request with what the function itself says of its call: what is shown, remembered and written down."""
     own = make_request(context, verdict)
-    told: dict[str, Any] = {
+    changes: dict[str, Any] = {
         'payload': own.payload,
         'presentation': own.presentation,
         'remember_options': own.remember_options,
         'group_id': own.group_id,
     }
     if verdict.description is not None or verdict.payload is not None:
-        told |= {'description': own.description, 'described_by': own.described_by}
+        changes |= {'description': own.description, 'described_by': own.described_by}
     if verdict.reason is not None:
-        told['reason'] = verdict.reason
-    return request.changed(**told)
+        changes['reason'] = verdict.reason
+    return request.changed(**changes)

@@ -71,13 +71,13 @@ def request_of(
         tool: What is known of the tool, as `tool_facts` returns it; it wins, too.
         args: What to show in place of the call's own arguments.
     """
-    told = dict(metadata or {})
-    made = told.pop(REQUEST_KEY, None)
+    given = dict(metadata or {})
+    made = given.pop(REQUEST_KEY, None)
     if isinstance(made, ApprovalRequest) and made.tool_name == call.tool_name:
-        told = {**made.metadata, **told}
-        request = made.changed(CallFacts.of(told), tool_call_id=call.tool_call_id, metadata=told)
+        given = {**made.metadata, **given}
+        request = made.changed(CallFacts.of(given), tool_call_id=call.tool_call_id, metadata=given)
     else:
-        request = _bare_request(call, told, args)
+        request = _bare_request(call, given, args)
     if known is None:
         return request
     # A handler that names no session leaves the one that the toolset names.
@@ -86,36 +86,36 @@ def request_of(
     return request.changed(facts, metadata={**request.metadata, **facts.as_metadata()}, **place)
 
 
-def _bare_request(call: ToolCallPart, told: dict[str, Any], args: Mapping[str, Any] | None) -> ApprovalRequest:
-    description = _first_text(told, 'approval_description', 'summary', 'reason', 'path')
-    reason = _first_text(told, 'approval_reason', 'reason')
+def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[str, Any] | None) -> ApprovalRequest:
+    description = _first_text(metadata, 'approval_description', 'summary', 'reason', 'path')
+    reason = _first_text(metadata, 'approval_reason', 'reason')
     try:
         args = decode_arguments(call.args) if args is None else args
     except NotCanonicalError as error:
         description = f'The arguments of {call.tool_name!r} cannot be read ({error.problem}), so the call was denied.'
-        told |= {'approval_policy': 'blocked', 'approval_reason': description}
+        metadata |= {'approval_policy': 'blocked', 'approval_reason': description}
         args, reason = {}, None
     return ApprovalRequest.of_call(
         call.tool_name,
         args,
-        CallFacts.of(told)._replace(run_id=None, session_id=None, caller=None),
+        CallFacts.of(metadata)._replace(run_id=None, session_id=None, caller=None),
         description=description or describe(call.tool_name, args),
         reason=reason,
         tool_call_id=call.tool_call_id,
-        metadata=told,
+        metadata=metadata,
     )
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
     """What other handlers understand, and the request itself for ours."""
-    told = {
+    values = {
         'approval_description': request.attributed_description,
         'approval_reason': request.reason,
         'approval_policy': 'needs_approval',
         'toolset_id': request.facts.toolset_id,
         'worker': request.facts.caller,
     }
-    return {REQUEST_KEY: request, **{key: value for key, value in told.items() if value is not None}}
+    return {REQUEST_KEY: request, **{key: value for key, value in values.items() if value is not None}}
 
 
 def _first_text(metadata: Mapping[str, Any], *keys: str) -> str | None:
@@ -235,14 +235,14 @@ def tool_facts(ctx: RunContext[Any] | None, name: str) -> dict[str, Any]:
 
 
 def _digest(definition: ToolDefinition) -> str | None:
-    told = [definition.name, definition.description, definition.parameters_json_schema]
+    parts = [definition.name, definition.description, definition.parameters_json_schema]
     try:
         # Each step of a run has its definitions anew. The form tells 1 from True, unlike a comparison of the values.
-        return _digest_of(marshal.dumps(told, 2))
+        return _digest_of(marshal.dumps(parts, 2))
     except ValueError:  # a value that is not plain
         return None
 
 
 @lru_cache(maxsize=1024)
-def _digest_of(told: bytes) -> str:
-    return hashlib.sha256(canonical_json(marshal.loads(told)).encode()).hexdigest()
+def _digest_of(data: bytes) -> str:
+    return hashlib.sha256(canonical_json(marshal.loads(data)).encode()).hexdigest()

@@ -50,7 +50,7 @@ class ShellToolset(FunctionToolset[Any]):
                 name here what it needs, to have the user asked: `network`, `git`, `environment` or `names`.
         """
         assert isinstance(self.shell, ConfinedShell), 'no other shell has this parameter'
-        return self._told(await self.shell.run(command, access))
+        return self._text_of(await self.shell.run(command, access))
 
     async def run_shell(self, command: str) -> str:
         """Run a command in bash and return its output.
@@ -61,12 +61,12 @@ class ShellToolset(FunctionToolset[Any]):
         Args:
             command: The command line.
         """
-        return self._told(await self.shell.run(command))
+        return self._text_of(await self.shell.run(command))
 
-    def _told(self, result: ShellResult) -> str:
-        told = result.for_model()
+    def _text_of(self, result: ShellResult) -> str:
+        result_text = result.for_model()
         added = [f'[{why}]' for text, why in self._reasons.items() if result.exit_status and text in result.stderr]
-        return '\n'.join([told, *added])
+        return '\n'.join([result_text, *added])
 
     @property
     def presenters(self) -> dict[str, Presenter]:

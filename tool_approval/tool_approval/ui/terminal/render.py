@@ -87,8 +87,8 @@ def render_request(
     below, question = _question(request, layout, '', in_sight)
     if len(rows) + len(below) + 1 > height:
         below, question = _question(request, layout, name_of(request.tool_name, ascii_only=ascii_only), in_sight)
-        told = f'{len(rows) + len(below) + 2:,} rows: read from the top.'
-        below = [*layout.labelled('!', told, style='strong'), *below]
+        note = f'{len(rows) + len(below) + 2:,} rows: read from the top.'
+        below = [*layout.labelled('!', note, style='strong'), *below]
     return '\n'.join([*rows, *below, question])
 
 
@@ -113,20 +113,20 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
     layout = Layout(max(width, NARROWEST), color=False, ascii_only=ascii_only)
     covered = dict(remember_choices(request, ascii_only=ascii_only))[session_choice(request)[0]]
     does = {**KEYS, 's': f'{KEYS["s"]}: {covered}'}
-    told = [(f'{key} ', does[key]) for key in KEYS if key in keys and key != '?']
-    told += [(f'{label}:', text) for label, text in _facts(request, layout, is_more=True)]
-    told.append(('mark:', f'{request_digest(request)} (differs where requests differ in anything)'))
-    return [row for label, text in told for row in layout.labelled(label, text)]
+    labelled = [(f'{key} ', does[key]) for key in KEYS if key in keys and key != '?']
+    labelled += [(f'{label}:', text) for label, text in _facts(request, layout, is_more=True)]
+    labelled.append(('mark:', f'{request_digest(request)} (differs where requests differ in anything)'))
+    return [row for label, text in labelled for row in layout.labelled(label, text)]
 
 
 def _facts(request: ApprovalRequest, layout: Layout, *, is_more: bool, is_all: bool = False) -> list[tuple[str, str]]:
     """What is told of a request beside its content: behind `?`, or else in the box."""
     apart = ('toolset', 'why') if is_usual(request) else ('toolset',)
-    told = facts(request, ascii_only=layout.ascii_only, whole=is_all, brief=not is_all)
+    shown = facts(request, ascii_only=layout.ascii_only, whole=is_all, brief=not is_all)
     if is_more:
         more = facts(request, ascii_only=layout.ascii_only)
-        return [fact for fact in more if fact[0] in apart or (fact[0] == 'extra access' and fact not in told)]
-    return [(label, text) for label, text in told if label not in apart or is_all]
+        return [fact for fact in more if fact[0] in apart or (fact[0] == 'extra access' and fact not in shown)]
+    return [(label, text) for label, text in shown if label not in apart or is_all]
 
 
 def _box(
@@ -140,11 +140,11 @@ def _box(
 ) -> list[str]:
     """The rows of the box but the last."""
     ascii_only = layout.ascii_only
-    told = _facts(request, layout, is_more=False, is_all=is_all)
+    found = _facts(request, layout, is_more=False, is_all=is_all)
     name = name_of(request.tool_name, ascii_only=ascii_only, whole=is_all)
-    rows = _title(layout, {'tool': name, 'request': _place(request, position), **dict(told)})
+    rows = _title(layout, {'tool': name, 'request': _place(request, position), **dict(found)})
     below: list[str] = []
-    for label, text in told:
+    for label, text in found:
         if label not in _IN_TITLE:
             (below if label in _BELOW else rows).extend(layout.labelled(f'{label}:', text))
     rows += layout.quoted(shown.lines)
@@ -161,13 +161,13 @@ def _box(
     return rows
 
 
-def _title(layout: Layout, told: Mapping[str, str]) -> list[str]:
+def _title(layout: Layout, titles: Mapping[str, str]) -> list[str]:
     """The first row, and one for each of `_IN_TITLE` that does not fit into it."""
     words = {'in': 'in {}', 'request': 'request {}'}
     left, right, rows = list[str](), list[str](), list[str]()
     room = layout.width - len('╭─ ')
     for label in _IN_TITLE:
-        text = told.get(label, '')
+        text = titles.get(label, '')
         said = words.get(label, '{}').format(text)
         side, gap = (right, '   ') if label in _IN_TITLE[3:] else (left, ' ')
         # Attack: a path where a name is expected is taken for the tool's, or turns the row around (test_render.py).
@@ -195,9 +195,9 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
     named = f'{lead}{name}: ' if name else lead
     rows = [] if cell_width(named) + len('/'.join(keys)) + 2 <= layout.width else layout.labelled('tool:', name)
     kind, brief = session_choice(request)
-    told = {**keys, 's': f'{brief} this session'} if 's' in keys and brief else keys
-    row, is_told = _keys_row(layout, lead if rows else named, told, keys)
-    if 's' in keys and not (brief and is_told):
+    effects = {**keys, 's': f'{brief} this session'} if 's' in keys and brief else keys
+    row, is_complete = _keys_row(layout, lead if rows else named, effects, keys)
+    if 's' in keys and not (brief and is_complete):
         covered = brief or dict(remember_choices(request, ascii_only=layout.ascii_only))[kind]
         rows += layout.labelled('s:', f'{covered}, this session')
     return rows, row
@@ -207,8 +207,8 @@ def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[
     """The first of the tellings that fits behind `lead`, else the keys alone; and whether it is the first."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
-            told = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())
-            return f'{lead}{told} ', telling is tellings[0]
+            text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())
+            return f'{lead}{text} ', telling is tellings[0]
     return f'{lead}{"/".join(tellings[0])} ', False
 
 

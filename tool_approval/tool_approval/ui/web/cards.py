@@ -147,9 +147,9 @@ def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequ
         )
         if other != page and 1 <= other <= len(pages)
     ]
-    told = f'Page {page:,} of {len(pages):,}: lines {shown.start + 1:,} to {shown.stop:,} of {len(lines):,}. '
+    position = f'Page {page:,} of {len(pages):,}: lines {shown.start + 1:,} to {shown.stop:,} of {len(lines):,}. '
     spaced = [part for link in links for part in (link, ' ')]
-    return lines[shown.start : shown.stop], element('nav', told, *spaced, class_='notice', aria_label='All of it')
+    return lines[shown.start : shown.stop], element('nav', position, *spaced, class_='notice', aria_label='All of it')
 
 
 def _head(entry: InboxEntry, name: str) -> Html:
@@ -172,12 +172,12 @@ def _time(before: str, moment: datetime) -> Html:
 
 
 def _facts(request: ApprovalRequest) -> Html | None:
-    told = facts(request)
+    found = facts(request)
     if request.run_id is not None:
-        told = [*told, ('run', short_name(request.run_id))]
-    if not told:
+        found = [*found, ('run', short_name(request.run_id))]
+    if not found:
         return None
-    return element('dl', *(part for label, text in told for part in (element('dt', label), element('dd', text))))
+    return element('dl', *(part for label, text in found for part in (element('dt', label), element('dd', text))))
 
 
 def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool) -> Html:
@@ -185,8 +185,8 @@ def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool)
         return outcome_block(entry)
     problem = why_not(entry, context.visitor)
     if problem is not None:
-        told = f'{short_name(context.visitor.id)} may not answer this: {problem}.'
-        return element('div', element('p', told, class_='notice'), class_='actions')
+        text = f'{short_name(context.visitor.id)} may not answer this: {problem}.'
+        return element('div', element('p', text, class_='notice'), class_='actions')
     request = f'{context.base}/requests/{entry.id}'
     options = answer_options(entry.request, is_whole=is_whole)
     edit = None

@@ -131,7 +131,7 @@ class PageRoutes:
                 raise HttpRefusal(422, 'invalid_answer', problem) from None
         entry = await answer(self._inbox, request.path_params['id'], decision_of(values), visitor)
         if wants_json(request):
-            return JSONResponse(_told(entry))
+            return JSONResponse(_outcome_of(entry))
         return RedirectResponse(f'{base_of(request)}/', 303)
 
     async def answer_group(self, request: Request) -> Response:
@@ -144,16 +144,16 @@ class PageRoutes:
         values = _decision_fields([field for field in fields if field[0] != 'item'], digest='')
         if values['approved']:
             await check_group(self._inbox, [request_id for request_id, _, _ in items])
-        told: dict[str, dict[str, str]] = {}
+        outcomes: dict[str, dict[str, str]] = {}
         for request_id, _, digest in items:
             body = decision_of({**values, 'digest': digest})
             try:
-                told[request_id] = _told(await answer(self._inbox, request_id, body, visitor))
+                outcomes[request_id] = _outcome_of(await answer(self._inbox, request_id, body, visitor))
             except (InboxError, NotOffered) as error:
-                told[request_id] = {'outcome': escape_line(f'Not answered: {refusal_of(error).message}')}
+                outcomes[request_id] = {'outcome': escape_line(f'Not answered: {refusal_of(error).message}')}
         if wants_json(request):
-            return JSONResponse({'outcomes': told})
-        rows = [element('li', each['outcome']) for each in told.values()]
+            return JSONResponse({'outcomes': outcomes})
+        rows = [element('li', each['outcome']) for each in outcomes.values()]
         return page(request, 'Answered together', element('ul', *rows), context=self._context_of(request, visitor))
 
     async def edit(self, request: Request) -> Response:
@@ -273,7 +273,7 @@ def read_number(request: Request, name: str, *, most: int) -> int | None:
     return int(text)
 
 
-def _told(entry: InboxEntry) -> dict[str, str]:
+def _outcome_of(entry: InboxEntry) -> dict[str, str]:
     """What the page's script is told of an answer."""
     at = {} if entry.settled_at is None else {'settled_at': entry.settled_at.isoformat()}
     return {'outcome': entry.outcome, **at}

@@ -199,14 +199,14 @@ def _group_form(group: Sequence[InboxEntry], context: PageContext) -> Html:
     fields = [element('input', type='hidden', name='item', value=item) for item in items]
     approve, deny = buttons('of them together', count=count)
     are_whole = may_approve_together([entry.request for entry in group])
-    told = f'These {count} requests above belong together.'
+    text = f'These {count} requests above belong together.'
     if not are_whole:
-        told += ' Not all are shown whole, so they are approved one by one.'
+        text += ' Not all are shown whole, so they are approved one by one.'
     return element(
         'form',
         *hidden(context),
         *fields,
-        element('p', told),
+        element('p', text),
         note_field(f'note-{key}'),
         element('div', approve if are_whole else None, deny, class_='buttons'),
         method='post',
