@@ -7,6 +7,7 @@ about it.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from tool_approval.integrations.pydantic_ai.handler import ApprovalHandler, Run
 from tool_approval.integrations.pydantic_ai.results import refuse
 
 _Key = tuple[str | None, str | int | None]
+_Run = Callable[[RunContext[Any]], Awaitable[Any]]
 
 NEEDS_APPROVAL_NOW = 'This call needs approval now, after the calls before it. Make it again.'
 
@@ -40,7 +42,8 @@ class CallOrder:
 
     def guarded(self, toolset: AbstractToolset[Any], controller: ApprovalController) -> AbstractToolset[Any]:
         """The toolset under the controller's policy and in order; each of its calls has to run alone."""
-        return _Outer(ApprovalToolset(_Inner(toolset, self), controller), self)
+        inner = _Ordered(toolset, order=self, is_outer=False)
+        return _Ordered(ApprovalToolset(inner, controller), order=self, is_outer=True)
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer every deferred call of a response."""
@@ -56,44 +59,44 @@ class CallOrder:
             return await run(args)
         return await self.handler.around_execute(ctx, call, args, run)
 
-
-@dataclass
-class _Outer(WrapperToolset[Any]):
-    order: CallOrder = field(kw_only=False)
-
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:
-        key, order = (ctx.run_id, ctx.tool_call_id), self.order
-        has_waited = key in order.waiting and ctx.tool_call_approved
+    async def run_outer(self, ctx: RunContext[Any], run: _Run) -> Any:
+        """Have a call judged, and run unless it waits; note the response of one that waits for an approval."""
+        key = (ctx.run_id, ctx.tool_call_id)
+        has_waited = key in self.waiting and ctx.tool_call_approved
         if ctx.tool_call_approved:
-            order.let_through.add(key)
+            self.let_through.add(key)
         try:
             if has_waited:
-                order.waiting.discard(key)
+                self.waiting.discard(key)
                 # Attack: waiting approves nothing, whatever id a model gives its calls.
                 ctx = replace(ctx, tool_call_approved=False)
-            return await super().call_tool(name, tool_args, ctx, tool)
+            return await run(ctx)
         except ApprovalRequired:
             if has_waited:
                 return refuse(NEEDS_APPROVAL_NOW, 'refused')
-            order.deferred_at.add((ctx.run_id, ctx.run_step))
+            self.deferred_at.add((ctx.run_id, ctx.run_step))
             raise
         finally:
-            order.let_through.discard(key)
+            self.let_through.discard(key)
+
+    async def run_inner(self, ctx: RunContext[Any], run: _Run) -> Any:
+        """Run a call that needs no approval, or let it wait for one of its response that does."""
+        key = (ctx.run_id, ctx.tool_call_id)
+        if key not in self.let_through and (ctx.run_id, ctx.run_step) in self.deferred_at:
+            self.waiting.add(key)
+            raise ApprovalRequired
+        return await run(ctx)
 
 
 @dataclass
-class _Inner(WrapperToolset[Any]):
-    """Reached by what needs no approval, or has it."""
+class _Ordered(WrapperToolset[Any]):
+    """Around the toolset that judges calls, or inside of it, reached by what needs no approval, or has it."""
 
-    order: CallOrder = field(kw_only=False)
+    order: CallOrder = field(kw_only=True)
+    is_outer: bool = field(kw_only=True)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        key, order = (ctx.run_id, ctx.tool_call_id), self.order
-        if key not in order.let_through and (ctx.run_id, ctx.run_step) in order.deferred_at:
-            order.waiting.add(key)
-            raise ApprovalRequired
-        return await super().call_tool(name, tool_args, ctx, tool)
+        run = self.order.run_outer if self.is_outer else self.order.run_inner
+        return await run(ctx, lambda ctx: self.wrapped.call_tool(name, tool_args, ctx, tool))
