@@ -51,7 +51,7 @@ def finish() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 
 @pytest.fixture
 def play(command, capsys) -> Callable[[str], list[str]]:
-    """Run an example that asks nobody as a program in this process, and return the lines it prints."""
+    """Run an example that asks nothing as a program in this process, and return the lines it prints."""
 
     def play(name: str) -> list[str]:
         runpy.run_path(command(name)[-1], run_name='__main__')

@@ -92,7 +92,7 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
         (
             'shell: {rules: [{pattern: ls, approval: false}, {pattern: ls -l, approval: false}]}',
             'shell.rules.1',
-            'which asks nobody; remove it',
+            'which lets it run unasked; remove it',
         ),
         ('shell: {rules: [{pattern: git, allowed: false}, {pattern: git log}]}', 'shell.rules.1', 'which blocks; move'),
         (
@@ -106,7 +106,7 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
         ('shell: {rules: [{pattern: npm, approval: false}]}', 'shell.rules.0', '`npm` runs files'),
         ('shell: {rules: [{pattern: ./x, approval: false}]}', 'shell.rules.0', '`./x` runs files'),
         ('shell: {rules: [{pattern: /usr/bin/python3.12 -V, approval: false}]}', 'shell.rules.0', 'runs files'),
-        ('shell: {default: {approval: false}}', 'shell.default', 'every command that no rule is about runs unasked'),
+        ('shell: {default: {approval: false}}', 'shell.default', 'every command that no rule matches runs unasked'),
         ('shell: {network: true, rules: [{pattern: ls, approval: false}]}', 'shell.network', 'may use the network'),
     ],
 )

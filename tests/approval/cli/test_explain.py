@@ -363,7 +363,7 @@ def test_the_reason_names_the_preset_of_a_rule_and_of_a_root(tool_approval, work
     assert command.out.startswith(
         'allow: the rule `ls` of the preset `default` (line 11), which needs an OS sandbox, allows it\n'
     )
-    assert path.out.startswith('allow: the root `project` of the preset `default` asks nobody about it\n')
+    assert path.out.startswith('allow: the root `project` of the preset `default` allows it\n')
 
 
 def test_a_batch_may_bring_presets(tool_approval, work):

@@ -322,9 +322,9 @@ def test_ctrl_c_ends_it_without_a_complaint(tool_approval, monkeypatch):
     [
         (['--host', '0.0.0.0'], '--allow-host'),
         (['--host', 'pc.example'], '--allow-host'),
-        (['--approver', 'ada', '--approver', 'ada=ops'], 'somebody twice'),
-        (['--approver', 'policy'], "--approver 'policy' names nobody"),
-        (['--approver', '=ops'], "--approver '' names nobody"),
+        (['--approver', 'ada', '--approver', 'ada=ops'], 'the same name twice'),
+        (['--approver', 'policy'], "--approver 'policy' is invalid"),
+        (['--approver', '=ops'], "--approver '' is invalid"),
         (['--path', 'approvals'], '--path must be'),
         (['--path', '/'], '--path must be'),
         (['--path', '/a"b'], '--path must be'),

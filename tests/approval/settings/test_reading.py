@@ -110,7 +110,7 @@ def test_nor_may_code_that_makes_settings():
             7,
             '`approval`?',
         ),
-        ('  format_output:', '  send_notification:', 'custom_tools.send_notification', 7, 'stands in `tools` as well'),
+        ('  format_output:', '  send_notification:', 'custom_tools.send_notification', 7, 'is in `tools` as well'),
         ('  vm: [net]', '  vm: net', 'auto_grant.vm', 9, 'not a list'),
         ('  paths:', '  path:', 'sandbox.path', 11, 'did you mean `paths`?'),
         ('mode: rw, suff', 'mode: rx, suff', 'sandbox.paths.notes.mode', 12, 'unknown value `rx`; use `ro`, `rw`'),
@@ -327,7 +327,7 @@ def test_any_document_is_read_or_refused(changes):
 def test_a_name_in_both_sections_is_an_error_in_code_too(name):
     assert Settings(**{name: {'a': ToolRule()}})
 
-    with pytest.raises(ValidationError, match='stands in `tools` and in `custom_tools`'):
+    with pytest.raises(ValidationError, match='is in `tools` and in `custom_tools`'):
         Settings(tools={'a': ToolRule()}, custom_tools={'a': ToolRule()})
 
 

@@ -44,7 +44,7 @@ class ConfigFinding:
     path: Path = ()
     """The keys down to it."""
     line: int | None = None
-    """The line it stands in, from 1, where it is known."""
+    """The line of it, from 1, where it is known."""
     about: str = ''
     """The rule that the message begins with: findings that differ in it alone are printed together."""
 
@@ -240,7 +240,7 @@ def _shadowed(settings: Settings, expanded: Settings) -> Iterator[ConfigFinding]
 
 
 def _does(rule: CompiledRule) -> str:
-    return 'blocks' if not rule.rule.allowed else 'asks' if rule.rule.approval else 'asks nobody'
+    return 'blocks' if not rule.rule.allowed else 'asks' if rule.rule.approval else 'lets it run unasked'
 
 
 def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) -> str | None:
@@ -279,7 +279,7 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
-        yield _warning(('shell', 'default'), 'every command that no rule is about runs unasked; set `approval: true`')
+        yield _warning(('shell', 'default'), 'every command that no rule matches runs unasked; set `approval: true`')
     if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
         yield _warning(('shell', 'network'), 'what runs unasked may use the network; set it to false, or ask')
 

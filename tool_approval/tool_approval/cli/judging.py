@@ -312,8 +312,8 @@ class CallJudge:
 def _of_tool(name: str, found: InForce, decision: Outcome, *, has_own: bool) -> PartDecision:
     rule = found.decided_by
     if rule is None:
-        what = {'allow': 'nobody is asked', 'ask': 'somebody is asked', 'block': 'it never runs'}[decision]
-        reason = f'nothing is configured for it, and by default {what}'
+        what = {'allow': 'it runs unasked', 'ask': 'it asks', 'block': 'it never runs'}[decision]
+        reason = f'no rule matches it, and by default {what}'
     else:
         what = {'allow': 'lets it run unasked', 'ask': 'asks', 'block': 'blocks it'}[decision]
         weight = ', and counts for more than what the tool says itself' if has_own else ''
@@ -324,7 +324,7 @@ def _of_tool(name: str, found: InForce, decision: Outcome, *, has_own: bool) -> 
 def _of_target(target: PathTarget) -> PartDecision:
     preset = getattr(target.root.config, 'preset', None)
     of_preset = '' if preset is None else f' of the preset `{preset}`'
-    reason = ' '.join(target.needs) or f'the root `{target.root.name}`{of_preset} asks nobody about it'
+    reason = ' '.join(target.needs) or f'the root `{target.root.name}`{of_preset} allows it'
     decision: Outcome = 'ask' if target.needs else 'allow'
     return PartDecision(text=target.key, kind='path', decision=decision, rule=target.root.name, reason=reason)
 

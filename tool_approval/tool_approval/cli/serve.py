@@ -30,7 +30,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Serve the page until Ctrl-C."""
     approvers = [_approver(each) for each in options.approver or [_user()]]
     if len({approver.id for approver in approvers}) < len(approvers):
-        raise UsageError('--approver names somebody twice')
+        raise UsageError('--approver has the same name twice')
     path = options.path or f'/{secrets.token_urlsafe(12)}'
     if _PATH.fullmatch(path) is None:
         raise UsageError('--path must be as /approvals: a slash, then letters, digits, - and _')
@@ -113,7 +113,7 @@ def _approver(text: str) -> Approver:
     try:
         return Approver(id=name, groups=frozenset(filter(None, groups.split(','))))
     except ValidationError as error:
-        raise UsageError(f'--approver {name!r} names nobody: {error.errors()[0]["msg"]}') from None
+        raise UsageError(f'--approver {name!r} is invalid: {error.errors()[0]["msg"]}') from None
 
 
 def _user() -> str:

@@ -31,7 +31,7 @@ def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callab
     The values are texts, booleans, plain decimal numbers, `None`, lists and mappings, and `NOT_TEXT`.
 
     Raises:
-        ApprovalConfigError: No YAML, no mapping, a key that is no text or stands there twice, an anchor, an alias or
+        ApprovalConfigError: No YAML, no mapping, a key that is not a text or is there twice, an anchor, an alias or
             a tag: nothing in a policy may mean more than it says. Too long, or nested too deeply.
     """
     if len(text) > MAX_CHARS:

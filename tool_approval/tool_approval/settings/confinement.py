@@ -374,7 +374,7 @@ def _access_names(asked: object) -> Collection[AccessName]:
 
 
 class RefusingShell(ConfinedShell):
-    """Where an OS sandbox is required and none works: every command is refused, and nobody is asked."""
+    """Where an OS sandbox is required and none works: every command is refused without a question."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Refuse.

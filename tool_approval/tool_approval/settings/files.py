@@ -212,7 +212,7 @@ def effective(loaded: LoadedSettings) -> Settings:
 
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` hold as they are.
     - `default: none` and each `approval: none` are as if they were not there, and so is `auto_grant`.
-    - Every `description` is gone: it would stand in the question that the user is asked.
+    - Every `description` is gone: it would be in the question to the user.
     - `visible` and `toolchains` are as if they were not there; what is `hidden` is.
     - Roots outside of the working directory are gone; the rest is asked about, for reading too.
     - Shell rules that let a command run unasked are gone, so the rules behind them decide, or the default, which asks

@@ -110,7 +110,7 @@ class Settings(BaseModel):
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
     """Rules by tool name, or by glob."""
     custom_tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
-    """The same as `tools`, for those who like to keep their own tools apart. A name stands in one of both."""
+    """The same as `tools`, for those who like to keep their own tools apart. A name belongs in one of both."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
     """Capabilities that are granted without asking, by the `isolation_profile` a tool runs in."""
     sandbox: SandboxSettings | None = None
@@ -121,7 +121,7 @@ class Settings(BaseModel):
     @model_validator(mode='after')
     def _names_are_said_once(self) -> Self:
         for name in self.tools.keys() & self.custom_tools.keys():
-            raise ValueError(f'`{printable(name)}` stands in `tools` and in `custom_tools`; write it once')
+            raise ValueError(f'`{printable(name)}` is in `tools` and in `custom_tools`; write it once')
         return self
 
     @property
@@ -177,7 +177,7 @@ def read_settings(
     both = _in_both(plain)
     if both is not None:
         raise ApprovalConfigError(
-            'this tool stands in `tools` as well; write it once',
+            'this tool is in `tools` as well; write it once',
             key=f'custom_tools.{both}',
             source=source,
             line=line_of(('custom_tools', both)),

@@ -125,7 +125,7 @@ class TrustStore:
             real.encode()
             added = TrustedFile(path=real, digest=digest, trusted_at=self._now())
         except (UnicodeEncodeError, ValidationError):
-            # A name that is no text, or a digest that is none.
+            # A name that is not a text, or a digest that is invalid.
             raise TrustError(str(self.path), f'{real!r} cannot be written down; nothing was changed') from None
         self._change(lambda files: [*(each for each in files if each.path != real), added], real)
 

@@ -137,7 +137,7 @@ def test_a_piece_is_replaced_exactly_once(world):
 def test_what_is_no_text_is_not_edited(world):
     (world.ws / 'cache/x').write_bytes(b'a\xff')
 
-    with pytest.raises(FileToolError, match='it is no text'):
+    with pytest.raises(FileToolError, match='it is not a text file'):
         world.do('edit_file', 'cache/x', old_text='a', new_text='b')
 
 

@@ -88,7 +88,7 @@ def test_only_line_feeds_end_lines(world):
         (
             'edit_file',
             {'path': 'cache/none', 'old_text': 'a', 'new_text': 'b'},
-            ('Would change nothing: cache:none (missing) is no text that can be edited.'),
+            ('Would change nothing: cache:none (missing) is not text that can be edited.'),
         ),
         (
             'edit_file',

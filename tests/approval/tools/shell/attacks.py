@@ -717,7 +717,7 @@ PATH=.; ls
 BASH_ENV=x ls
 GIT_SSH_COMMAND='rm x' git fetch
 """
-"""What may run something blocked, where the default asks nobody."""
+"""What may run something blocked, where the default is to run."""
 
 LIFTED = {
     'git log': ['git log --output=x', 'git log --outp=x', 'git log --ext-diff', 'git log $a', 'git log --textconv'],

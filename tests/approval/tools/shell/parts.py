@@ -26,4 +26,4 @@ def decision(command, *rules, default=None, **options):
 
 
 OPEN = {'approval': False}
-"""The default that asks nobody."""
+"""The default to run commands unasked."""

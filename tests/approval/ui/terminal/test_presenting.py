@@ -17,7 +17,7 @@ COMMAND = ApprovalRequest(
     tool_name='run_shell',
     args={'command': 'kill 1'},
     presentation=ApprovalPresentation(type='command', content='kill 1', metadata={'cwd': '/srv/app'}),
-    reason='no rule is about it',
+    reason='no rule matches it',
     bound_to={'cwd': '/srv/app'},
 )
 Q = '╰─ '
@@ -50,7 +50,7 @@ async def awaited(request: ApprovalRequest) -> ApprovalPresentation:
 def test_a_changed_call_is_shown_as_its_presenter_shows_it(presenter: Any) -> None:
     assert shown(COMMAND, presenter) == snapshot("""\
 ─ run_shell in /srv/app
-│ why: before your change: no rule is about it
+│ why: before your change: no rule matches it
 │ $ ls
 │ you have changed:
 │ - command: "kill 1"
@@ -62,7 +62,7 @@ You have changed the call. Nothing is approved yet.
 def test_without_a_presenter_the_arguments_are_shown_with_the_directory() -> None:
     assert shown(COMMAND) == snapshot("""\
 ─ run_shell in /srv/app
-│ why: before your change: no rule is about it
+│ why: before your change: no rule matches it
 │ ┊ Its tool does not say what the changed call would do.
 │ arguments:
 │ ┊ command: "ls"

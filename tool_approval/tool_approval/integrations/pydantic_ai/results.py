@@ -22,7 +22,7 @@ from .arguments import find_tool
 TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)
 
 NOTICE_KEY = 'approval_notice'
-"""Under which a result that is no text is told that arguments were changed."""
+"""Under which a result that is not a text says that arguments were changed."""
 
 
 BINDING_KEY = 'tool_approval'

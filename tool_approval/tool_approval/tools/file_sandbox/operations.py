@@ -52,7 +52,7 @@ def perform(
 
 
 def read_text(target: PathTarget, max_bytes: int) -> tuple[bytes, str | None]:
-    """The content of a file, and the text it is; `None` if it is no text.
+    """The content of a file, and the text it is; `None` if it is not text.
 
     Raises:
         FileToolError: It is too long.
@@ -113,7 +113,7 @@ def unchanged(target: PathTarget, arguments: Mapping[str, Any], max_bytes: int) 
 
 def _edited(target: PathTarget, text: str | None, arguments: Mapping[str, Any], max_bytes: int) -> str:
     if text is None:
-        raise FileToolError(target.shown, 'it is no text, so it cannot be edited')
+        raise FileToolError(target.shown, 'it is not a text file, so it cannot be edited')
     try:
         return edited(text, arguments, max_bytes)
     except ValueError as error:

@@ -25,7 +25,7 @@ _WORDS: Final = {
 
 
 class ShellDefault(BaseModel):
-    """What holds for a command that no rule is about."""
+    """What holds for a command that no rule matches."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 

@@ -16,7 +16,7 @@ from .wrappers import unwrap
 
 PartKind = Literal['command', 'redirection', 'assignment', 'syntax']
 Outcome = Literal['allow', 'ask', 'block']
-"""Runs unasked, somebody is asked, or never runs."""
+"""Runs unasked, asks, or never runs."""
 _RANK: Final[dict[Outcome, int]] = {'allow': 0, 'ask': 1, 'block': 2}
 
 

@@ -280,7 +280,7 @@ class ShellJudge:
             if inside.is_transparent and is_itself:
                 return 'allow', 'what it runs is judged by itself', None
             if default.allowed:
-                return 'ask', 'it runs another program in its own way, and no rule is about that', None
+                return 'ask', 'it runs another program in its own way, and no rule matches that', None
         if not default.allowed:
             return 'block', 'no rule matches it, and the default is to block', 'default'
         if name in _NEUTRAL and not state.is_in_runner:
@@ -303,7 +303,7 @@ class ShellJudge:
     def _lifted(
         self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState
     ) -> str | None:
-        """Why somebody is asked although a rule, or the default, would not."""
+        """Why it asks although a rule, or the default, would not."""
         words = command.words
         is_inline = inside is not None and inside.is_transparent
         runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags

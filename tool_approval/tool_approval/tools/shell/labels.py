@@ -482,7 +482,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
         return None
     if 'never' in entry.flags:
         return UnsafeArgument(words[0].raw, 'it runs or changes something, whatever its arguments are')
-    # Where the default asks nobody, git still asks: its configuration and history are not brought back.
+    # Where the default is to run, git still asks: its configuration and history are not brought back.
     is_needed = entry.name.startswith('git ') if named is None else named < found.sub_at
     if 'named' in entry.flags and is_needed:
         return UnsafeArgument(words[found.sub_at - 1].raw, 'a rule has to name the sub-command')

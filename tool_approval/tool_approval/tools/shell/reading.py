@@ -199,7 +199,7 @@ class CommandReader:
 
     def _check_program(self, raw: str) -> None:
         if raw in _KEYWORDS:
-            self._problem(f'the keyword `{raw}` stands in the place of a program')
+            self._problem(f'the keyword `{raw}` is in the place of a program')
         if re.match(r'[A-Za-z_]\w*(?:\+?=|\[)', raw):
             self._problem('it may be an assignment')
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .config import ShellConfig, ShellRule
 
 Match = Literal['yes', 'maybe', 'no']
-"""Whether a rule is about a command; maybe, where a word is not known."""
+"""Whether a rule matches a command; maybe, where a word is not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

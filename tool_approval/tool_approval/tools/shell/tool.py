@@ -84,7 +84,7 @@ class ShellTool:
         """`None` if the command may run unasked; otherwise what to ask.
 
         Raises:
-            PermissionError: The command is blocked, or is no text.
+            PermissionError: The command is blocked, or is not a text.
             MissingExtraError: tree-sitter is not installed.
         """
         command: object = ctx.args.get('command')
@@ -208,7 +208,7 @@ class ShellTool:
 
 
 def _why(explanation: Explanation) -> str:
-    """Why somebody is asked; of a command of several parts, which one it is about."""
+    """Why it asks; of a command of several parts, which of them does."""
     part = explanation.deciding
     # The whole is a part too, beside what it runs: `python -m pytest`.
     if len(explanation.parts) == 1 or part.text == explanation.command.strip():

@@ -82,7 +82,7 @@ class _Loader(yaml.SafeLoader):
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag != 'tag:yaml.org,2002:str':
-                raise _problem('a name that is no text; put it in quotes', key.start_mark)
+                raise _problem('a name that is not a text; put it in quotes', key.start_mark)
             if key.value in seen:
                 raise _problem('a name that stands there twice', key.start_mark)
             seen.add(key.value)
