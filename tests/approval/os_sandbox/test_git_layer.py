@@ -542,6 +542,7 @@ def test_what_the_settings_close_has_no_layer(repo: Repository):
         ('MOST_BYTES', 1 << 20, 'truncate -s 9T .git/COMMIT_EDITMSG', 'more than 1 MiB'),
         ('MOST_BYTES', 1 << 20, 'truncate -s 9T .git/objects/pack/x.pack; git tag x', 'more than 1 MiB'),
         ('MOST_BYTES', 1 << 20, 'head -c 9M /dev/zero | git hash-object -w --stdin; git tag x', 'more than 1 MiB'),
+        ('_MOST_PACKED_REFS', 1 << 20, 'git tag x; truncate -s 2M .git/packed-refs', 'packed refs of more than 1 MiB'),
         ('_DEEPEST', 5, 'mkdir -p .git/refs/1/2/3/4/5/6/7', 'deep'),
     ],
 )
@@ -714,6 +715,65 @@ def test_a_layer_is_for_the_profile_it_was_opened_for(repo: Repository):
         pytest.raises(OSSandboxError, match='another profile'),
     ):
         layer.wrap(['true'], repo.house.profile(), '/')
+
+
+NESTED = 'git init -q sub; git -C sub commit -q --allow-empty -m x; git add sub 2> /dev/null; '
+
+
+@once
+@pytest.mark.parametrize(
+    ('script', 'where'),
+    [
+        ('git commit -qm x', 'index'),
+        ('git commit -qm x; git rm -q --cached sub', 'commit'),
+        ('git commit -qm x; git rm -q --cached sub; git checkout -q --detach', 'commit'),
+        ('git checkout -q --orphan new; git commit -qm x; git rm -q --cached sub', 'commit'),
+    ],
+)
+def test_a_repository_in_a_folder_does_not_become_a_submodule(repo: Repository, script: str, where: str):
+    before = repo.files()
+
+    _, _, notes = repo.run(NESTED + script)
+
+    [note] = notes
+    assert note == (
+        f'{repo.path} is as it was, nothing was kept: its {where} has a repository in a folder as a new submodule '
+        '(sub), which git would run in; only the user can add it'
+    )
+    assert repo.files() == before
+
+
+@once
+def test_a_submodule_of_the_user_is_committed_and_fetched(repo: Repository):
+    repo.shell(NESTED + 'git -C sub commit -q --allow-empty -m y')
+
+    status, output, notes = repo.run('git commit -qm sub; git branch other; git commit -q --allow-empty -m more')
+
+    assert (status, output, notes) == (0, '', ())
+    assert repo.git('ls-tree', '-r', '--name-only', 'other').split() == ['file.txt', 'sub']
+
+
+@once
+def test_the_commits_of_other_branches_may_have_submodules(repo: Repository):
+    """As those that a fetch brings."""
+    status, _, notes = repo.run(f'{NESTED} git checkout -qb other; git commit -qm x; git checkout -q main')
+
+    assert (status, notes) == (0, ())
+    assert repo.git('ls-tree', '-r', '--name-only', 'other').split() == ['file.txt', 'sub']
+
+
+@once
+@pytest.mark.parametrize('count', [9, 9_999])
+def test_a_commit_that_differs_in_too_much_is_not_kept(repo: Repository, monkeypatch: pytest.MonkeyPatch, count: int):
+    """Also where git has more to say than is read."""
+    monkeypatch.setattr(git_objects, 'MOST_INDEX_BYTES', 200)
+
+    _, _, notes = repo.run(f'mkdir x; touch x/{{1..{count}}}; git add -A; git commit -qm x')
+
+    assert notes == (
+        f'{repo.path} is as it was, nothing was kept: its commit differs in too many files from the one before',
+    )
+    assert repo.git('log', '--format=%s').split() == ['two', 'one']
 
 
 @once

@@ -19,6 +19,8 @@ from typing import Final
 
 MOST_BYTES: Final = 1 << 29
 """Chosen: what is read of one `.git`, or unpacked of its new objects. Some seconds of work."""
+_MOST_PACKED_REFS: Final = 1 << 24
+"""Chosen: a quarter of a million refs, each of which becomes an object of Python's. A second of work."""
 MOST_FILES: Final = 50_000
 """Chosen: one command that adds a large folder makes so many objects."""
 _DEEPEST: Final = 64
@@ -103,6 +105,8 @@ class Reader:
             return File(None, target=os.readlink(path))
         if not stat.S_ISREG(status.st_mode):
             return File(None)
+        if os.path.basename(path) == 'packed-refs' and status.st_size > _MOST_PACKED_REFS:
+            raise LayerError(f'it holds packed refs of more than {_MOST_PACKED_REFS >> 20} MiB')
         self.count(status.st_size)
         with open(_open(path), 'rb') as opened:
             # A file that is still growing is cut; git would not read it either.

@@ -190,13 +190,15 @@ class GitLayer:
             index = changes.get('index')
             if index is not None:
                 changes['index'] = plain_index(index)
-                # Attack: `git status` runs git in a submodule, with the configuration of the repository there.
-                if added := submodules(index) - submodules(before.get('index', b'')):
+            committed = objects.check(backend, self._program, before, changes, cancelled)
+            # Attack: `git status` runs git in a submodule, with the configuration of the repository there. A commit is
+            # brought into the index by `git reset`.
+            for where, paths in (('index', submodules(index or b'')), ('commit', committed)):
+                if added := paths - submodules(before.get('index', b'')):
                     raise LayerError(
-                        f'its index has a repository in a folder as a new submodule ({_listed(sorted(added))}), which '
-                        'git would run in; only the user can add it'
+                        f'its {where} has a repository in a folder as a new submodule ({_listed(sorted(added))}), '
+                        'which git would run in; only the user can add it'
                     )
-            objects.check(backend, self._program, before, changes, cancelled)
             write_back(
                 self._git,
                 changes,

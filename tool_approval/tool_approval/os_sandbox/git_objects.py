@@ -15,6 +15,7 @@ from typing import Final
 from .backend import OSSandboxBackend
 from .derive import system_profile
 from .git_files import ID, LayerError, Packed, Reader, is_head, lines_of
+from .git_index import MOST_INDEX_BYTES
 from .profile import Access, OSProfile, Root
 
 STASH: Final = 'logs/refs/stash'
@@ -24,6 +25,7 @@ _LOOK_S: Final = 0.1
 """Chosen: how late a cancellation may be noticed."""
 
 _SHALLOW: Final = 4
+_TOO_DIFFERENT: Final = 5
 _CHECK: Final = """\
 for each in "$1"/*.pack; do
   [ ! -f "$each" ] || "$0" index-pack --stdin <"$each" || exit 3
@@ -31,11 +33,15 @@ done
 GIT_OBJECT_DIRECTORY="$2" "$0" cat-file --batch-check <shallow-added | while read -r _ kind; do
   [ "$kind" = missing ] || exit 4
 done || exit 4
-"$0" rev-list --objects --quiet --indexed-objects --stdin --not --all <tips
+"$0" rev-list --objects --quiet --indexed-objects --stdin --not --all <tips || exit 3
+set -o pipefail
+[ "$3" = "$4" ] || "$0" diff-tree -r -z "$3" "$4" | head -c $5 >differing || exit 5
 """
 """Runs confined, on a repository of ours. A pack's own index is not believed: git makes one, by what the pack holds.
 Then everything that the new refs and the index need has to be there, as after `git fetch`. A shallow boundary may not
-hide a commit that was there before."""
+hide a commit that was there before. The last line writes what the commit of `HEAD` has that it had not."""
+_NO_FILES: Final = b'4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+"""The tree without a file, which git knows in every repository."""
 
 
 class NewObjects:
@@ -103,8 +109,11 @@ class NewObjects:
         before: Mapping[str, bytes],
         changes: Mapping[str, bytes | None],
         cancelled: threading.Event,
-    ) -> None:
+    ) -> frozenset[str]:
         """Let git look whether all is there, in a repository of ours, confined, and take over the packs.
+
+        Returns:
+            The paths that the commit of `HEAD` gives to submodules, and did not before.
 
         Raises:
             LayerError: Something is missing, it takes too long, or is cancelled.
@@ -132,13 +141,33 @@ class NewObjects:
         writable = Root(path=self._staging, access=Access.WRITE)
         profile = OSProfile(roots=(*profile.roots, writable), environment=frozenset())
         variables = [f'GIT_DIR={self._staging}', 'GIT_CONFIG_NOSYSTEM=1', 'GIT_CONFIG_GLOBAL=/dev/null']
-        command = ['/usr/bin/env', *variables, '/bin/bash', '-p', '-c', _CHECK, git, packs, self._before]
+        old, new = (_commit(kept) for kept in (before, {**before, **changes}))
+        values = [packs, self._before, old.decode(), new.decode(), str(MOST_INDEX_BYTES)]
+        command = ['/usr/bin/env', *variables, '/bin/bash', '-p', '-c', _CHECK, git, *values]
         argv = backend.wrap(command, profile, self._staging)
         status = _ended(argv, cancelled)
         if status == _SHALLOW:
             raise LayerError('a shallow boundary would hide commits')
-        if status != 0:
+        if status not in (0, _TOO_DIFFERENT):
             raise LayerError('objects that it needs are missing or broken')
+        differing = Reader().file(os.path.join(self._staging, 'differing')).data if old != new else b''
+        if status != 0 or differing is None or len(differing) == MOST_INDEX_BYTES:
+            raise LayerError('its commit differs in too many files from the one before')
+        return _submodules_in(differing)
+
+
+def _commit(kept: Mapping[str, bytes | None]) -> bytes:
+    """The commit of `HEAD`; the empty tree before the first."""
+    head = kept.get('HEAD') or b''
+    return ((kept.get(os.fsdecode(head[5:-1])) if head.startswith(b'ref: ') else head) or _NO_FILES)[:40]
+
+
+def _submodules_in(differing: bytes) -> frozenset[str]:
+    """The paths that became submodules, by the output of `git diff-tree -r -z`."""
+    fields = iter(differing.split(b'\0'))
+    return frozenset(
+        os.fsdecode(path) for line, path in zip(fields, fields, strict=False) if line[8:14] == b'160000' != line[1:7]
+    )
 
 
 def _ended(argv: Sequence[str], cancelled: threading.Event) -> int:
