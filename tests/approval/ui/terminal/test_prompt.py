@@ -28,6 +28,7 @@ LONG = REQUEST.model_copy(
     update={'presentation': ApprovalPresentation.of('file_content', ''.join(f'line {n}\n' for n in range(300)))}
 )
 Q = '╰─ '
+COVERS = 'every plain `pip install`, network (every host), writes to .venv included, in this directory'
 
 
 def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) -> ApprovalDecision:
@@ -93,6 +94,20 @@ def test_one_line_stays_that_says_what_was_decided() -> None:
     _, person = ask(WIDER, steps=[(Q, 'r'), ('Press 1 to 2', '2')])
 
     assert person.text.splitlines()[-1] == snapshot('✓ ada approved delete for this session: every file in notes/')
+
+
+def test_what_is_remembered_is_said_whole() -> None:
+    option = RememberOption(kind='wide', label=COVERS, payload={'any': 1})
+    request = REQUEST.model_copy(update={'remember_options': (option,)})
+
+    _, person = ask(request, steps=[(Q, 'r'), ('Press 1 to 2', '2')], columns=50)
+
+    assert '\n'.join(person.text.splitlines()[-4:]) == snapshot("""\
+✓ ada approved delete for this session: every
+  ↪ plain `pip install`, network (every host),
+  ↪ writes to .venv included, in this
+  ↪ directory\
+""")
 
 
 def test_that_line_is_escaped_and_fits() -> None:
@@ -440,9 +455,6 @@ def test_options_with_one_label_are_told_apart_where_one_is_chosen() -> None:
 
     assert decisions[0].remember_option == 'b'
     assert "3  notes/ (b: path: '/')" in person.sent.decode()
-
-
-COVERS = 'every plain `pip install`, network (every host), writes to .venv included, in this directory'
 
 
 @pytest.mark.parametrize('columns', [80, 50, 24])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from tool_approval.display import wrap
-
 from .keyboard import Key, Keyboard
-from .layout import NARROWEST, Layout, fitted
+from .layout import NARROWEST, continued, fitted
 from .tty import Terminal
 
 Render = Callable[..., str]
@@ -56,24 +54,18 @@ class Dialogue:
             *lines: Escaped; what does not fit into a row is continued in more, behind a mark.
             question: The last line, which is cut; the one that was drawn, which fits, if `None`.
         """
-        columns, height = self.terminal.size
-        room = columns - 1
+        room, height = self.terminal.size[0] - 1, self.terminal.size[1]
         last = self._question if question is None else fitted(question, room)
-        # Attack: what goes on at the beginning of a row looks like another choice, or the question (test_prompt.py).
-        again = f'    {Layout(columns, color=False, ascii_only=self.terminal.is_plain).glyphs.again}'
-        rows = [
-            fitted(f'{again if start else ""}{line[start:end]}', room)  # in the narrowest windows
-            for line in lines
-            for start, end in wrap(line, max(10, room - len(again)), max(10, room))
-        ]
+        plain = self.terminal.is_plain
+        rows = [row for line in lines for row in continued(line, room, indent='    ', ascii_only=plain)]
         if len(rows) >= height:
             rows.append(fitted(f'{len(rows)} rows: read from the top.', room))
         self._put(''.join(f'{row}\n' for row in rows) + last)
         self._rows_above = len(rows)
 
-    def end(self, line: str) -> None:
-        """Leave one line in place of what is there; it fits, and may have colours."""
-        self._put(f'{line}\n')
+    def end(self, *rows: str) -> None:
+        """Leave rows in place of what is there; they fit, and may have colours."""
+        self._put(''.join(f'{row}\n' for row in rows))
 
     def leave(self) -> None:
         """Go on in a new line: another program wrote on the screen."""

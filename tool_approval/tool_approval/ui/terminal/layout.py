@@ -141,6 +141,17 @@ class Layout:
         return ''.join([*parts, self.paint(text[at:end], style)])
 
 
+def continued(text: str, columns: int, *, indent: str, ascii_only: bool) -> list[str]:
+    """A line in rows of so many columns, all but the first behind `indent` and a mark.
+
+    Attack: what goes on at the beginning of a row looks like another choice, or the question (test_prompt.py).
+    """
+    again = f'{indent}{(_ASCII if ascii_only else _UNICODE).again}'
+    parts = wrap(text, max(10, columns - len(again)), max(10, columns))
+    # In the narrowest windows, where nothing can be approved, no row has room for an escape.
+    return [fitted(f'{again if start else ""}{text[start:end]}', columns) for start, end in parts]
+
+
 def fitted(text: str, columns: int) -> str:
     """The text, or its beginning and an ellipsis, in so many columns."""
     if cell_width(text) <= columns:

@@ -20,7 +20,7 @@ from tool_approval.display.questions import session_choice
 from .changing import Present, change
 from .dialogue import Dialogue, page
 from .keyboard import Stopped
-from .layout import fitted
+from .layout import continued, fitted
 from .line import read_line
 from .render import GROUP_KEYS, group_keys, outcome_text, render_group, render_more, render_request, render_whole
 from .tty import TerminalClosed, Withdrawn
@@ -117,7 +117,8 @@ class Prompt:
                 case _:
                     raise Stopped
             if decision is not None:
-                self._say(outcome_text(asked, decision, ascii_only=self._ascii_only), is_good=decision.approved)
+                text = outcome_text(asked, decision, ascii_only=self._ascii_only)
+                self._say(text, is_good=decision.approved, is_whole=decision.remember != 'none')
                 return decision
 
     def _ask_together(self, requests: Sequence[ApprovalRequest], all_of_them: str) -> ApprovalDecision | None:
@@ -218,12 +219,14 @@ class Prompt:
                 person=answer.decided_by or 'another person',
             )
 
-    def _say(self, text: str, *, is_good: bool, person: str | None = None) -> None:
-        """Leave one line, escaped, in place of the question; `is_good`: something may run."""
+    def _say(self, text: str, *, is_good: bool, is_whole: bool = False, person: str | None = None) -> None:
+        """Leave one row, escaped, in place of the question, or all rows of it; `is_good`: something may run."""
         mark = ('+' if is_good else 'x') if self._ascii_only else ('\N{CHECK MARK}' if is_good else '\N{BALLOT X}')
         painted = f'{_GREEN if is_good else _RED}{mark}{_PLAIN}' if self._color else mark
         text = f'{escape_line(person or self._person, ascii_only=self._ascii_only)} {text}'
-        self._dialogue.end(f'{painted} {fitted(text, self._dialogue.terminal.size[0] - 4)}')
+        room = self._dialogue.terminal.size[0] - 4
+        rows = continued(text, room, indent='  ', ascii_only=self._ascii_only) if is_whole else [fitted(text, room)]
+        self._dialogue.end(f'{painted} {rows[0]}', *rows[1:])
 
 
 def _line(approval: RememberedApproval, *, is_lasting: bool = False) -> str:
