@@ -109,7 +109,7 @@ class Repository:
         def work():
             with open_layer(ExtraAccess(git=git), chosen, self.house.backend) as layer:
                 done = subprocess.run(
-                    layer.wrap(command, chosen, str(self.house.work)),
+                    layer.wrap(command, str(self.house.work)),
                     cwd=self.house.work,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,

@@ -424,7 +424,7 @@ def test_a_working_directory_beside_the_roots_is_empty(house: House):
 
 
 def test_a_missing_working_directory_is_refused(house: House):
-    with pytest.raises(OSSandboxError, match='no folder'):
+    with pytest.raises(OSSandboxError, match='not a folder'):
         house.backend.wrap(['true'], house.profile(), str(house.work / 'gone'))
 
 

@@ -52,7 +52,7 @@ def run(
     def work():
         with open_layer(extra or ExtraAccess(names=(str(house.work),)), chosen, house.backend) as layer:
             done = subprocess.run(
-                layer.wrap(['/bin/bash', '-c', script], chosen, str(house.work)),
+                layer.wrap(['/bin/bash', '-c', script], str(house.work)),
                 cwd=house.work,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -280,9 +280,7 @@ def test_without_a_place_beside_it_there_is_no_layer(house: House, monkeypatch: 
 
     _, _, notes = run(house, 'touch new')
 
-    assert notes == (
-        f'names at the top of {house.work} cannot be changed: there is no folder for temporary files that suits',
-    )
+    assert notes == (f'names at the top of {house.work} cannot be changed: no folder for temporary files suits',)
 
 
 @once
@@ -305,7 +303,7 @@ def test_layers_show_nothing_that_the_profile_closes(house: House, monkeypatch: 
         extra = ExtraAccess(names=(str(house.work),), git=(str(house.work),))
         allowed = as_mounted(profile)
         with open_layer(extra, profile, house.backend) as layer:
-            view = BubblewrapView.of(layer.wrap(['true'], profile, '/'), str(BWRAP))
+            view = BubblewrapView.of(layer.wrap(['true'], '/'), str(BWRAP))
             layered += len(layer.problems) < 2
             shown = {}
             for name, *rest in (option for option in view.options if option[0] in ('--bind', '--ro-bind', '--tmpfs')):

@@ -629,7 +629,7 @@ def test_a_call_that_is_cancelled_waits_for_what_its_layer_does(desk, monkeypatc
         done.append(what)
 
     class Layer:
-        def wrap(self, command, profile, cwd):
+        def wrap(self, command, cwd):
             work('wrap')
             return command
 

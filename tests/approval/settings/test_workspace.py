@@ -415,7 +415,7 @@ def test_a_rule_that_names_no_root_is_an_error(tmp_path):
 
 
 def test_a_working_directory_that_is_none_is_an_error_at_the_start(confined):
-    with pytest.raises(OSSandboxError, match='the working directory is no folder'):
+    with pytest.raises(OSSandboxError, match='the working directory is not a folder'):
         open_workspace(Settings(), confined / 'nowhere')
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from .profile import OSProfile, OSSandboxError, OSSandboxUnavailable
+
+ENV: Final = '/usr/bin/env'
+"""Sets variables for a program; a fixed place, as a folder of `PATH` may be one that a command can write to."""
 
 OSSandboxFallback = Literal['fail_fast', 'refuse_tools']
 """What happens where a backend is required and none works: nothing starts, or file and shell tools refuse."""

@@ -13,9 +13,11 @@ import shutil
 import stat
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
 """Chosen: what is read of one `.git`, or unpacked of its new objects. Some seconds of work."""
@@ -26,6 +28,8 @@ MOST_FILES: Final = 50_000
 _DEEPEST: Final = 64
 """Chosen: folders in folders; git's own are some names of a branch deep."""
 _CHUNK: Final = 1 << 16
+_MOST_NAMED: Final = 10
+"""Chosen: what a result can say in a line."""
 
 ID: Final = re.compile(rb'[0-9a-f]{40}')
 """The name of an object; repositories with SHA-256 have no layer."""
@@ -40,6 +44,12 @@ _MESSAGE_BYTES: Final = 1 << 20
 
 class LayerError(Exception):
     """Nothing of a layer can be kept; the text says why, for a person and for a model."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names, for a line of a result."""
+    more = len(names) - _MOST_NAMED
+    return ', '.join(printable(name) for name in names[:_MOST_NAMED]) + (f' and {more} more' if more > 0 else '')
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 from .backend import OSSandboxBackend
-from .git_files import File, LayerError, Reader, is_head, is_kept, lines_of, refs_of
+from .git_files import File, LayerError, Reader, is_head, is_kept, lines_of, listed, refs_of
 from .git_index import plain_index, submodules
 from .git_objects import STASH, NewObjects, ids_of
 from .git_writes import Kept, PartlyWritten, write_back
@@ -43,8 +43,7 @@ _EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 
 _DERIVED: Final = frozenset({'packed-refs', 'info/refs', 'AUTO_MERGE'})
 _LONGEST: Final = 1000
 _MOST_REMOVED: Final = 20
-_MOST_NAMED: Final = 10
-"""Chosen: what a result can say in a line. What was removed has to be named, to be found again."""
+"""Chosen: what a result can say in a line or two. What was removed has to be named, to be found again."""
 
 
 class GitLayer:
@@ -179,7 +178,7 @@ class GitLayer:
         unfinished = sorted(name for name in dropped if name.split('/')[0] in _STATE or name.startswith('BISECT_'))
         if unfinished:
             raise LayerError(
-                f'an operation is not finished ({_listed(unfinished)}); a command has to begin and finish it'
+                f'an operation is not finished ({listed(unfinished)}); a command has to begin and finish it'
             )
         removed = _removed(before, changes)
         objects = NewObjects(
@@ -196,7 +195,7 @@ class GitLayer:
             for where, paths in (('index', submodules(index or b'')), ('commit', committed)):
                 if added := paths - submodules(before.get('index', b'')):
                     raise LayerError(
-                        f'its {where} has a repository in a folder as a new submodule ({_listed(sorted(added))}), '
+                        f'its {where} has a repository in a folder as a new submodule ({listed(sorted(added))}), '
                         'which git would run in; only the user can add it'
                     )
             write_back(
@@ -208,7 +207,7 @@ class GitLayer:
                 index_time_ns=0 if index is None else os.lstat(os.path.join(self._copy, 'index')).st_mtime_ns,
             )
         if dropped:
-            yield f'dropped from {self._shown()}: {_listed(sorted(dropped))}'
+            yield f'dropped from {self._shown()}: {listed(sorted(dropped))}'
         if removed:
             yield f'removed from {self._shown()}: {", ".join(removed)}'
 
@@ -226,11 +225,6 @@ def _write(path: str, data: bytes) -> None:
         opened.write(data)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ', '.join(printable(name) for name in names[:_MOST_NAMED]) + (f' and {more} more' if more > 0 else '')
-
-
 def _check_profile(git: str, profile: OSProfile) -> None:
     inner = [path for path in (*(root.path for root in profile.roots), *profile.protected) if path != git]
     if profile.access(os.path.dirname(git)) is not Access.WRITE or profile.access(git) is not Access.READ:
@@ -238,21 +232,21 @@ def _check_profile(git: str, profile: OSProfile) -> None:
     if any(covers((git,), path) for path in inner) or any(covers((f'{git}/objects',), path) for path in profile.hidden):
         raise LayerError('the settings say something of their own about a part of it')
     if any(step.kind != 'folder' for step in trail(git)[0]):
-        raise LayerError('it is no folder: the repository is elsewhere, as that of a linked work tree or a submodule')
+        raise LayerError('it is not a folder: the repository is elsewhere, as in a linked work tree or a submodule')
 
 
 def _check_repository(
     git: str, files: Mapping[str, File], others: set[str], settings: Sequence[tuple[str, str]]
 ) -> None:
     if any(file.data is None for name, file in files.items() if is_head(name) or name.split('/')[0] in _WRITTEN):
-        raise LayerError('a file of it that git writes is a symbolic link or no file')
+        raise LayerError('a file of it that git writes is a symbolic link, or not a file')
     if 'HEAD' not in files or not os.path.isdir(os.path.join(git, 'objects')):
-        raise LayerError('it is no repository')
+        raise LayerError('it is not a repository')
     if 'commondir' in files:
         raise LayerError('it shares the repository of another work tree')
     found = {key for key, _ in settings if key.startswith('extensions.')} - _EXTENSIONS
     if found or 'reftable' in others:
-        raise LayerError(f'it is of a kind that a layer cannot keep ({_listed(sorted(found)) or "reftable"})')
+        raise LayerError(f'it is of a kind that a layer cannot keep ({listed(sorted(found)) or "reftable"})')
     if any(name.startswith('sharedindex.') for name in files):
         raise LayerError('its index is split, which a layer cannot keep')
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from .backend import OSSandboxBackend
+from .backend import ENV, OSSandboxBackend
 from .derive import system_profile
 from .git_files import ID, LayerError, Packed, Reader, is_head, lines_of
 from .git_index import MOST_INDEX_BYTES
@@ -78,7 +78,7 @@ class NewObjects:
         """
         # Attack: the folder is a link to the objects of a repository that the command could not read.
         if not all(stat.S_ISDIR(os.lstat(path).st_mode) for path in (self._source, f'{self._source}/pack')):
-            raise LayerError('its folder of objects is none')
+            raise LayerError('its `objects` is not a folder')
         reader = Reader()
         # Git writes an object anew if it cannot set the time of the one that is there.
         packed = Packed(self._before)
@@ -143,7 +143,7 @@ class NewObjects:
         variables = [f'GIT_DIR={self._staging}', 'GIT_CONFIG_NOSYSTEM=1', 'GIT_CONFIG_GLOBAL=/dev/null']
         old, new = (_commit(kept) for kept in (before, {**before, **changes}))
         values = [packs, self._before, old.decode(), new.decode(), str(MOST_INDEX_BYTES)]
-        command = ['/usr/bin/env', *variables, '/bin/bash', '-p', '-c', _CHECK, git, *values]
+        command = [ENV, *variables, '/bin/bash', '-p', '-c', _CHECK, git, *values]
         argv = backend.wrap(command, profile, self._staging)
         status = _ended(argv, cancelled)
         if status == _SHALLOW:

@@ -17,15 +17,14 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 from .access import ExtraAccess
-from .backend import OSSandboxBackend
+from .backend import ENV, OSSandboxBackend
 from .bubblewrap import BubblewrapBackend
 from .git_files import LayerError
 from .git_layer import GitLayer
 from .mounts import Mount, as_mounted, plan_mounts
 from .names_layer import NamesLayer
-from .profile import Access, OSProfile, OSSandboxError
+from .profile import Access, OSProfile
 
-_ENV: Final = '/usr/bin/env'
 _NEW: Final = 'tool-approval-new-'
 _NAME: Final = 'tool-approval-layer-'
 _LOCK: Final = 'lock'
@@ -59,19 +58,17 @@ class Layer:
         self._profile = profile
         self._parts = parts
 
-    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
-        """See `OSSandboxBackend.wrap`.
+    def wrap(self, command: Sequence[str], cwd: str) -> list[str]:
+        """See `OSSandboxBackend.wrap`; the profile is the one that the layer was opened for.
 
         Raises:
-            OSSandboxError: Likewise, or the layer was opened for another profile.
+            OSSandboxError: Likewise.
         """
-        if profile != self._profile:
-            raise OSSandboxError('the layer was opened for another profile')
         if not self._parts or not isinstance(self._backend, BubblewrapBackend):
-            return self._backend.wrap(command, profile, cwd)
+            return self._backend.wrap(command, self._profile, cwd)
         variables = {name: value for part in self._parts for name, value in part.variables().items()}
         environment = [f'{name}={value}' for name, value in variables.items()]
-        return self._backend.wrap([_ENV, *environment, *command], profile, cwd, change=self._change)
+        return self._backend.wrap([ENV, *environment, *command], self._profile, cwd, change=self._change)
 
     def keep(self, cancelled: threading.Event) -> tuple[str, ...]:
         """Write back what may be kept. Call it once the command has ended by itself, whatever it returned.
@@ -107,9 +104,8 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
     Raises:
         OSSandboxError: The profile cannot be followed.
     """
-    problem = layer_problem(backend) if extra.git or extra.names else None
-    if problem is not None or not (extra.git or extra.names):
-        yield Layer(backend, profile, (), () if problem is None else (problem,))
+    if (problem := layer_problem(backend)) is not None:
+        yield Layer(backend, profile, (), (problem,))
         return
     parts: list[GitLayer | NamesLayer] = []
     problems: list[str] = []
@@ -150,7 +146,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
         if is_near and profile.access(place) is Access.NONE and os.access(place, os.W_OK):
             break
     else:
-        raise LayerError('there is no folder for temporary files that suits')
+        raise LayerError('no folder for temporary files suits')
     _sweep(place)
     folder = tempfile.mkdtemp(prefix=_NEW, dir=place)
     try:

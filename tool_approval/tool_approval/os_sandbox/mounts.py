@@ -78,7 +78,7 @@ def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> M
         change: Puts layers into it.
 
     Raises:
-        OSSandboxError: A root leads elsewhere than when the profile was made, `cwd` is no folder, links lead in a
+        OSSandboxError: A root leads elsewhere than when the profile was made, `cwd` is not a folder, links lead in a
             circle, or a folder cannot be searched.
     """
     return _Planner(profile).plan(cwd, change)
@@ -213,7 +213,7 @@ class _Planner:
 
     def _start(self, cwd: str) -> Iterator[Mount]:
         if not os.path.isdir(cwd):
-            raise OSSandboxError('the working directory is no folder', path=cwd)
+            raise OSSandboxError('the working directory is not a folder', path=cwd)
         real = os.path.realpath(cwd)
         if self.level(real) is Access.NONE and not covers(_KERNEL, real):
             yield Mount(kind='folder', path=real)

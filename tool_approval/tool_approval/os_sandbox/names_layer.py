@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from tool_approval.core.errors import printable
 
 from .backend import OSSandboxBackend
-from .git_files import LayerError
+from .git_files import LayerError, listed
 from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
 from .profile import Access, OSProfile
 
@@ -25,7 +25,6 @@ _LARGEST: Final = 1 << 24
 """Chosen: copied in some milliseconds. Larger files are shown as they are, and cannot be removed."""
 _MOST_COPIED: Final = 1000
 """Chosen: each takes a quarter of a millisecond."""
-_MOST_NAMED: Final = 10
 
 
 def names_problem(top: str, profile: OSProfile) -> str | None:
@@ -155,14 +154,10 @@ class NamesLayer:
             except OSError as error:
                 failed.append(f'{name} ({error.strerror})')
         return (
-            *([f'dropped from {shown}: {_listed(dropped)}'] if dropped else []),
-            *([f'not kept in {shown}, another program changed it: {_listed(lost)}'] if lost else []),
-            *([f'not kept in {shown}: {_listed(failed)}'] if failed else []),
-            *(
-                [f'emptied in {shown}, where no folder can be removed or renamed: {_listed(emptied)}']
-                if emptied
-                else []
-            ),
+            *([f'dropped from {shown}: {listed(dropped)}'] if dropped else []),
+            *([f'not kept in {shown}, another program changed it: {listed(lost)}'] if lost else []),
+            *([f'not kept in {shown}: {listed(failed)}'] if failed else []),
+            *([f'emptied in {shown}, where no folder can be removed or renamed: {listed(emptied)}'] if emptied else []),
         )
 
     def _take(self, entry: os.DirEntry[str], access: Access) -> None:
@@ -242,8 +237,3 @@ def _is_ours(status: os.stat_result) -> bool:
     """Whether a copy can take the place of a file: it has no other owner, and no second name."""
     is_readable = bool(status.st_mode & stat.S_IRUSR)
     return is_readable and status.st_uid == os.geteuid() and status.st_nlink == 1 and status.st_size <= _LARGEST
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ', '.join(printable(name) for name in names[:_MOST_NAMED]) + (f' and {more} more' if more > 0 else '')

@@ -237,7 +237,7 @@ class Step:
     path: str
     """The folder it is in, without symbolic links, and the name."""
     kind: Literal['folder', 'file', 'link', 'missing']
-    """What is there. `file` is anything that is no folder, devices and sockets too."""
+    """What is there. `file` is anything that is not a folder, devices and sockets too."""
 
 
 def trail(path: str) -> tuple[list[Step], str]:

@@ -13,13 +13,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .backend import Availability, probed, run_probe
+from .backend import ENV, Availability, probed, run_probe
 from .derive import system_profile
 from .profile import Access, OSProfile, OSSandboxError, Root, passed_on, trail, way_to_root
 
 _SANDBOX_EXEC = '/usr/bin/sandbox-exec'
 """By its absolute path: another program of that name could be found first."""
-_ENV = '/usr/bin/env'
 
 _START = """\
 (version 1)
@@ -69,11 +68,11 @@ class SeatbeltBackend:
         if not command or any('\0' in part for part in command):
             raise OSSandboxError('a command is a program and its arguments, without NUL')
         if not os.path.isdir(cwd):
-            raise OSSandboxError('the working directory is no folder', path=cwd)
+            raise OSSandboxError('the working directory is not a folder', path=cwd)
         text, parameters = seatbelt_rules(profile)
         defined = [part for name, value in parameters.items() for part in ('-D', f'{name}={value}')]
         variables = [f'{name}={value}' for name, value in passed_on(profile).items()]
-        return [self._sandbox_exec, *defined, '-p', text, _ENV, '-i', *variables, *command]
+        return [self._sandbox_exec, *defined, '-p', text, ENV, '-i', *variables, *command]
 
     def probe(self) -> Availability:
         """Let a confined program read what it may, and another what it may not."""

@@ -26,6 +26,7 @@ from tool_approval.os_sandbox import (
     OSSandboxError,
     UnconfinedBackend,
 )
+from tool_approval.os_sandbox.backend import ENV
 from tool_approval.os_sandbox.layer import layer_problem, open_layer
 from tool_approval.os_sandbox.mounts import as_mounted, plan_mounts
 from tool_approval.os_sandbox.names_layer import names_problem
@@ -43,7 +44,6 @@ REFUSED: Final = (
 """For a model. What is missing, and how to install it, is in the error at the start and in the log."""
 
 _NOT_CONFINED: Final = 'The command was not run: the operating system cannot confine it as the settings require.'
-_ENV: Final = '/usr/bin/env'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 """What a confined command is given in the values that the shell tool has for them, and a backend does not."""
 
@@ -268,7 +268,7 @@ class ConfinedShell(ShellTool):
         # Attack: a relative part of the search path, which a backend passes on, finds a program in the workspace.
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
         variables = [f'{name}={passed[name]}' for name in _PASSED]
-        command = [_ENV, *variables, *argv]
+        command = [ENV, *variables, *argv]
         if extra.git or extra.names:
             result = await self._layered(command, profile, extra)
         else:
@@ -287,7 +287,7 @@ class ConfinedShell(ShellTool):
             layer = await _to_its_end(
                 partial(opened.enter_context, open_layer(extra, profile, self._confinement.backend))
             )
-            result = await self._started(await _to_its_end(partial(layer.wrap, command, profile, self.cwd)))
+            result = await self._started(await _to_its_end(partial(layer.wrap, command, self.cwd)))
             if result.is_timed_out:
                 lines = ExtraAccess(git=extra.git, names=extra.names).describe(self.cwd)
                 return replace(result, notes=(f'It was ended, so nothing is kept of these: {"; ".join(lines)}',))
