@@ -1,8 +1,12 @@
 """What all tests of settings need."""
 
+import shutil
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from tool_approval.os_sandbox import BubblewrapBackend
 from tool_approval.settings import TrustStore
 
 
@@ -18,6 +22,18 @@ def cache(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp('cache')
     monkeypatch.setenv('XDG_CACHE_HOME', str(folder))
     return folder
+
+
+@pytest.fixture
+def confined_folder():
+    """A folder for a backend that works; outside of the folder of `tmp_path`, which an ordinary user may not enter."""
+    if sys.platform != 'linux' or not BubblewrapBackend().probe().is_available:
+        pytest.skip('bubblewrap does not work here: make install-system')
+    folder = Path(tempfile.mkdtemp(prefix='settings-')).resolve()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 @pytest.fixture

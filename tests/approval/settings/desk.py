@@ -3,11 +3,15 @@
 import asyncio
 import textwrap
 
+import pytest
 from tool_approval.settings import RUN_SHELL, Settings, TrustStore, load_settings, open_workspace, parse_settings
 from tool_approval.testing import RecordingUI
 from tool_approval.tools.file_sandbox import FileTools
 
 from tool_approval import ApprovalController, ApprovalRefused, execute_tool
+
+pytest.importorskip('yaml')
+pytest.importorskip('tree_sitter_bash')
 
 
 class Backend:
@@ -52,6 +56,12 @@ class Desk:
     def run(self, command, **arguments):
         """What the model is told, and whether somebody was asked."""
         return self._call(self.workspace.shell, RUN_SHELL, {'command': command, **arguments})
+
+    def approved(self, command):
+        """What comes of a command that nothing pre-approves."""
+        said, asked = self.run(f'true "$(id)"; {command}')
+        assert asked, said
+        return said
 
     def use(self, name, **arguments):
         """The same for a file tool."""

@@ -9,9 +9,6 @@ from tool_approval import ApprovalConfigError
 
 from .desk import Backend, Desk
 
-pytest.importorskip('yaml')
-pytest.importorskip('tree_sitter_bash')
-
 EVERYTHING = """\
     default: none
     tools:

@@ -20,9 +20,6 @@ from tool_approval import (
 
 from .desk import Backend, Desk, settings_of
 
-pytest.importorskip('yaml')
-pytest.importorskip('tree_sitter_bash')
-
 SETTINGS = """\
     sandbox:
       paths:

@@ -1,7 +1,6 @@
 """What a command gets beyond its profile: what an approver was shown, for this call alone."""
 
 import asyncio
-import http.server
 import os
 import subprocess
 import threading
@@ -16,6 +15,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.os_sandbox.house import PYTHON, skip_reason
 from tests.approval.parts import ListSink
+from tests.hello import hello_server
 from tool_approval import (
     ApprovalContext,
     ApprovalController,
@@ -26,9 +26,6 @@ from tool_approval import (
 )
 
 from .desk import Backend, Desk
-
-pytest.importorskip('yaml')
-pytest.importorskip('tree_sitter_bash')
 
 SETTINGS = """\
     sandbox:
@@ -302,26 +299,10 @@ def test_without_an_os_sandbox_there_is_no_word_of_it(tmp_path):
     )
 
 
-class Server(http.server.BaseHTTPRequestHandler):
-    """Says hello."""
-
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b'hello')
-
-    def log_message(self, format, *args):
-        pass
-
-
 @pytest.fixture
 def address():
-    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Server) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f'http://127.0.0.1:{server.server_port}/'
-        server.shutdown()
-        thread.join()
+    with hello_server() as address:
+        yield address
 
 
 @pytest.fixture

@@ -11,9 +11,6 @@ from tests.approval.os_sandbox.house import skip_reason
 
 from .desk import Desk
 
-pytest.importorskip('yaml')
-pytest.importorskip('tree_sitter_bash')
-
 GIT = '/usr/bin/git'
 REPOSITORY = """\
 rm -rf {0}/.git; mkdir -p {0}; cd {0} && git init -q . && git config user.name x && git config user.email x \

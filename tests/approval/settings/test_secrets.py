@@ -3,19 +3,12 @@
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
 import pytest
-from tool_approval.os_sandbox import BubblewrapBackend
 from tool_approval.settings import RUN_SHELL, load_settings, open_workspace
 from tool_approval.tools.file_sandbox.secrets import SecretFiles
 
 from .desk import Backend, Desk
-
-pytest.importorskip('yaml')
-pytest.importorskip('tree_sitter_bash')
 
 SETTINGS = """\
     sandbox:
@@ -48,24 +41,12 @@ def fill(folder, files):
 
 
 @pytest.fixture
-def work(monkeypatch):
-    if sys.platform != 'linux' or not BubblewrapBackend().probe().is_available:
-        pytest.skip('bubblewrap does not work here: make install-system')
-    folder = Path(tempfile.mkdtemp(prefix='secrets-')).resolve()
-    monkeypatch.setenv('HOME', str(folder / 'home'))
-    work = folder / 'work'
+def work(confined_folder, monkeypatch):
+    monkeypatch.setenv('HOME', str(confined_folder / 'home'))
+    work = confined_folder / 'work'
     (work / '.git').mkdir(parents=True)
     fill(work, {**SECRETS, '.env.example': 'A=example\n', 'plain.txt': 'plain\n'})
-    try:
-        yield work
-    finally:
-        shutil.rmtree(folder)
-
-
-def approved(desk, command):
-    said, asked = desk.run(f'true "$(id)"; {command}')
-    assert asked, said
-    return said
+    return work
 
 
 LOOK = (
@@ -76,7 +57,7 @@ LOOK = (
 def test_confined_a_command_reads_no_secret_and_all_the_rest(work):
     desk = Desk(work, SETTINGS)
 
-    for said in (approved(desk, LOOK), desk.run('head .env sub/.env.local server.pem plain.txt .env.example')[0]):
+    for said in (desk.approved(LOOK), desk.run('head .env sub/.env.local server.pem plain.txt .env.example')[0]):
         assert 's3cret' not in said
         assert 'plain' in said
         assert 'A=example' in said
@@ -87,8 +68,7 @@ def test_confined_a_command_reads_no_secret_and_all_the_rest(work):
 def test_confined_a_secret_cannot_be_moved_linked_or_replaced_to_be_read(work):
     desk = Desk(work, SETTINGS)
 
-    said = approved(
-        desk,
+    said = desk.approved(
         'mv .env x; cat x; mv sub other; cat other/.env.local; ln .env y; cat y; ln -s .env z; cat z; cp .env c; '
         'cat /proc/self/cwd/.env /proc/self/root"$PWD"/.env; rm -f .env; rm -rf .ssh; echo x > .env',
     )
@@ -99,13 +79,13 @@ def test_confined_a_secret_cannot_be_moved_linked_or_replaced_to_be_read(work):
 
 def test_confined_a_secret_that_appears_later_is_not_read(work):
     desk = Desk(work, SETTINGS)
-    assert approved(desk, 'cat plain.txt') == 'plain'
+    assert desk.approved('cat plain.txt') == 'plain'
 
     fill(work, {'new/.env': 's3cret\n'})
     (work / 'plain.txt').write_text('-----BEGIN PRIVATE KEY-----s3cret')
     (work / 'plain.txt').rename(work / 'late.pem')
 
-    assert 's3cret' not in approved(desk, 'cat new/.env late.pem')
+    assert 's3cret' not in desk.approved('cat new/.env late.pem')
 
 
 def test_confined_links_and_other_names_of_a_secret_are_not_read(work):
@@ -116,9 +96,9 @@ def test_confined_links_and_other_names_of_a_secret_are_not_read(work):
     os.link(work / 'conf' / 'prod', work / 'app' / '.env.prod')
     desk = Desk(work, SETTINGS)
 
-    assert 's3cret' not in approved(desk, 'cat app/.env app/link app/.env.prod conf/dev conf/prod')
+    assert 's3cret' not in desk.approved('cat app/.env app/link app/.env.prod conf/dev conf/prod')
     # What is beside the link stays writable.
-    assert approved(desk, 'touch app/x && ls app/x') == 'app/x'
+    assert desk.approved('touch app/x && ls app/x') == 'app/x'
 
 
 def test_confined_the_settings_hide_more_and_take_back(work):
@@ -126,7 +106,7 @@ def test_confined_the_settings_hide_more_and_take_back(work):
     more = 'sandbox:\n      hidden: ["config/prod.*"]\n      visible: [.npmrc]'
     desk = Desk(work, SETTINGS.replace('sandbox:', more, 1))
 
-    said = approved(desk, 'cat config/* .npmrc')
+    said = desk.approved('cat config/* .npmrc')
 
     assert said.count('s3cret') == 1
     assert '_authToken' in said
@@ -139,7 +119,7 @@ def test_confined_an_untrusted_file_hides_and_takes_nothing_back(work):
     more = 'sandbox:\n      hidden: [plain.txt]\n      visible: [.env, .npmrc]'
     desk = Desk(work, SETTINGS.replace('sandbox:', more, 1), named=False)
 
-    said = approved(desk, LOOK)
+    said = desk.approved(LOOK)
 
     assert 's3cret' not in said
     assert 'plain' not in said.replace('plain.txt', '')
@@ -154,7 +134,7 @@ def test_confined_what_a_toolchain_logs_in_with_is_not_read(work):
     (tools / 'credentials.toml').rename(tools / '.cargo' / 'credentials.toml')
     desk = Desk(work, SETTINGS.replace('paths:', f'toolchains: [{tools}]\n      paths:', 1))
 
-    said = approved(desk, f'cat {tools}/a {tools}/.npmrc {tools}/.env {tools}/.cargo/*')
+    said = desk.approved(f'cat {tools}/a {tools}/.npmrc {tools}/.env {tools}/.cargo/*')
 
     assert 's3cret' not in said
     assert 'open' in said
@@ -165,7 +145,7 @@ def test_confined_too_many_secrets_keep_commands_from_running(work):
     for number in range(501):
         (work / f'.env.{number}').touch()
 
-    assert 'cannot confine it' in approved(desk, 'true')
+    assert 'cannot confine it' in desk.approved('true')
 
 
 def test_too_many_folders_are_noted(work, monkeypatch):
@@ -212,7 +192,7 @@ def test_without_an_os_sandbox_the_question_says_that_secrets_can_be_read(work, 
 def test_confined_a_question_says_nothing_of_secrets(work):
     desk = Desk(work, SETTINGS)
 
-    approved(desk, 'true')
+    desk.approved('true')
 
     assert 'secrets' not in desk.ui.requests[0].reason
 

@@ -1,9 +1,7 @@
 """Confined commands use the toolchains of the user, and change none of them."""
 
 import os
-import shutil
 import sys
-import tempfile
 import venv
 from pathlib import Path
 
@@ -12,9 +10,6 @@ from tool_approval.os_sandbox import Access, BubblewrapBackend, ExtraAccess
 from tool_approval.settings import RUN_SHELL, open_workspace
 
 from .desk import Backend, Desk, settings_of
-
-pytest.importorskip('yaml')
-pytest.importorskip('tree_sitter_bash')
 
 SETTINGS = """\
     sandbox:
@@ -32,11 +27,9 @@ PROGRAM = '#!/bin/bash\necho "$0 runs"\n'
 
 
 @pytest.fixture
-def house(monkeypatch):
+def house(confined_folder, monkeypatch):
     """A home directory with a project in it, and nothing else of this machine in the environment."""
-    if sys.platform != 'linux' or not BubblewrapBackend().probe().is_available:
-        pytest.skip('bubblewrap does not work here: make install-system')
-    folder = Path(tempfile.mkdtemp(prefix='toolchains-')).resolve()
+    folder = confined_folder
     (folder / 'project' / '.git').mkdir(parents=True)
     (folder / 'project' / 'priv').mkdir()
     for name in ('VIRTUAL_ENV', 'CONDA_PREFIX', 'PYENV_ROOT', 'RUSTUP_HOME', 'CARGO_HOME', 'NVM_DIR'):
@@ -44,10 +37,7 @@ def house(monkeypatch):
     monkeypatch.setenv('HOME', str(folder))
     monkeypatch.setenv('XDG_STATE_HOME', str(folder / 'state'))
     monkeypatch.setenv('PATH', '/usr/bin:/bin')
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
+    return folder
 
 
 def make(folder, *files, text=PROGRAM):
@@ -58,13 +48,6 @@ def make(folder, *files, text=PROGRAM):
         file.chmod(0o755)
 
 
-def approved(desk, command):
-    """What comes of a command that nothing pre-approves."""
-    said, asked = desk.run(f'true "$(id)"; {command}')
-    assert asked, said
-    return said
-
-
 def test_confined_the_tests_of_a_project_run_in_the_active_environment(house, monkeypatch):
     if sys.prefix == sys.base_prefix:
         pytest.skip('the tests run in no virtual environment')
@@ -73,12 +56,12 @@ def test_confined_the_tests_of_a_project_run_in_the_active_environment(house, mo
     (house / 'project' / 'test_it.py').write_text('def test_it():\n    assert 1 + 1 == 2\n')
     desk = Desk(house / 'project', SETTINGS)
 
-    said = approved(desk, 'python -m pytest -q -p no:cacheprovider test_it.py')
+    said = desk.approved('python -m pytest -q -p no:cacheprovider test_it.py')
 
     assert '1 passed' in said
     # A pre-approved command uses it as well.
     assert desk.run('python -c "import pytest, sys; print(sys.prefix)"')[0] == sys.prefix
-    assert 'Read-only file system' in approved(desk, f'touch {sys.prefix}/lib/x')
+    assert 'Read-only file system' in desk.approved(f'touch {sys.prefix}/lib/x')
 
 
 @pytest.mark.parametrize(
@@ -101,12 +84,12 @@ def test_confined_a_toolchain_in_the_home_directory_runs_and_its_credentials_are
     monkeypatch.setenv('PATH', f'{":".join(map(str, first))}:/usr/bin:/bin')
     desk = Desk(house / 'project', SETTINGS)
 
-    said = approved(desk, program)
+    said = desk.approved(program)
 
     assert said.endswith(f'/{program} runs')
     for secret in secrets:
-        assert 's3cret' not in approved(desk, f'cat {house}/{secret}; cat ~/{secret}')
-    assert 'Read-only file system' in approved(desk, f'touch {said.removesuffix(" runs")}')
+        assert 's3cret' not in desk.approved(f'cat {house}/{secret}; cat ~/{secret}')
+    assert 'Read-only file system' in desk.approved(f'touch {said.removesuffix(" runs")}')
 
 
 def test_confined_more_toolchains_are_opened_by_the_settings(house):
@@ -116,7 +99,7 @@ def test_confined_more_toolchains_are_opened_by_the_settings(house):
 
     assert desk.run('tool') == (f'{house}/tools/bin/tool runs', False)
     make(house, 'secret.txt', text='s3cret')
-    assert 's3cret' not in approved(desk, f'cat {house}/secret.txt')
+    assert 's3cret' not in desk.approved(f'cat {house}/secret.txt')
 
 
 def test_untrusted_settings_open_no_toolchain(house):
@@ -127,7 +110,7 @@ def test_untrusted_settings_open_no_toolchain(house):
     )
 
     assert desk.workspace.settings.sandbox.toolchains == ()
-    assert 'command not found' in approved(desk, 'tool')
+    assert 'command not found' in desk.approved('tool')
 
 
 def test_confined_an_environment_in_the_workspace_is_not_written_without_extra_access(house, monkeypatch):
@@ -136,8 +119,8 @@ def test_confined_an_environment_in_the_workspace_is_not_written_without_extra_a
     monkeypatch.setenv('VIRTUAL_ENV', str(work / '.venv'))
     desk = Desk(work, SETTINGS)
 
-    assert approved(desk, 'python -c "import sys; print(sys.prefix)"') == str(work / '.venv')
-    for run in (lambda command: desk.run(command)[0], lambda command: approved(desk, command)):
+    assert desk.approved('python -c "import sys; print(sys.prefix)"') == str(work / '.venv')
+    for run in (lambda command: desk.run(command)[0], lambda command: desk.approved(command)):
         assert 'Read-only file system' in run('touch .venv/bin/ls')
         assert run('touch priv/x') == '[no output]'
 
@@ -207,8 +190,7 @@ def test_confined_a_fake_environment_of_a_hostile_repository_gains_nothing(house
     monkeypatch.setenv('PATH', f'{fake}/bin:/usr/bin:/bin')
     desk = Desk(house / 'project', SETTINGS)
 
-    said = approved(
-        desk,
+    said = desk.approved(
         f'cat .venv/bin/python .venv/lib64/secrets/key {house}/secrets/key {house}/.ssh/config /etc/shadow; '
         f'python x; /usr/bin/ls -a {house} .venv/lib64/ /root /etc/ssh; echo x > .venv/bin/evil',
     )
@@ -222,25 +204,25 @@ def test_confined_a_fake_environment_of_a_hostile_repository_gains_nothing(house
 def test_confined_caches_last_and_an_approved_command_reads_none_of_an_unasked_one(house, cache):
     desk = Desk(house / 'project', SETTINGS)
 
-    assert approved(desk, 'mkdir -p $PIP_CACHE_DIR $CARGO_HOME; echo a > $PIP_CACHE_DIR/x; echo b > $CARGO_HOME/y') == (
+    assert desk.approved('mkdir -p $PIP_CACHE_DIR $CARGO_HOME; echo a > $PIP_CACHE_DIR/x; echo b > $CARGO_HOME/y') == (
         '[no output]'
     )
-    assert approved(desk, 'cat $PIP_CACHE_DIR/x') == 'a'
+    assert desk.approved('cat $PIP_CACHE_DIR/x') == 'a'
     # One that runs unasked reads what was downloaded, and cannot change it.
     [own] = (cache / 'tool-approval').iterdir()
     assert desk.run(f'cat {own}/approved/cargo/y') == ('b', False)
     assert 'Read-only file system' in desk.run(f'touch {own}/approved/cargo/z')[0]
     assert desk.run(f'touch {own}/unasked/evil') == ('[no output]', False)
-    assert 'evil' not in approved(desk, f'ls -a $XDG_CACHE_HOME {own} {own}/unasked')
+    assert 'evil' not in desk.approved(f'ls -a $XDG_CACHE_HOME {own} {own}/unasked')
     assert [each.stat().st_mode & 0o777 for each in (own, *own.iterdir())] == [0o700] * 3
 
 
 def test_confined_caches_of_another_workspace_are_not_there(house, cache):
     one = Desk(house / 'project', SETTINGS)
-    approved(one, 'echo a > $XDG_CACHE_HOME/x')
+    one.approved('echo a > $XDG_CACHE_HOME/x')
     other = Desk(house / 'other', SETTINGS)
 
-    said = approved(other, f'ls -R {cache}')
+    said = other.approved(f'ls -R {cache}')
 
     assert (cache / 'tool-approval').is_dir()
     assert len(list((cache / 'tool-approval').iterdir())) == 2

@@ -9,8 +9,6 @@ from tool_approval import ApprovalController
 
 from .desk import Backend, Desk
 
-pytest.importorskip('yaml')
-pytest.importorskip('tree_sitter_bash')
 pytest.importorskip('pydantic_ai_deferred')
 
 import pydantic_ai

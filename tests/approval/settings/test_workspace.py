@@ -2,14 +2,10 @@
 
 import os
 import shutil
-import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 from tool_approval.os_sandbox import (
     Access,
-    BubblewrapBackend,
     OSProfile,
     OSSandboxError,
     OSSandboxUnavailable,
@@ -22,9 +18,6 @@ from tool_approval.settings import Settings, load_settings, open_workspace, pars
 from tool_approval import ApprovalConfigError
 
 from .desk import Backend, Desk, settings_of
-
-pytest.importorskip('yaml')
-pytest.importorskip('tree_sitter_bash')
 
 SETTINGS = """\
     sandbox:
@@ -44,16 +37,8 @@ SETTINGS = """\
 
 
 @pytest.fixture
-def confined():
-    """A folder, and a backend that works; outside of /tmp's fixture, which an ordinary user may not enter."""
-    backend = BubblewrapBackend()
-    if sys.platform != 'linux' or not backend.probe().is_available:
-        pytest.skip('bubblewrap does not work here: make install-system')
-    folder = Path(tempfile.mkdtemp(prefix='settings-')).resolve()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
+def confined(confined_folder):
+    return confined_folder
 
 
 def desk_in(folder, text=SETTINGS, **options):

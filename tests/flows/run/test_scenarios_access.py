@@ -1,10 +1,10 @@
 """Commands that need more than the OS sandbox gives: asked with the access that they need, or asked again with it."""
 
-import http.server
-import threading
 from collections.abc import Iterator
 
 import pytest
+
+from tests.hello import hello_server
 
 from .scenario import Scenario, call, shell
 
@@ -39,26 +39,10 @@ def test_files_are_made_and_removed_where_there_is_no_settings_file(scenario: Sc
     assert sorted(path.name for path in scenario.path.iterdir()) == ['a', 'b']
 
 
-class Hello(http.server.BaseHTTPRequestHandler):
-    """Says hello."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b'hello')
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
 def address() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Hello) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f'http://127.0.0.1:{server.server_port}/'
-        server.shutdown()
-        thread.join()
+    with hello_server() as address:
+        yield address
 
 
 def test_a_command_that_failed_goes_on_with_the_network(scenario: Scenario, address: str) -> None:
