@@ -20,7 +20,7 @@ TEST = pytest -m 'not slow and not thorough' --numprocesses $(WORKERS) --dist wo
 COVERAGE = $(if $(filter required,$(SYSTEM_PACKAGES)),--cov --cov-report=term)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all budget install install-system demo test test-thorough test-bare test-slow test-hosts test-core test-published format format-check lint typecheck imports \
+.PHONY: help help-all budget prose install install-system demo test test-thorough test-bare test-slow test-hosts test-core test-published format format-check lint typecheck imports \
 	examples docs docs-serve build recordings bench-loop bench-approval bench-tools bench-inbox bench-peers corpus corpus-terminal \
 	upstream-patch test-patched typecheck-patched upstream-newest release-check release-version release-tag lock test-sets licences audit-dependencies \
 	sbom bench-terminal all checks clean
@@ -117,6 +117,10 @@ imports: install ## Check who imports whom
 budget: ## Check the lines and modules of each part
 	@$(PYTHON) -m maintainers.budget
 
+prose: install ## Check the wording and the spelling of docs, docstrings, comments and messages
+	@$(RUN) python -m maintainers.prose
+	@$(RUN) typos
+
 examples: install ## Run every example
 	@$(RUN) pytest tests/examples $(PYTEST_ARGS)
 
@@ -193,7 +197,7 @@ all: install ## Everything CI requires, two targets at a time
 	@$(MAKE) --no-print-directory test-bare
 
 # What takes longest is started first. The documentation is built, strictly, by a test (tests/docs/test_site.py).
-checks: test-hosts build typecheck test-core test-published test-patched typecheck-patched imports lint format-check budget
+checks: test-hosts build typecheck test-core test-published test-patched typecheck-patched imports lint format-check budget prose
 
 clean: ## Remove what the other targets made
 	rm -rf .hatch build dist site .coverage .hypothesis .mypy_cache .ruff_cache
