@@ -5,10 +5,10 @@ import pwd
 from pathlib import Path
 
 import pytest
+from tool_approval.os_sandbox.toolchain_layouts import environments_in
 from tool_approval.os_sandbox.toolchains import (
     configured_problem,
     environment_written,
-    environments_in,
     find_toolchains,
 )
 

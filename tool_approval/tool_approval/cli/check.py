@@ -20,10 +20,11 @@ from tool_approval.tools.file_sandbox.names import starts_with
 from tool_approval.tools.file_sandbox.secrets import glob_problem
 from tool_approval.tools.shell import ShellRule
 from tool_approval.tools.shell.entries import entries
-from tool_approval.tools.shell.labels import label, needed_access
+from tool_approval.tools.shell.labels import label
 from tool_approval.tools.shell.names import trusted_name
 from tool_approval.tools.shell.rules import CompiledRule, RuleBook
 from tool_approval.tools.shell.scripts import is_shell
+from tool_approval.tools.shell.unlisted import needed_access
 from tool_approval.tools.shell.words import fixed
 
 from .judging import FILE_TOOLS, SHELL_TOOLS, CallJudge, existing_directory

@@ -19,6 +19,7 @@ from typing import Final
 
 from .derive import system_profile
 from .profile import covers
+from .toolchain_layouts import CONDA, ENVIRONMENT, MANAGERS, Layout, environments_in, has_layout, layout_around
 
 _LONGEST_FILE: Final = 65_536
 """Chosen: bytes of a `pyvenv.cfg` that are read; real ones have some hundred."""
@@ -60,113 +61,12 @@ class Toolchains:
         return tuple(dict.fromkeys(path for each in self.found for path in each.opened))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Layout:
-    """How a kind of toolchain looks."""
-
-    kind: str
-    parts: tuple[str, ...]
-    """Globs of what is opened in it."""
-    marks: tuple[str, ...]
-    """Globs of regular files and folders that it has, each at least once."""
-    bins: tuple[str, ...] = ('bin',)
-    """Globs of the folders with its programs; of several, the newest counts."""
-    only: str = ''
-    """What the names of all its entries match, where it is opened as a whole; a regular expression."""
-    variable: str = ''
-    """Names it, where it is not in its usual place; also set for commands."""
-    place: str = ''
-    """The usual one, below the home directory."""
-
-
-_ENVIRONMENT: Final = _Layout(
-    kind='virtual environment',
-    marks=('pyvenv.cfg', 'bin/activate*', 'lib/python3*'),
-    parts=('bin', 'include', 'lib', 'lib64', 'pyvenv.cfg', 'share'),
-)
-_CONDA: Final = _Layout(
-    kind='conda environment',
-    marks=('conda-meta/history', 'bin/python3*'),
-    parts=('bin', 'compiler_compat', 'conda-meta', 'include', 'lib', 'libexec', 'share', 'ssl', '*-linux-gnu'),
-)
-_INSTALLED: Final = (
-    _CONDA,
-    _Layout(
-        kind='Python',
-        marks=('bin/python3*', 'lib/python3*/os.py', 'lib/python3*/encodings'),
-        parts=('bin', 'include', 'lib', 'lib64'),
-    ),
-    _Layout(kind='Node.js', marks=('bin/node', 'include/node/node.h'), parts=('bin', 'include', 'lib')),
-    _Layout(
-        kind='Go',
-        marks=('bin/go', 'VERSION', 'src/runtime'),
-        parts=('VERSION', 'bin', 'go.env', 'lib', 'misc', 'pkg', 'src'),
-    ),
-)
-"""What a folder `bin` of the search path may belong to."""
-_MANAGERS: Final = (
-    _Layout(
-        kind='pyenv',
-        variable='PYENV_ROOT',
-        place='.pyenv',
-        marks=('versions', 'libexec/pyenv'),
-        parts=('bin', 'libexec', 'plugins', 'pyenv.d', 'shims', 'version', 'versions'),
-        bins=('shims', 'bin'),
-    ),
-    _Layout(
-        kind='nvm',
-        variable='NVM_DIR',
-        place='.nvm',
-        marks=('nvm.sh', 'versions/node'),
-        parts=('versions',),
-        bins=('versions/node/v*/bin',),
-    ),
-    _Layout(
-        kind='rustup',
-        variable='RUSTUP_HOME',
-        place='.rustup',
-        marks=('settings.toml', 'toolchains'),
-        # It refuses to start without the last.
-        parts=('settings.toml', 'toolchains', 'update-hashes'),
-        bins=(),
-    ),
-    # Not the folder itself: it has the credentials for registries. Commands get a private one (`caches.py`).
-    _Layout(kind='cargo', variable='CARGO_HOME', place='.cargo', marks=('bin/cargo',), parts=('bin',)),
-    _Layout(
-        kind='uv',
-        variable='UV_PYTHON_INSTALL_DIR',
-        place='.local/share/uv/python',
-        marks=('cpython-*/bin',),
-        # As a whole: beside its Pythons are links to them, which environments are made of.
-        parts=('',),
-        only=r'(cpython|pypy|graalpy)-.*|\..*',
-        bins=(),
-    ),
-    _Layout(
-        kind='asdf',
-        variable='ASDF_DATA_DIR',
-        place='.asdf',
-        marks=('installs', 'shims'),
-        parts=('bin', 'installs', 'lib', 'libexec', 'plugins', 'shims'),
-        bins=('shims', 'bin'),
-    ),
-    _Layout(
-        kind='mise',
-        variable='MISE_DATA_DIR',
-        place='.local/share/mise',
-        marks=('installs',),
-        parts=('installs', 'shims'),
-        bins=('shims',),
-    ),
-)
 _SINGLE: Final = ('uv', 'uvx', 'mise')
 """Programs that are one file in a folder with other things."""
 _NOT_SET: Final = frozenset({'CARGO_HOME'})
 """Variables of which commands get a value of their own."""
 _CHOICES: Final = ('PYENV_VERSION', 'RUSTUP_TOOLCHAIN')
 """Variables that name one of the versions there are."""
-_IN_WORKSPACE: Final = ('.venv', 'venv', 'env')
-"""What a virtual environment at the top of a workspace is called."""
 
 
 def find_toolchains(
@@ -189,7 +89,7 @@ def find_toolchains(
     active = list(finder.active())
     for folder in configured:
         finder.configured(folder)
-    for layout in _MANAGERS:
+    for layout in MANAGERS:
         finder.manager(layout)
     # After what has several versions, of which it may be one.
     for folder in active:
@@ -203,12 +103,6 @@ def configured_problem(folder: str, *, roots: Iterable[str] = ()) -> str | None:
     finder = _Finder({}, _homes(os.environ), None, roots)
     finder.configured(folder)
     return next(iter(finder.problems), None)
-
-
-def environments_in(root: str) -> tuple[str, ...]:
-    """The virtual environments at the top of a folder. One that is a symbolic link is none."""
-    places = (os.path.join(root, name) for name in _IN_WORKSPACE)
-    return tuple(place for place in places if os.path.realpath(place) == place and _has(_ENVIRONMENT, place))
 
 
 _INSTALLERS: Final = frozenset({'pip', 'pip3', 'uv', 'poetry', 'pdm', 'pipenv', 'hatch', 'flit', 'maturin'})
@@ -278,7 +172,7 @@ class _Finder:
         """The active environments that are virtual; those at the top of the roots are only noted."""
         for root in self._roots:
             self._environments += environments_in(root)
-        for variable, layout in (('VIRTUAL_ENV', _ENVIRONMENT), ('CONDA_PREFIX', _CONDA)):
+        for variable, layout in (('VIRTUAL_ENV', ENVIRONMENT), ('CONDA_PREFIX', CONDA)):
             given = self._given.get(variable)
             folder = None if given is None else self._checked(variable, given, layout, is_active=True)
             if folder is None:
@@ -291,22 +185,22 @@ class _Finder:
                 self._environments += [folder] * (folder not in self._roots)
             self._variables[variable] = folder
             self._first.append(posixpath.join(folder, 'bin'))
-            if layout is _ENVIRONMENT:
+            if layout is ENVIRONMENT:
                 yield folder
 
     def configured(self, folder: str) -> None:
         """One that the settings name."""
-        layout = _Layout(kind=CONFIGURED, marks=(), parts=('',))
+        layout = Layout(kind=CONFIGURED, marks=(), parts=('',))
         real = self._checked(CONFIGURED, folder, layout)
         if real is not None:
             self._open(layout, real)
             self._last += [place for place in (real, posixpath.join(real, 'bin')) if _holds_programs(place)]
 
-    def manager(self, layout: _Layout) -> None:
+    def manager(self, layout: Layout) -> None:
         """One that has several versions, in its usual place or where a variable says it is."""
         given = self._given.get(layout.variable)
         place = posixpath.join(self._homes[0], layout.place) if given is None else given
-        if given is None and not _has(layout, os.path.realpath(place)):
+        if given is None and not has_layout(layout, os.path.realpath(place)):
             return
         folder = self._checked(layout.variable, place, layout)
         if folder is None:
@@ -322,7 +216,7 @@ class _Finder:
             real = os.path.realpath(place)
             if covers(self._readable, real) or covers(self._workspace, real):
                 continue
-            layout = _layout_around(real)
+            layout = layout_around(real)
             folder = None if layout is None else self._checked('PATH', posixpath.dirname(real), layout)
             if layout is not None and folder is not None:
                 self._open(layout, folder)
@@ -358,7 +252,7 @@ class _Finder:
         bins = os.path.realpath(named)
         if covers(self._readable, bins):
             return
-        layout = _layout_around(bins)
+        layout = layout_around(bins)
         label = f'`home` in {posixpath.join(environment, "pyvenv.cfg")}'
         # Attack: a repository brings an environment whose `home` is the home directory (test_toolchains.py).
         problem = self._problem(posixpath.dirname(bins))
@@ -375,14 +269,14 @@ class _Finder:
         if stat.S_ISREG(status.st_mode) and os.access(file, os.X_OK) and not self._owner_problem(status):
             self._add(Toolchain(kind=posixpath.basename(file), folder=file, opened=(file,)))
 
-    def _checked(self, label: str, given: str, layout: _Layout, *, is_active: bool = False) -> str | None:
+    def _checked(self, label: str, given: str, layout: Layout, *, is_active: bool = False) -> str | None:
         """The folder that is meant, if it may be opened."""
         if not given.startswith('/') or '\0' in given:
             self._ignore(label, given, 'it is not an absolute path')
             return None
         folder = os.path.realpath(given)
         problem = self._problem(folder, is_active=is_active)
-        if not problem and not _has(layout, folder):
+        if not problem and not has_layout(layout, folder):
             problem = f'it has not the layout of a {layout.kind}'
         if problem:
             self._ignore(label, given, problem)
@@ -412,7 +306,7 @@ class _Finder:
         self.problems.append(problem)
         self._ignored.append(f'{label}: {given} is ignored: {problem}')
 
-    def _open(self, layout: _Layout, folder: str) -> None:
+    def _open(self, layout: Layout, folder: str) -> None:
         places = [place for part in layout.parts for place in glob.glob(posixpath.join(glob.escape(folder), part))]
         real = [os.path.realpath(place.rstrip('/')) for place in places]
         opened = tuple(
@@ -428,27 +322,6 @@ class _Finder:
             return
         self._found.append(toolchain)
         self._readable += toolchain.opened
-
-
-def _has(layout: _Layout, folder: str) -> bool:
-    """Whether a folder has the layout, with files and folders of its own."""
-    if not all(any(map(_is_real, glob.iglob(posixpath.join(glob.escape(folder), mark)))) for mark in layout.marks):
-        return False
-    return not layout.only or all(re.fullmatch(layout.only, name) for name in os.listdir(folder))
-
-
-def _layout_around(bins: str) -> _Layout | None:
-    """What a folder `bin` belongs to, by the layout of what is around it."""
-    folder, name = posixpath.split(bins)
-    return next((each for each in (_ENVIRONMENT, *_INSTALLED) if name == 'bin' and _has(each, folder)), None)
-
-
-def _is_real(path: str) -> bool:
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 def _holds_programs(folder: str) -> bool:

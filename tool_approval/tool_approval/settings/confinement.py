@@ -31,7 +31,8 @@ from tool_approval.os_sandbox.layer import layer_problem, open_layer
 from tool_approval.os_sandbox.mounts import as_mounted, plan_mounts
 from tool_approval.os_sandbox.names_layer import names_problem
 from tool_approval.os_sandbox.profile import lineage
-from tool_approval.os_sandbox.toolchains import environment_written, environments_in
+from tool_approval.os_sandbox.toolchain_layouts import environments_in
+from tool_approval.os_sandbox.toolchains import environment_written
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment

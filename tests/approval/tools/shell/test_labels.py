@@ -1,7 +1,7 @@
 """What each word of a command is taken for."""
 
 import pytest
-from tool_approval.tools.shell import labels
+from tool_approval.tools.shell import unlisted
 from tool_approval.tools.shell.grammar import parse
 from tool_approval.tools.shell.labels import label
 from tool_approval.tools.shell.reading import CommandReader
@@ -68,15 +68,15 @@ KINDS = {
 def test_a_label_that_is_ignored_is_found_out(monkeypatch, table_name, kind):
     pattern, command = KINDS[table_name, kind]
     before = decision(command, *unasked(pattern, 'ls'))
-    known = getattr(labels, table_name)
-    monkeypatch.setattr(labels, table_name, {name: why for name, why in known.items() if name != kind})
+    known = getattr(unlisted, table_name)
+    monkeypatch.setattr(unlisted, table_name, {name: why for name, why in known.items() if name != kind})
 
     assert before == 'ask'
     assert decision(command, *unasked(pattern, 'ls')) == 'allow'
 
 
 def test_every_label_that_asks_is_ignored_once():
-    assert {(name, kind) for name in ('_ASKS', '_UNSAFE_KINDS') for kind in getattr(labels, name)} == set(KINDS)
+    assert {(name, kind) for name in ('_ASKS', '_UNSAFE_KINDS') for kind in getattr(unlisted, name)} == set(KINDS)
 
 
 def test_a_rule_may_cover_any_arguments_that_are_not_known_to_be_unsafe():

@@ -9,8 +9,9 @@ from typing import Any, Final, Literal
 
 from tool_approval.os_sandbox.access import AccessName
 
-from .labels import find_unlisted, label
+from .labels import label
 from .names import MANY_TARGETS
+from .unlisted import find_unlisted
 from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 

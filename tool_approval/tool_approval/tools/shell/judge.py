@@ -19,12 +19,13 @@ from .entries import entries
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
-from .labels import SINKS, find_unlisted, is_known, label, needed_access, takes_data
+from .labels import label
 from .names import named_words, other_names, trusted_name
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
 from .rules import CompiledRule, Found, RuleBook
 from .scripts import WrappedCommand, code_within, is_shell
+from .unlisted import SINKS, find_unlisted, is_known, needed_access, takes_data
 from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 

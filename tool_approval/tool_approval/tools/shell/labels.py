@@ -1,17 +1,14 @@
-"""Label every word of a command by what the entry of its program says, and find the word that asks."""
+"""Label every word of a command by what the entry of its program says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from tool_approval.os_sandbox.access import AccessName
-
-from .checks import CHECKS, CODE, is_device
 from .entries import Entry, Kind, OptionRole, entries
-from .words import UnsafeArgument, Word, fixed
+from .words import Word
 
 LabelKind = Literal[
     'program', 'sub_command', 'flag', 'option', 'value', 'operand', 'assignment', 'end', 'command', 'unknown_program',
@@ -80,31 +77,6 @@ class LabelledCommand:
         return next((at for at, label in enumerate(self.labels) if label.kind == 'command'), None)
 
 
-_ASKS: Final[dict[LabelKind, str]] = {
-    'unknown_program': 'the program is not listed, so a rule covers its exact words only',
-    'unknown_sub_command': 'the sub-command is not listed, so a rule covers its exact words only',
-    'unknown_option': 'the option is not listed as safe',
-    'unlisted_operand': 'the argument is not listed as safe',
-    'refused_value': 'the value is not listed as safe',
-    'unknown_word': 'it is not known before it runs, and may be an option',
-    'response_file': 'options or values are read from the file',
-    'missing_operand': 'it runs what it is fed, or starts a shell',
-}
-"""Why a word with such a label asks."""
-_WHOLE: Final = frozenset({'unknown_program', 'unknown_sub_command'})
-_UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
-_UNSAFE_KINDS: Final[dict[Kind, str]] = {
-    'write': 'the file is written',
-    'code': 'it is code that the program runs',
-    'context': 'it changes where, as whom, or with which rights or settings the program works',
-    'command': 'it is a command that the program runs',
-    'script': 'it is a command that the program runs',
-    'rest': 'it is a command that the program runs',
-}
-_MAKES: Final = frozenset({'make', 'bmake', 'ninja'})
-_NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
-SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
-"""Files that take what is written and keep nothing."""
 _ANY: Final = re.compile('.*')
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
 """A value that begins with a dash, and is certainly no option: `-` and `-7`."""
@@ -379,141 +351,3 @@ class _Labeller:
         if allowed.pattern != '.*' and not (word.is_fixed and allowed.fullmatch(word.value)):
             return Label(word, 'refused_value', kind)
         return Label(word, 'operand', kind, value=word.value)
-
-
-def find_unlisted(
-    words: Sequence[Word],
-    *,
-    named: int | None,
-    any_arguments: bool = False,
-    may_write: Callable[[Word], bool] = lambda word: False,
-    is_here: Callable[[Word], bool] = lambda word: True,
-) -> UnsafeArgument | None:
-    """The first word that asks although a rule lets the program run, and why.
-
-    Args:
-        words: A command with a fixed program.
-        named: How many words the rule names: somebody wrote these down. `None` where the default lets everything run.
-        any_arguments: Whether the rule covers any arguments of a program, or a sub-command, that is not listed.
-        may_write: Whether a file may be written unasked.
-        is_here: Whether a path is certainly in the working directory.
-    """
-    found = label(words)
-    if (hit := _check(found, named)) is not None:
-        return hit
-    covered: frozenset[str] = frozenset()
-    # Attack: `git t`, where the configuration says `alias.t = !touch x`.
-    if any_arguments or (named is None and found.entry is not None and found.entry.name != 'git'):
-        covered |= _WHOLE
-    is_open = named is None
-    named = named or 1
-    if any_arguments or len(words) == named:
-        covered |= _UNLISTED
-    if any(each.kind == 'unknown_option' for each in found.labels[:named]):
-        covered |= {'unlisted_operand'}  # a rule for `git branch -D` covers what it deletes
-    owner = 0
-    for at, each in enumerate(found.labels):
-        word, owner = each.word, owner if each.follows else at
-        # A rule covers a sub-command that is not listed, and nothing behind it.
-        is_named = owner < named and each.kind not in ('unknown_sub_command', 'missing_operand')
-        # Attack: `x='C touch y'; ln -s /usr/bin/env cat; ./cat -- $x`, where another program has the name.
-        is_unknown = each.kind in covered or not entries().is_listed(words[0].value)
-        if is_open and is_unknown and not word.is_fixed and (word.can_be_option or '/' not in word.value):
-            return UnsafeArgument(word.raw, _ASKS['unknown_word'])
-        if each.kind in covered or is_named:
-            continue
-        if each.kind in _ASKS:
-            return UnsafeArgument(word.raw, _ASKS[each.kind])
-        if each.holds in _UNSAFE_KINDS and not _may(found, each, may_write):
-            return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
-        path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
-        if path is not None and 'runs_beside' in found.flags and not is_here(path):
-            return UnsafeArgument(word.raw, 'configuration beside the file may be code that runs')
-    return None
-
-
-def is_known(words: Sequence[Word]) -> bool:
-    """Whether the program is listed, and its sub-command."""
-    return all(each.kind not in ('unknown_program', 'unknown_sub_command') for each in label(words).labels)
-
-
-def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[str, ...]]:
-    """What a command needs beyond what an OS sandbox gives by default, and the paths it makes or removes names at.
-
-    Args:
-        words: A command with a fixed program.
-
-    Returns:
-        Names of access; and where `names` is among them, paths as they are written, or `.` where none is known.
-    """
-    found = label(words)
-    is_listed = all(each.kind not in _ASKS for each in found.labels)
-    needs = frozenset[AccessName]() if found.entry is None or found.changes_nothing else found.entry.needs
-    if 'needs_if_unlisted' in found.flags and is_listed:
-        needs = frozenset[AccessName]()
-    if 'names' not in needs:
-        return needs, ()
-    written = (each for each in found.labels if each.holds in ('write', 'target') and each.word.is_fixed)
-    return needs, tuple(each.value for each in written if each.value is not None) or ('.',)
-
-
-def takes_data(words: Sequence[Word]) -> bool:
-    """Whether no argument can be a command to the program, even if one names a blocked program: `git log --grep=rm`.
-
-    What it runs as a command is judged by itself. Attack: `ln -s /bin/rm y`, where a program gets another name.
-
-    Args:
-        words: A command with a fixed program.
-    """
-    found = label(words)
-    entry = found.entry
-    if entry is None or not entries().is_listed(words[0].value) or find_unlisted(words, named=found.sub_at) is not None:
-        return False
-    holds = {each.holds for each in found.labels if each.kind != 'command'}
-    if found.sub_at > 1 or ('runs_files' in entry.flags and holds != {None}):
-        return 'takes_data' in entry.flags
-    return 'writes' not in entry.flags or holds <= {None, 'text'}
-
-
-def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
-    """What is decided of the command as a whole."""
-    entry, words = found.entry, found.words
-    if entry is None:
-        return None
-    if 'never' in entry.flags:
-        return UnsafeArgument(words[0].raw, 'it runs or changes something, whatever its arguments are')
-    # Where the default is to run, git still asks: its configuration and history are not brought back.
-    is_needed = entry.name.startswith('git ') if named is None else named < found.sub_at
-    if 'named' in entry.flags and is_needed:
-        return UnsafeArgument(words[found.sub_at - 1].raw, 'a rule has to name the sub-command')
-    if 'needs_operand' in entry.flags:
-        fed = (each.word for each in found.labels if each.kind == 'operand')
-        if (device := next(filter(is_device, fed), None)) is not None:
-            return UnsafeArgument(device.raw, 'it runs what it is fed')
-    # Attack: a rule approves `make test`, and `make test deploy` deploys.
-    more = found.labels[named:] if entry.name in _MAKES and named is not None and named > 1 else ()
-    if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
-        return UnsafeArgument(target.word.raw, 'it may be one more target, which the rule does not name')
-    behind = words[named] if named is not None and 1 < named < len(words) else None
-    if behind is not None and behind.value.casefold() in _NO and words[(named or 1) - 1].value.startswith('-'):
-        # Attack: `tsc --noEmit false`.
-        return UnsafeArgument(behind.raw, 'it may take back what the rule names')
-    check = CHECKS.get(entry.checker or '')
-    hit = check(words) if check is not None else None
-    if check is not None and hit is not None and hit.word in [word.raw for word in words[1 : named or 1]]:
-        # The rule names the first one, and nothing behind it. Behind the letters of tar, there are no letters.
-        return check([words[0], *([fixed('-')] if entry.checker == 'tar' else []), *words[named or 1 :]])
-    return hit
-
-
-def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
-    """Whether a file may be written, code is harmless, or a command is judged by itself."""
-    entry, word = found.entry, each.word
-    if entry is None or each.holds in ('command', 'script', 'rest'):
-        return each.kind == 'operand' and each.holds == 'script'
-    if each.holds == 'code':
-        is_plain = CODE.get(entry.checker or '')
-        return word.is_fixed and is_plain is not None and is_plain(each.value or '')
-    if 'writes' in entry.flags and (each.kind == 'operand' or each.holds == 'target'):
-        return True
-    return word.is_fixed and (each.value in SINKS or (each.kind in ('operand', 'value') and may_write(word)))
