@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tool_approval.cli import serve as command_module
+from tool_approval.cli.place import named_approver, named_store
 from tool_approval.inbox import Inbox
 from tool_approval.inbox.stores import SQLiteStore
 
@@ -363,10 +364,10 @@ def test_a_database_that_cannot_be_meant_is_told_without_quoting_it(tool_approva
     assert dsn not in finished.err
 
 
-def test_a_database_is_used_where_one_is_named(monkeypatch):
+def test_a_database_is_used_where_one_is_named():
     postgres = pytest.importorskip('tool_approval.inbox.stores.postgres')
 
-    assert isinstance(command_module._store('postgresql://ada@localhost/inbox'), postgres.PostgresStore)
+    assert isinstance(named_store('postgresql://ada@localhost/inbox').inbox_store, postgres.PostgresStore)
 
 
 @pytest.mark.parametrize('error', [KeyError, OSError])
@@ -374,6 +375,6 @@ def test_a_user_without_a_name_is_called_user(monkeypatch, error):
     def unnamed():
         raise error
 
-    monkeypatch.setattr(command_module.getpass, 'getuser', unnamed)
+    monkeypatch.setattr('getpass.getuser', unnamed)
 
-    assert command_module._user() == 'user'
+    assert named_approver(None).id == 'user'

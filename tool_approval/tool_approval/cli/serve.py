@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 import os
 import re
 import secrets
@@ -15,20 +14,18 @@ import threading
 import time
 from collections.abc import Callable
 
-from pydantic import ValidationError
-
-from tool_approval.inbox import Approver, Inbox, InboxStore
-from tool_approval.inbox.stores import SQLiteStore
+from tool_approval.inbox import Approver, Inbox
 from tool_approval.ui.web import LocalLogin, inbox_app, serving
 
 from .output import Output, UsageError
+from .place import named_approver, named_store
 
 _PATH = re.compile(r'(/[A-Za-z0-9_-]+)+', re.ASCII)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Serve the page until Ctrl-C."""
-    approvers = [_approver(each) for each in options.approver or [_user()]]
+    approvers = [named_approver(each) for each in options.approver or [None]]
     if len({approver.id for approver in approvers}) < len(approvers):
         raise UsageError('--approver has the same name twice')
     path = options.path or f'/{secrets.token_urlsafe(12)}'
@@ -44,7 +41,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
     is_local = serving.is_loopback(options.host)
     if not is_local and not options.allow_host:
         raise UsageError('name the host in the address with --allow-host; the page answers to no other')
-    with Inbox(_store(options.store)) as inbox, _listening(options.host, options.port) as listening:
+    with Inbox(named_store(options.store).inbox_store) as inbox, _listening(options.host, options.port) as listening:
         asyncio.run(inbox.open(1))  # a store that cannot be used is an error here, not on the page
         address, port = listening.getsockname()[:2]
         own = [f'[{address}]:{port}' if ':' in address else f'{address}:{port}', f'localhost:{port}']
@@ -95,29 +92,3 @@ def _listening(host: str, port: int) -> socket.socket:
         return serving.listen(host, port)
     except OSError as error:
         raise UsageError(f'cannot listen on {host!r}, port {port}: {error.strerror}; try another --port') from None
-
-
-def _store(place: str | None) -> InboxStore:
-    if place is not None and place.startswith(('postgresql://', 'postgres://')):
-        from tool_approval.inbox.stores.postgres import PostgresStore
-
-        try:
-            return PostgresStore(place)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-    return SQLiteStore(place)
-
-
-def _approver(text: str) -> Approver:
-    name, _, groups = text.partition('=')
-    try:
-        return Approver(id=name, groups=frozenset(filter(None, groups.split(','))))
-    except ValidationError as error:
-        raise UsageError(f'--approver {name!r} is invalid: {error.errors()[0]["msg"]}') from None
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user without an entry, as in some containers
-        return 'user'

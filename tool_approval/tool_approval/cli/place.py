@@ -1,0 +1,46 @@
+"""Which inbox a command means, and who acts in it."""
+
+from __future__ import annotations
+
+import getpass
+
+from pydantic import ValidationError
+
+from tool_approval.durable import DurableStore, open_store
+from tool_approval.inbox import Approver
+from tool_approval.inbox.stores import default_path
+
+from .output import UsageError
+
+
+def named_store(place: str | None) -> DurableStore:
+    """The database that `--store` names; the user's own inbox without it. Nothing is opened yet.
+
+    Raises:
+        UsageError: It names none.
+    """
+    try:
+        return open_store(str(default_path()) if place is None else place)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def named_approver(text: str | None) -> Approver:
+    """The person that `--approver ID[=GROUP,...]` names; the user of this machine without it.
+
+    Raises:
+        UsageError: It names nobody.
+    """
+    name, _, groups = (user() if text is None else text).partition('=')
+    try:
+        return Approver(id=name, groups=frozenset(filter(None, groups.split(','))))
+    except ValidationError as error:
+        raise UsageError(f'--approver {name!r} is invalid: {error.errors()[0]["msg"]}') from None
+
+
+def user() -> str:
+    """The user of this machine."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without an entry, as in some containers
+        return 'user'
