@@ -41,6 +41,8 @@ _ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory that r
 _MODEL: Final = _option('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
 _ID: Final = _option('id', metavar='ID', help=f'the first digits of its id, at least {SHORTEST_ID}')
 _STORE: Final = _option('--store', metavar='FILE', help="the file; the one in the user's state directory if not")
+_PLACE: Final = _option('--store', metavar='PLACE', help="a file, or postgresql://...; the user's own inbox if not")
+_RUN: Final = _option('run', metavar='RUN', help='the id of the run')
 _LOG: Final = _option('log', metavar='LOG', help='the log')
 
 COMMANDS: Final = (
@@ -243,7 +245,7 @@ exit status: 0 it is shown, or intact; 1 it is not intact; 2 it could not be rea
         'serve',
         'answer what waits in the inbox, in the browser',
         options=(
-            _option('--store', metavar='PLACE', help="a file, or postgresql://...; the user's own inbox if not"),
+            _PLACE,
             _option('--host', default='127.0.0.1', help='where to listen; this machine alone if not given'),
             _option('--port', type=int, default=8765, help='8765 if not given; 0 takes a free one'),
             _option(
@@ -264,6 +266,37 @@ examples:
   tool-approval serve --path /approvals --allow-host approvals.example --behind-proxy
 
 Each line that is printed is a link for one person. It works once, within an hour; Ctrl-C ends the page.
+""",
+    ),
+    CommandEntry(
+        'runs',
+        'durable runs: list, show or cancel them',
+        actions=(
+            CommandEntry(
+                'list',
+                'the runs, the newest first',
+                options=(
+                    _option(
+                        '--status',
+                        choices=('queued', 'waiting', 'done', 'failed', 'cancelled'),
+                        help='only those of this status',
+                    ),
+                    _flag('--json', 'answer in JSON, one line for each'),
+                    _PLACE,
+                ),
+            ),
+            CommandEntry(
+                'show', 'what a run waits for, what it asked, and what it executed', options=(_RUN, _JSON, _PLACE)
+            ),
+            CommandEntry('cancel', 'end a run, and withdraw its questions', options=(_RUN, _PLACE)),
+        ),
+        ending="""\
+examples:
+  tool-approval runs list --status waiting
+  tool-approval runs show order-17
+  tool-approval runs cancel order-17 --store postgresql://ada@db.example/shop
+
+exit status: 0 it is done, 2 it is not
 """,
     ),
     CommandEntry(

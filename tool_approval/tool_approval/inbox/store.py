@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 State = Literal['pending', 'approved', 'denied', 'expired', 'withdrawn']
 """What a request in the inbox can be."""
@@ -164,6 +164,7 @@ class Execute(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
 
+@runtime_checkable
 class ParkingStore(InboxStore, Protocol):
     """A store in a database that also keeps durable runs, and their requests: these are *parked*.
 

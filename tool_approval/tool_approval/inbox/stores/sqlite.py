@@ -110,10 +110,11 @@ class SQLiteStore:
                 work over a network.
             synchronous: With `FULL`, changes also survive a power cut, and each waits for the disk.
         """
-        self._path = Path(path) if path is not None else default_path()
-        self.place = repr(str(self._path))
-        self._database = SQLiteFile(self._path, MIGRATIONS, synchronous)
-        self._watching = SQLiteFile(self._path, MIGRATIONS)
+        self.path = Path(path) if path is not None else default_path()
+        """The file."""
+        self.place = repr(str(self.path))
+        self._database = SQLiteFile(self.path, MIGRATIONS, synchronous)
+        self._watching = SQLiteFile(self.path, MIGRATIONS)
         self._is_closed = threading.Event()
         self._seen: tuple[int, int] | None = None
 

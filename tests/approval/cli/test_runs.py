@@ -1,0 +1,153 @@
+"""Looking at durable runs, and steering them."""
+
+import sqlite3
+from dataclasses import replace
+
+import pytest
+from tool_approval.durable import DurableStore
+from tool_approval.inbox import ApproverRule
+from tool_approval.inbox.stores import SQLiteStore
+
+from tests.approval.durable.parts import CALL, asked, executing, unknown, waiting
+from tests.approval.parts import NOON
+
+
+@pytest.fixture
+def store(work):
+    """The user's own inbox, with a run in it."""
+    made = DurableStore(SQLiteStore())
+    made.secret()
+    yield made
+    made.close()
+
+
+def test_where_there_is_no_inbox_looking_makes_none(tool_approval, work):
+    for words in (['list'], ['show', 'order-17'], ['cancel', 'order-17']):
+        finished = tool_approval('runs', *words)
+
+        assert (finished.status, finished.out) == (2, '')
+        assert 'there is no inbox in' in finished.err
+    assert not (work.parent / 'state').exists()
+
+
+def test_an_inbox_without_runs_says_so(tool_approval, store):
+    assert tool_approval('runs', 'list').out == 'there are no runs\n'
+    assert tool_approval('runs', 'list', '--status', 'done').out == 'there are no such runs\n'
+    assert tool_approval('runs', 'list', '--json').out == ''
+
+
+def test_runs_are_listed_the_newest_first(tool_approval, store):
+    waiting(store, run_id='order-1')
+    waiting(store, run_id='order-2\x1b[31m', agent='shop\n')
+    store.cancel('order-1', at=NOON)
+
+    assert tool_approval('runs', 'list').out == (
+        'waiting    2026-03-04 12:00  shop<U+000A>  order-2<U+001B>[31m\ncancelled  2026-03-04 12:00  shop  order-1\n'
+    )
+    assert tool_approval('runs', 'list', '--status', 'cancelled', '--json').lines == [
+        {
+            'id': 'order-1',
+            'agent': 'shop',
+            'status': 'cancelled',
+            'created_at': '2026-03-04T12:00:00Z',
+            'changed_at': '2026-03-04T12:00:00Z',
+        }
+    ]
+
+
+@pytest.mark.parametrize('count', [1, 2, 3])
+def test_all_runs_are_listed_however_many_there_are(tool_approval, store, monkeypatch, count):
+    monkeypatch.setattr('tool_approval.cli.runs._AT_ONCE', 2)
+    for number in range(count):
+        waiting(store, run_id=f'order-{number}')
+
+    names = [line.split()[-1] for line in tool_approval('runs', 'list').out.splitlines()]
+
+    assert names == [f'order-{number}' for number in reversed(range(count))]
+
+
+def test_a_run_is_shown_with_what_it_waits_for_and_whom(tool_approval, store):
+    rules = (ApproverRule(users=frozenset({'ada', 'eve\x1b'}), groups=frozenset({'ops'})), ApproverRule())
+    waiting(
+        store,
+        asked(approvers=rules, requester='eve', forbid_self_approval=True, expires_at=NOON),
+        asked('send_\x1bmail', 'c2'),
+    )
+    unknown(store)
+    store.add_execution(replace(CALL, attempt=2))
+
+    assert tool_approval('runs', 'show', 'order-17').out.splitlines() == [
+        'run order-17 of shop, started 2026-03-04 12:00:00 UTC',
+        'It waits for 2 answers since 2026-03-04 12:00:01 UTC.',
+        (
+            'asks for pay (call c1) since 2026-03-04 12:00:00 UTC, until 2026-03-04 12:00:00 UTC: '
+            'ada, eve<U+001B>, members of ops, who must also be nobody, but not eve may answer'
+        ),
+        'asks for send_<U+001B>mail (call c2) since 2026-03-04 12:00:00 UTC: everybody who is let in may answer',
+        'call c1 of pay, attempt 1: unknown, started 2026-03-04 12:00:01 UTC, changed 2026-03-04 12:00:01 UTC',
+        'call c1 of pay, attempt 2: approved, not started, changed 2026-03-04 12:00:00 UTC',
+    ]
+
+
+def test_a_run_that_has_ended_is_shown_with_its_outcome(tool_approval, store):
+    waiting(store, asked())
+    store.resume('order-17', 1, at=NOON)
+    store.finish('order-17', 1, 'done', '"paid\x1b"', at=NOON)
+
+    lines = tool_approval('runs', 'show', 'order-17').out.splitlines()
+    shown = tool_approval('runs', 'show', 'order-17', '--json').json
+
+    assert lines[1:] == [
+        'It is done since 2026-03-04 12:00:00 UTC.',
+        'asked for pay (call c1) at 2026-03-04 12:00:00 UTC: withdrawn',
+        'outcome: "paid<U+001B>"',
+    ]
+    assert (shown['outcome'], [each['state'] for each in shown['requests']]) == ('"paid\x1b"', ['withdrawn'])
+    assert (shown['why'], shown['executions']) == ('It is done since 2026-03-04 12:00:00 UTC', [])
+
+
+def test_a_run_is_cancelled_once(tool_approval, store):
+    waiting(store, asked())
+    executing(store)
+
+    finished = tool_approval('runs', 'cancel', 'order-17')
+    again = tool_approval('runs', 'cancel', 'order-17')
+
+    assert (finished.status, finished.out) == (0, 'cancelled order-17\n')
+    assert finished.err == 'tool-approval: pay is executed at this moment, and this does not stop it\n'
+    assert [row.state for row in store.requests_of('order-17')] == ['withdrawn']
+    assert (again.status, again.err) == (2, 'tool-approval: the run has ended: it is cancelled\n')
+
+
+@pytest.mark.parametrize('words', [['show', 'order-18'], ['cancel', 'order-18'], ['show', 'order\x1b']])
+def test_what_is_not_there_is_said(tool_approval, store, words):
+    finished = tool_approval('runs', *words)
+
+    assert (finished.status, finished.err) == (2, 'tool-approval: there is no such run in the inbox\n')
+
+
+def test_another_place_is_named(tool_approval, work):
+    waiting(store := DurableStore(SQLiteStore(work.parent / 'else' / 'inbox.sqlite')))
+
+    for place in (work.parent / 'else/inbox.sqlite', f'sqlite:///{work.parent}/else/inbox.sqlite'):
+        assert tool_approval('runs', 'list', '--store', str(place)).out.endswith('order-17\n')
+    store.close()
+
+
+def test_a_file_of_another_version_or_program_is_refused(tool_approval, work, store):
+    store.close()
+    database = sqlite3.connect(store.inbox_store.path)
+    database.execute('PRAGMA user_version = 99')
+    database.close()
+
+    finished = tool_approval('runs', 'list')
+
+    assert (finished.status, finished.out) == (2, '')
+    assert 'upgrade it' in finished.err
+
+
+@pytest.mark.parametrize('place', ['mysql://x/y', 'sqlite://x', 'postgresql://a b'])
+def test_a_place_that_cannot_be_meant_is_refused(tool_approval, place):
+    pytest.importorskip('psycopg')
+
+    assert tool_approval('runs', 'list', '--store', place).status == 2
