@@ -346,3 +346,16 @@ def test_a_copy_that_cannot_be_read_is_not_kept(house: House):
 
     assert note.startswith(f'{house.work} is as it was, nothing was kept: [Errno 13] Permission denied')
     assert tree(house.work) == before
+
+
+@once
+def test_a_copy_that_is_gone_is_not_kept(house: House, monkeypatch: pytest.MonkeyPatch):
+    places = house.path / 'temporary'
+    places.mkdir()
+    monkeypatch.setattr(layer_module.tempfile, 'tempdir', str(places))
+    before = tree(house.work)
+
+    _, _, [note] = run(house, 'rm a', meanwhile=lambda: [shutil.rmtree(copy) for copy in places.glob('*/top')])
+
+    assert note.startswith(f'{house.work} is as it was, nothing was kept: [Errno 2] No such file or directory')
+    assert tree(house.work) == before

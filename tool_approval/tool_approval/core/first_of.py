@@ -72,6 +72,10 @@ class FirstOf:
         return await _Questions(self._uis, self._abilities, requests, mode).decide()
 
 
+_Heard = tuple[int, ApprovalDecision] | KeyboardInterrupt | RunCancelled
+"""A denial of the request with this index, or a stop."""
+
+
 class _Questions:
     """The questions about one group: each is a task, of one UI and some of the requests."""
 
@@ -90,7 +94,7 @@ class _Questions:
         self._decided: dict[int, ApprovalDecision] = {}
         self._asked: dict[int, set[int]] = {index: set(range(len(uis))) for index in range(len(requests))}
         self._answered: _Answered = []
-        self._heard: list[tuple[int, list[int], Answer]] = []
+        self._heard: list[_Heard] = []
         self._is_over = False
         self._lock = threading.Lock()
 
@@ -107,8 +111,8 @@ class _Questions:
                 await self._withdraw()
             self._count_heard(is_last=True)
         finally:
-            for _, indices, answer in self._take_heard(is_last=True):
-                self._report(indices, answer)
+            for heard in self._take_heard(is_last=True):
+                self._report(heard)
             await self._cancel(list(self._tasks))
         return [self._decided[index] for index in range(len(self._requests))]
 
@@ -127,28 +131,36 @@ class _Questions:
                 mode=self._mode,
                 timeout_s=None,
                 abilities=self._abilities[number],
-                hear=partial(self._hear, number, indices),
+                hear=partial(self._hear, indices),
             )
         except (KeyboardInterrupt, RunCancelled) as stop:
             return stop  # raised in a task, the one would end the event loop, and the other be taken for its end
 
-    def _hear(self, number: int, indices: list[int], answer: Answer) -> None:
-        """Take an answer, also of a question that is being withdrawn; in any thread."""
+    def _hear(self, indices: list[int], answer: Answer) -> None:
+        """Take what counts also of a question that is being withdrawn, in any thread. An approval of one does not."""
+        denials = zip(indices, answer, strict=True) if isinstance(answer, list) else ()
+        heard: list[_Heard] = [each for each in denials if not (each[1].approved or _is_of_nobody(each[1]))]
+        if not isinstance(answer, list):
+            heard.append(answer)
         with self._lock:
             if not self._is_over:
-                self._heard.append((number, indices, answer))
+                self._heard += heard
                 return
-        self._report(indices, answer)
+        for each in heard:
+            self._report(each)
 
-    def _take_heard(self, *, is_last: bool) -> list[tuple[int, list[int], Answer]]:
+    def _take_heard(self, *, is_last: bool) -> list[_Heard]:
         with self._lock:
             heard, self._heard = self._heard, []
             self._is_over = is_last
         return heard
 
     def _count_heard(self, *, is_last: bool = False) -> None:
-        for number, indices, answer in self._take_heard(is_last=is_last):
-            self._count(number, indices, answer)
+        for heard in self._take_heard(is_last=is_last):
+            if not isinstance(heard, tuple):
+                raise heard
+            index, denial = heard
+            self._decided[index] = denial
         for index in self._decided:
             self._asked.pop(index, None)
         self._answered[:] = [(self._requests[index], decision) for index, decision in self._decided.items()]
@@ -157,12 +169,12 @@ class _Questions:
         if not isinstance(answer, list):
             raise answer
         for index, decision in zip(indices, answer, strict=True):
-            if not _is_of_nobody(decision):
-                self._decided[index] = self._decided.get(index, decision) if decision.approved else decision
-            elif index in self._asked:
+            if _is_of_nobody(decision):
                 self._asked[index].discard(number)
                 if not self._asked[index]:
                     self._decided.setdefault(index, decision)
+            else:
+                self._decided[index] = self._decided.get(index, decision) if decision.approved else decision
 
     async def _withdraw(self) -> None:
         """Cancel the questions of which something is decided, and ask again about the rest."""
@@ -175,21 +187,16 @@ class _Questions:
                 if left := [index for index in indices if index in self._asked]:
                     self._start(number, left)
 
-    def _report(self, indices: list[int], answer: Answer) -> None:
-        """Log a denial or a stop that comes too late to count."""
-        if not isinstance(answer, list):
-            _log.warning(
-                'The run was stopped at a question too late: it was approved by another, or the run was cancelled'
-            )
+    def _report(self, heard: _Heard) -> None:
+        """Log what comes too late to count."""
+        why = 'it was approved by another, or the run was cancelled'
+        if not isinstance(heard, tuple):
+            _log.warning('The run was stopped at a question too late: %s', why)
             return
-        for index, decision in zip(indices, answer, strict=True):
-            counts = self._decided.get(index)
-            if not _is_of_nobody(decision) and not decision.approved and (counts is None or counts.approved):
-                _log.warning(
-                    '%r denied %r too late: it was approved by another, or the run was cancelled',
-                    decision.decided_by,
-                    self._requests[index].tool_name,
-                )
+        index, denial = heard
+        counts = self._decided.get(index)
+        if counts is None or counts.approved:
+            _log.warning('%r denied %r too late: %s', denial.decided_by, self._requests[index].tool_name, why)
 
     @staticmethod
     async def _cancel(tasks: Sequence[asyncio.Task[Answer]]) -> None:
