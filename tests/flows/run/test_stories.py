@@ -236,6 +236,23 @@ def test_all_calls_of_a_response_are_one_question(talk: Talk) -> None:
     assert '  → write_file: Write project:b.txt\n  │ Wrote project:b.txt (2 bytes).' in screen.text
 
 
+@pytest.mark.parametrize('columns', [80, 50])
+def test_calls_between_those_that_are_asked_about_are_listed_above_the_question(talk: Talk, columns: int) -> None:
+    read = ['read_file', {'path': 'notes.txt'}]
+    calls = [read, WRITE, read, ['write_file', {'path': 'b.txt', 'content': 'x\n'}]]
+    screen = talk.start('Write.', steps=[{'calls': calls}, {'text': 'Written.'}], columns=columns)
+
+    shown = talk.answer('2 requests: ', 'N')
+    screen.end()
+
+    assert (
+        'To come, in this order; ? is asked about:\n'
+        '  ? write_file: Write project:notes.txt\n'
+        '  → read_file {"path":"notes.txt"}\n'
+        '  ? write_file: Write project:b.txt\n'
+    ) in shown
+
+
 def test_a_conversation_is_saved_and_resumed(talk: Talk) -> None:
     first = talk.start('--save', 'work', 'I am Ada.', steps=[{'text': 'Good morning, Ada.'}])
     first.end()
