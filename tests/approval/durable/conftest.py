@@ -1,12 +1,13 @@
 from itertools import count
 
 import pytest
-from tool_approval.durable import DurableStore
+from tool_approval.durable import DurableStore, open_store
+from tool_approval.inbox import Inbox
 from tool_approval.inbox.stores import SQLiteStore
 
 from tests.postgres_server import postgres
 
-__all__ = ('make_store', 'postgres', 'store')
+__all__ = ('inbox', 'make_store', 'postgres', 'postgres_url', 'store', 'url')
 
 NUMBERS = count()
 
@@ -39,3 +40,23 @@ def make_store(request, tmp_path):
 @pytest.fixture
 def store(make_store):
     return make_store()
+
+
+@pytest.fixture
+def url(tmp_path):
+    """The URL of a store of this test."""
+    return f'sqlite:///{tmp_path}/state/inbox.sqlite'
+
+
+@pytest.fixture
+def inbox(url):
+    """The inbox of that store, as an approver's process has it."""
+    with Inbox(open_store(url).inbox_store) as opened:
+        yield opened
+
+
+@pytest.fixture
+def postgres_url(postgres):
+    """The URL of a database of this test."""
+    made = dict(each.split('=') for each in postgres.new_database().split())
+    return f'postgresql://{made["user"]}@/{made["dbname"]}?host={made["host"]}'

@@ -252,14 +252,14 @@ class Batch:
         if isinstance(answered_by, dict) and decision.decided_by:
             answered_by[call_id] = decision.decided_by
 
+    def restore(self, call: ToolCallPart, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
+        """What `prepare` made of a call, in a process of its own or earlier in this one."""
+        if any(call is each for each in self.requests.approvals):
+            return self._prepared(call, request)
+        return self._prepared_external(request, verdict)
+
     async def _external(self, call: ToolCallPart) -> Prepared:
         request, function = self._request(call), self.external.get(call.tool_name)
-
-        def reread(changed: Mapping[str, Any]) -> Call:
-            if (problem := unfit(self.ctx, call.tool_name, changed)) is not None:
-                raise ValueError(problem)
-            return _call_of(request.changed(args=changed), reread)
-
         context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
         verdict = await self.gate.controller.policy.judge(
             context, logic=[function], default='none', facts=request.facts
@@ -270,7 +270,15 @@ class Batch:
         elif not verdict.is_blocked and (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
             verdict = ApprovalResult.blocked(f'The arguments of {call.tool_name!r} cannot be used: {problem}.')
         judged = judged.changed(bound_to={**judged.bound_to, **verdict.bound_to})
-        return Prepared(call=_call_of(request, reread), verdict=verdict, request=judged)
+        return self._prepared_external(judged, verdict)
+
+    def _prepared_external(self, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
+        def reread(changed: Mapping[str, Any]) -> Call:
+            if (problem := unfit(self.ctx, request.tool_name, changed)) is not None:
+                raise ValueError(problem)
+            return _call_of(request.changed(args=changed), reread)
+
+        return Prepared(call=_call_of(request, reread), verdict=verdict, request=request)
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
         """An external call that is to be done; any other is answered."""

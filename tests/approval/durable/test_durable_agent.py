@@ -1,0 +1,578 @@
+"""A durable run: what becomes of its calls while it waits in the store, and no process waits for it."""
+
+import asyncio
+import json
+import logging
+from contextlib import asynccontextmanager
+
+import pytest
+from pydantic import BaseModel
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai_deferred import Agent
+from tool_approval.durable import open_store
+from tool_approval.inbox import ApproverRule, Inbox, InboxUI
+from tool_approval.integrations.pydantic_ai import ApprovalToolset
+from tool_approval.storage import FileApprovalStore
+
+from tests.approval.inbox.parts import ADA, BOB, NO, YES, answer, soon
+from tests.approval.parts import ListSink
+from tests.loop.scripted import call, returns
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory
+
+pytest.importorskip('dbos', reason='the development environment has DBOS')
+
+from pydantic_ai.durable_exec.dbos import DBOSDurability
+from tool_approval.integrations.pydantic_ai.durable import DurableAgent, DurableRunFailed
+
+PAY = call('pay', '1', amount=10)
+
+
+def telling(*responses):
+    """A model that gives one response after the other, and in the end tells what became of all calls."""
+
+    def respond(messages, info):
+        done = sum(isinstance(message, ModelResponse) for message in messages)
+        told = [TextPart(json.dumps(returns(messages)))]
+        return ModelResponse(parts=list(responses[done]) if done < len(responses) else told)
+
+    return FunctionModel(respond)
+
+
+class Bot:
+    """An agent with a tool that pays."""
+
+    def __init__(self, *responses, description='Pay an invoice.', name='bot', **keywords):
+        self.paid = []
+        self.agent = Agent(telling(*responses), name=name, capabilities=[DBOSDurability()], **keywords)
+
+        @self.agent.tool_plain(name='pay', requires_approval=True, description=description)
+        def pay(amount: int) -> str:
+            self.paid.append(amount)
+            return f'paid {amount}'
+
+    def durable(self, url, controller=None, **keywords):
+        return DurableAgent(self.agent, controller or ApprovalController(), store=url, **keywords)
+
+
+@asynccontextmanager
+async def working(durable):
+    async with asyncio.timeout(60), durable.worker(polling=0.05, lease=2):
+        yield
+
+
+async def park(durable, inbox, count=1, **start):
+    """Start a run and leave it when it waits, so that no process is left. The open entries."""
+    async with working(durable):
+        await durable.start('go', run_id='run', **start)
+        return await soon(inbox, count)
+
+
+async def finish(durable, run_id='run'):
+    """The calls of a run and what the model was given for them, once it has ended."""
+    async with working(durable):
+        return json.loads(await durable.get(run_id).result())
+
+
+async def answered(durable, inbox, *decisions, by=ADA):
+    """Run, and give these answers, each as soon as its question is there. What the model was given."""
+    async with working(durable):
+        run = await durable.start('go', run_id='run')
+        for decision in decisions:
+            [entry] = await soon(inbox)
+            await answer(inbox, entry, decision, by=by)
+        return json.loads(await run.result())
+
+
+@pytest.mark.parametrize('kind', ['sqlite', 'postgres'])
+def test_an_approved_call_executes_once_and_its_run_ends(kind, url, request):
+    if kind == 'postgres':
+        url = request.getfixturevalue('postgres_url')
+    bot, sink = Bot([PAY]), ListSink()
+    controller = ApprovalController(audit=sink)
+
+    with Inbox(open_store(url).inbox_store) as inbox:
+        told = asyncio.run(answered(bot.durable(url, controller), inbox, YES))
+
+    assert told == {'1': ['paid 10', 'success']}
+    assert bot.paid == [10]
+    assert [(entry['decided_by'], entry['approved']) for entry in sink.decisions()] == [('ada', True)]
+    assert sink.outcomes() == ['executed']
+
+
+def test_a_denied_call_is_told_to_the_model_with_its_note(url, inbox):
+    bot = Bot([PAY])
+
+    assert asyncio.run(answered(bot.durable(url), inbox, NO)) == {'1': ['Not now.', 'denied']}
+    assert bot.paid == []
+
+
+def test_an_answer_counts_while_no_process_waits_for_it(url, inbox):
+    bot, other = Bot([PAY]), Bot([PAY])
+
+    async def main():
+        [entry] = await park(bot.durable(url), inbox)
+        await answer(inbox, entry)
+        return await finish(other.durable(url))
+
+    assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
+    assert (bot.paid, other.paid) == ([], [10])
+
+
+def test_two_rounds_and_several_calls_of_one_response(url, inbox):
+    bot = Bot([PAY, call('pay', '2', amount=20)], [call('pay', '3', amount=30)])
+
+    async def main():
+        entries = await park(bot.durable(url), inbox, 2)
+        for entry in entries:
+            await answer(inbox, entry, YES if entry.request.args['amount'] == 10 else NO)
+        async with working(bot.durable(url)):
+            [entry] = await soon(inbox)
+            await answer(inbox, entry)
+            return json.loads(await bot.durable(url).get('run').result())
+
+    assert asyncio.run(main()) == {
+        '1': ['paid 10', 'success'],
+        '2': ['Not now.', 'denied'],
+        '3': ['paid 30', 'success'],
+    }
+    assert bot.paid == [10, 30]
+
+
+def test_the_run_waits_until_all_its_questions_are_answered(url, inbox):
+    bot = Bot([PAY, call('pay', '2', amount=20)])
+
+    async def main():
+        first, second = await park(bot.durable(url), inbox, 2)
+        await answer(inbox, first)
+        durable = bot.durable(url)
+        async with working(durable):
+            await asyncio.sleep(1)
+            assert (await durable.get('run').status()).status == 'waiting'
+            assert bot.paid == []
+            await answer(inbox, second)
+            await durable.get('run').result()
+
+    asyncio.run(main())
+    assert sorted(bot.paid) == [10, 20]
+
+
+def test_a_request_whose_deadline_has_passed_is_denied(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        ui = InboxUI(Inbox(open_store(url).inbox_store), timeout=0.5)
+        return await answered(bot.durable(url, ApprovalController(ui=ui)), inbox)
+
+    assert asyncio.run(main()) == {'1': ['Nobody answered within 0.5 seconds, so the call was denied.', 'denied']}
+    assert bot.paid == []
+
+
+def test_an_answer_after_the_deadline_does_not_count_though_no_worker_was_there_to_end_it(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        ui = InboxUI(Inbox(open_store(url).inbox_store), timeout=1.5)
+        durable = bot.durable(url, ApprovalController(ui=ui))
+        [entry] = await park(durable, inbox)
+        await asyncio.sleep(1.6)
+        await answer(inbox, entry)
+        return await finish(durable)
+
+    assert asyncio.run(main())['1'][1] == 'denied'
+    assert bot.paid == []
+
+
+def test_the_approvers_arguments_are_those_that_run(url, inbox):
+    bot = Bot([PAY])
+    changed = ApprovalDecision(approved=True, override_args={'amount': 5})
+
+    told = asyncio.run(answered(bot.durable(url), inbox, changed))
+
+    assert told['1'][0].startswith('paid 5\n\n[The approver changed the arguments')
+    assert bot.paid == [5]
+
+
+def test_what_is_remembered_is_not_asked_again(url, inbox, tmp_path):
+    bot = Bot([PAY], [call('pay', '2', amount=10)])
+    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
+    always = ApprovalDecision(approved=True, remember='always')
+
+    told = asyncio.run(answered(bot.durable(url, ApprovalController(memory=memory)), inbox, always))
+
+    assert told == {'1': ['paid 10', 'success'], '2': ['paid 10', 'success']}
+
+
+def test_a_remembered_approval_that_was_revoked_meanwhile_is_asked_again(url, inbox, tmp_path):
+    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
+    first = Bot([PAY])
+    second = Bot([PAY, call('pay', '2', amount=20)])
+    always = ApprovalDecision(approved=True, remember='always')
+
+    async def main():
+        await answered(first.durable(url, ApprovalController(memory=memory)), inbox, always)
+        durable = second.durable(url, ApprovalController(memory=memory))
+        async with working(durable):
+            run = await durable.start('go', run_id='second')
+            [entry] = await soon(inbox)
+            assert entry.request.args == {'amount': 20}
+            [remembered] = memory.list_approvals()
+            memory.revoke(remembered.id)
+            await answer(inbox, entry)
+            [entry] = await soon(inbox)
+            assert entry.request.args == {'amount': 10}
+            await answer(inbox, entry, NO)
+            return json.loads(await run.result())
+
+    assert asyncio.run(main()) == {'1': ['Not now.', 'denied'], '2': ['paid 20', 'success']}
+
+
+def test_a_block_that_was_configured_while_it_waited_holds(url, inbox):
+    bot = Bot([PAY])
+    blocking = ApprovalController(policy={'pay': {'approval': 'blocked'}})
+
+    async def main():
+        [entry] = await park(bot.durable(url), inbox)
+        await answer(inbox, entry)
+        return await finish(bot.durable(url, blocking))
+
+    assert asyncio.run(main())['1'][1] == 'denied'
+    assert bot.paid == []
+
+
+def test_a_denial_holds_though_a_rule_would_let_the_call_run_by_now(url, inbox):
+    bot = Bot([PAY])
+    free = ApprovalController(policy={'pay': {'approval': 'none'}})
+
+    async def main():
+        [entry] = await park(bot.durable(url), inbox)
+        await answer(inbox, entry, NO)
+        return await finish(bot.durable(url, free))
+
+    assert asyncio.run(main()) == {'1': ['Not now.', 'denied']}
+    assert bot.paid == []
+
+
+@pytest.mark.parametrize('approvers', [{'pay': ApproverRule(users=frozenset({'bob'}))}, {'pay': ApproverRule()}])
+def test_the_approval_of_who_is_no_longer_listed_does_not_hold(approvers, url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        [entry] = await park(bot.durable(url), inbox)
+        await answer(inbox, entry, by=ADA)
+        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers=approvers)
+        return await finish(bot.durable(url, ApprovalController(ui=ui)))
+
+    assert asyncio.run(main())['1'][1] == 'denied'
+    assert bot.paid == []
+
+
+def test_who_may_approve_is_whom_the_ui_names(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        approvers = {'pay': ApproverRule(groups=frozenset({'ops'}))}
+        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers=approvers)
+        return await answered(bot.durable(url, ApprovalController(ui=ui)), inbox, YES, by=BOB)
+
+    assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
+
+
+def test_nobody_is_asked_where_nobody_may_approve(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers={'pay': ApproverRule()})
+        return await answered(bot.durable(url, ApprovalController(ui=ui)), inbox)
+
+    assert asyncio.run(main()) == {'1': ["Nobody may approve 'pay', so the call was denied.", 'denied']}
+
+
+def test_a_call_whose_tool_has_changed_is_asked_again(url, inbox):
+    before, after = Bot([PAY]), Bot([PAY], description='Pay an invoice, twice.')
+
+    async def main():
+        [first] = await park(before.durable(url), inbox)
+        await answer(inbox, first)
+        durable = after.durable(url)
+        async with working(durable):
+            [second] = await soon(inbox)
+            assert second.id != first.id
+            assert after.paid == []
+            await answer(inbox, second)
+            return json.loads(await durable.get('run').result())
+
+    assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
+    assert (before.paid, after.paid) == ([], [10])
+
+
+def test_what_needs_no_question_never_waits(url, inbox):
+    bot = Bot([PAY])
+    controller = ApprovalController(policy={'pay': {'approval': 'none'}})
+
+    assert asyncio.run(answered(bot.durable(url, controller), inbox)) == {'1': ['paid 10', 'success']}
+
+
+def test_a_toolset_under_approval_and_its_changed_tool(url, inbox):
+    def make(description):
+        controller, written = ApprovalController(), []
+        toolset = FunctionToolset(id='files')
+
+        @toolset.tool_plain(description=description)
+        def write(path: str) -> str:
+            written.append(path)
+            return 'written'
+
+        bot = Bot([call('write', '1', path='a')], toolsets=[ApprovalToolset(toolset, controller)])
+        return bot.durable(url, controller), written
+
+    async def main():
+        durable, before = make('Write.')
+        [entry] = await park(durable, inbox)
+        await answer(inbox, entry)
+        durable, after = make('Write more.')
+        async with working(durable):
+            [entry] = await soon(inbox)
+            await answer(inbox, entry)
+            return json.loads(await durable.get('run').result()), before, after
+
+    assert asyncio.run(main()) == ({'1': ['written', 'success']}, [], ['a'])
+
+
+def test_external_calls_are_decided_and_carried_out(url, inbox):
+    from pydantic_ai import ToolDefinition
+    from pydantic_ai.toolsets import ExternalToolset
+
+    def tool(name):
+        return ToolDefinition(
+            name=name, parameters_json_schema={'type': 'object', 'properties': {'n': {'type': 'integer'}}}
+        )
+
+    tools = ExternalToolset([tool(each) for each in ('ask', 'free', 'lost', 'blocked')])
+    responses = [call(name, name, n=1) for name in ('ask', 'free', 'lost', 'blocked')]
+    bot = Bot([*responses, PAY], toolsets=[tools])
+    done = []
+
+    def carry_out(n):
+        done.append(n)
+        return f'{n} done'
+
+    controller = ApprovalController(policy={'ask': {'approval': 'required'}, 'free': {'approval': 'none'}})
+    later = ApprovalController(policy={'blocked': {'approval': 'blocked'}})
+    external = dict.fromkeys(('ask', 'free', 'blocked'), carry_out)
+
+    async def main():
+        entries = await park(bot.durable(url, controller, external=external), inbox, 2)
+        for entry in entries:
+            changed = {'n': 2} if entry.request.tool_name == 'ask' else None
+            await answer(inbox, entry, ApprovalDecision(approved=True, override_args=changed))
+        return await finish(bot.durable(url, later, external=external))
+
+    told = asyncio.run(main())
+    assert told['ask'][0] == '2 done'
+    assert told['free'] == ['1 done', 'success']
+    assert 'Nothing here can carry out' in told['lost'][0]
+    assert 'blocked' in told['blocked'][0]
+    assert told['1'] == ['paid 10', 'success']
+    assert sorted(done) == [1, 2]
+
+
+def test_dependencies_are_made_anew_in_each_segment(url, inbox):
+    class Deps(BaseModel):
+        customer: str
+        session_id: str | None = None
+
+    made = []
+
+    def make(customer):
+        made.append(customer)
+        return Deps(customer=customer)
+
+    bot = Bot([call('charge', '1')], deps_type=Deps)
+
+    @bot.agent.tool(requires_approval=True)
+    def charge(ctx: RunContext[Deps]) -> str:
+        return f'charged {ctx.deps.customer}'
+
+    async def main():
+        durable = bot.durable(url, deps={'customer': make})
+        [entry] = await park(durable, inbox, deps=('customer', {'customer': 'c42'}))
+        await answer(inbox, entry)
+        return await finish(bot.durable(url, deps={'customer': make}))
+
+    assert asyncio.run(main()) == {'1': ['charged c42', 'success']}
+    assert made == ['c42', 'c42']
+
+
+def test_dependencies_that_cannot_be_kept_are_refused_with_the_field(url):
+    durable = Bot().durable(url, deps={'customer': dict})
+
+    with pytest.raises(UserError, match="'client' is of type object"):
+        asyncio.run(durable.start('go', deps=('customer', {'id': 1, 'client': object()})))
+    with pytest.raises(UserError, match="no factory 'other'"):
+        asyncio.run(durable.start('go', deps=('other', {})))
+
+
+def test_an_agent_in_a_tool_asks_here_and_waits_in_the_process(url, inbox):
+    inner = Agent(telling([call('wipe', '9')]), name='inner')
+    wiped = []
+
+    @inner.tool_plain(requires_approval=True)
+    def wipe() -> str:
+        wiped.append(1)
+        return 'wiped'
+
+    bot = Bot([call('delegate', '1')])
+
+    @bot.agent.tool_plain
+    async def delegate() -> str:
+        return (await inner.run('go')).output
+
+    told = asyncio.run(answered(bot.durable(url), inbox, YES))
+
+    assert json.loads(told['1'][0]) == {'9': ['wiped', 'success']}
+    assert wiped == [1]
+
+
+def test_a_run_that_is_cancelled_asks_nothing_more(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        durable = bot.durable(url)
+        [entry] = await park(durable, inbox)
+        assert await durable.get('run').cancel()
+        assert not await durable.get('run').cancel()
+        assert (await inbox.get(entry.id)).state == 'withdrawn'
+        with pytest.raises(DurableRunFailed, match='cancelled'):
+            await durable.get('run').result()
+
+    asyncio.run(main())
+    assert bot.paid == []
+
+
+def test_a_run_that_was_started_twice_is_one(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        durable = bot.durable(url)
+        await durable.start('go', run_id='run')
+        await durable.start('something else', run_id='run')
+        return await answered(durable, inbox, YES)
+
+    assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
+    assert bot.paid == [10]
+
+
+def test_an_error_of_the_run_is_its_result(url):
+    bot = Bot([call('break', '1')])
+
+    @bot.agent.tool_plain(name='break')
+    def break_() -> str:
+        raise ValueError('broken')
+
+    async def main():
+        durable = bot.durable(url)
+        async with working(durable):
+            run = await durable.start('go')
+            with pytest.raises(DurableRunFailed, match=r'ValueError.*broken'):
+                await run.result()
+            assert (await run.status()).status == 'failed'
+
+    asyncio.run(main())
+
+
+def change_state(url, state, run_id='run'):
+    store = open_store(url)
+    with store.inbox_store.transaction() as execute:
+        execute('UPDATE runs SET state = ? WHERE id = ?', (state, run_id))
+    store.close()
+
+
+def test_a_corrupt_run_fails_alone(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        [entry] = await park(bot.durable(url), inbox)
+        change_state(url, '{"version": 1, "history": "x"}')
+        await answer(inbox, entry)
+        durable = bot.durable(url)
+        async with working(durable):
+            with pytest.raises(DurableRunFailed, match='cannot be read'):
+                await durable.get('run').result()
+            run = await durable.start('go', run_id='other')
+            [entry] = await soon(inbox)
+            await answer(inbox, entry)
+            await run.result()
+
+    asyncio.run(main())
+    assert bot.paid == [10]
+
+
+def test_the_run_of_another_version_waits_for_a_worker_that_knows_it(url, inbox, caplog):
+    bot = Bot([PAY])
+
+    async def main():
+        [entry] = await park(bot.durable(url), inbox)
+        await answer(inbox, entry)
+        store = open_store(url)
+        kept = store.get_run('run').state
+        store.close()
+        change_state(url, json.dumps({**json.loads(kept), 'version': 2, 'new': True}))
+        durable = bot.durable(url)
+        async with working(durable):
+            await asyncio.sleep(1)
+            assert (await durable.get('run').status()).status == 'waiting'
+        change_state(url, kept)
+        return await finish(bot.durable(url))
+
+    with caplog.at_level(logging.ERROR):
+        assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
+    assert [each.getMessage() for each in caplog.records if 'another version' in each.getMessage()] != []
+
+
+def test_there_may_be_no_such_run(url):
+    with pytest.raises(Exception, match='no such run'):
+        asyncio.run(Bot().durable(url).get('other').result())
+
+
+@pytest.mark.parametrize(
+    ('make', 'problem'),
+    [
+        (lambda: Agent('test', capabilities=[DBOSDurability(name='x')]), 'a name'),
+        (lambda: Agent('test', name='bot'), 'records its model requests'),
+        (lambda: 'agent', 'not of str'),
+    ],
+)
+def test_an_agent_that_cannot_be_durable_is_refused(make, problem, url):
+    with pytest.raises(UserError, match=problem):
+        DurableAgent(make(), ApprovalController(), store=url)
+
+
+def test_a_ui_that_is_gone_with_its_process_is_refused(url, tmp_path):
+    from tool_approval.testing import approve_all
+
+    elsewhere = InboxUI(Inbox(open_store(str(tmp_path / 'other.sqlite')).inbox_store))
+    for ui in (approve_all(), elsewhere):
+        with pytest.raises(UserError, match='over the same store'):
+            Bot().durable(url, ApprovalController(ui=ui))
+
+
+def test_a_structured_output_comes_back_as_what_it_is(url):
+    class Report(BaseModel):
+        total: int
+
+    async def main():
+        for output_type, expected in ((Report, Report(total=3)), ([Report, str], {'total': 3})):
+            from pydantic_ai.models.test import TestModel
+
+            model = TestModel(custom_output_args={'total': 3}, call_tools=[])
+            agent = Agent(model, name='reporter', output_type=output_type, capabilities=[DBOSDurability()])
+            durable = DurableAgent(agent, ApprovalController(), store=url)
+            async with working(durable):
+                run = await durable.start('go')
+                assert await run.result() == expected
+
+    asyncio.run(main())

@@ -1,0 +1,96 @@
+"""DBOS as the engine: what of it is not public, and where its tables are."""
+
+import asyncio
+import inspect
+import os
+import stat
+import time
+
+import pytest
+
+from tool_approval import ApprovalError
+
+pytest.importorskip('dbos', reason='the development environment has DBOS')
+
+from dbos import DBOS, DBOSConfig
+from dbos._dbos import DBOS as DBOSClass
+from tool_approval.durable.engine import DBOSEngine, engine_url
+
+
+def eventually(condition):
+    """Wait until something is so."""
+    ends_at = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < ends_at
+        time.sleep(0.02)
+
+
+async def nothing(run_id, segment):
+    """A segment that does nothing."""
+
+
+def test_the_one_private_call_is_the_one_that_was_tried():
+    parameters = inspect.signature(DBOSClass._recover_pending_workflows).parameters
+
+    assert list(parameters) == ['executor_ids']
+    assert parameters['executor_ids'].default == ['local']
+
+
+@pytest.mark.parametrize('kind', ['sqlite', 'postgres'])
+def test_what_a_dead_worker_was_running_is_run_again_once(kind, tmp_path, request):
+    url = engine_url(str(tmp_path / 'state' / 'inbox.sqlite'))
+    if kind == 'postgres':
+        url = engine_url(request.getfixturevalue('postgres_url'))
+    ran = []
+    never = asyncio.Event()
+
+    async def hang(run_id, segment):
+        ran.append('first')
+        await never.wait()
+
+    async def end(run_id, segment):
+        ran.append('second')
+
+    first = DBOSEngine(url, 'bot', hang, worker='one', polling_s=0.05)
+    first.start()
+    first.enqueue('run', 0)
+    first.enqueue('run', 0)
+    eventually(lambda: ran == ['first'])
+    # As a crash: nothing is written about the segment.
+    DBOS.destroy()
+
+    second = DBOSEngine(url, 'bot', end, worker='two', polling_s=0.05)
+    second.start()
+    try:
+        second.enqueue('run', 0)
+        second.take_up('one')
+        second.take_up('one')
+        eventually(lambda: 'second' in ran)
+        second.take_up('two')
+    finally:
+        second.close()
+    assert ran == ['first', 'second']
+
+
+def test_a_process_that_runs_dbos_for_something_else_is_no_worker(tmp_path):
+    DBOS(config=DBOSConfig(name='other', system_database_url=f'sqlite:///{tmp_path}/other.sqlite'))
+    try:
+        with pytest.raises(ApprovalError, match='runs DBOS already'):
+            DBOSEngine(f'sqlite:///{tmp_path}/dbos.sqlite', 'bot', nothing, worker='one', polling_s=1).start()
+    finally:
+        DBOS.destroy()
+
+
+def test_the_engines_file_is_beside_the_store_and_the_users_alone(tmp_path):
+    url = engine_url(f'sqlite:///{tmp_path}/state/inbox.sqlite')
+
+    path = tmp_path / 'state' / 'inbox.dbos.sqlite'
+    assert url == f'sqlite:///{path}'
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    os.chmod(path, 0o644)
+    with pytest.raises(PermissionError, match='others may use it'):
+        engine_url(f'{tmp_path}/state/inbox.sqlite')
+
+
+def test_the_engines_tables_are_in_the_stores_database():
+    assert engine_url('postgres://user@host/base') == 'postgresql://user@host/base'

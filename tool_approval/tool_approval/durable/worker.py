@@ -1,0 +1,128 @@
+"""One process's part in durable runs: it shows that it is alive, and keeps all runs of its agent going."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from tool_approval.core.errors import ApprovalError
+from tool_approval.inbox.keeper import LEASE_S, Leases
+
+from .engine import Engine
+from .store import DurableStore, RunRow
+
+AT_ONCE = 100
+"""Chosen: so many runs are found in one look; the others in the next."""
+
+WATCH_S = 0.25
+"""Chosen: a run that was started elsewhere begins within so many seconds. Answers end the wait for them at once."""
+
+LONGEST_PAUSE_S = 2.0
+"""Chosen: a store that is back is noticed within so many seconds."""
+
+_log = logging.getLogger('tool_approval')
+
+
+class Sweep:
+    """Looks at the store again and again, in a thread of its own.
+
+    Whoever answers only writes the answer: that a run goes on, a deadline ends and the work of a dead process is taken
+    up is found here, by every living worker. Any of it may be done twice.
+    """
+
+    def __init__(
+        self,
+        store: DurableStore,
+        engine: Engine,
+        *,
+        worker: str,
+        agent: str,
+        is_readable: Callable[[RunRow], bool],
+        lease_s: float = LEASE_S,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            store: Where the runs are, for this alone. The sweep closes it.
+            engine: Runs the segments.
+            worker: The id of this process.
+            agent: The agent whose runs this process takes.
+            is_readable: Whether this version can go on with a run.
+            lease_s: A worker that has not counted on for so many seconds is dead.
+            now: The time of day, for the deadlines of requests.
+            clock: Seconds that never go back, for leases.
+        """
+        self._store = store
+        self._engine = engine
+        self._worker = worker
+        self._agent = agent
+        self._is_readable = is_readable
+        self._beat_s = lease_s / 3
+        self._now = now
+        self._clock = clock
+        self._leases = Leases(clock, lease_s)
+        self._beats = 0
+        self._beat_at = clock()
+        self._seen: set[tuple[str, int]] = set()
+        self._failures = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name='tool-approval-durable', daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look no more. Other workers take up what this one leaves behind when its lease has ended."""
+        self._ended.set()
+        self._thread.join()
+        self._store.close()
+
+    def look(self) -> None:
+        """Look once.
+
+        Raises:
+            InboxError: The store cannot be used.
+        """
+        if self._clock() >= self._beat_at:
+            self._beat_at = self._clock() + self._beat_s
+            self._beats += 1
+            self._store.beat(self._worker, self._beats)
+            for dead, number in self._leases.gone(self._store.beats()).items():
+                _log.warning('A worker of durable runs is gone; what it was running is taken up')
+                self._store.release(dead, number, at=self._now())
+                self._engine.take_up(dead)
+                self._store.forget_worker(dead)
+        self._store.expire(self._now())
+        # A run is ready until its segment has begun and, while nothing waits, until it has ended.
+        ready = self._store.ready(self._agent, len(self._seen) + AT_ONCE)
+        for run_id, segment in ready:
+            if (run_id, segment) not in self._seen:
+                row = self._store.get_run(run_id)
+                if row is not None and self._is_readable(row):
+                    self._engine.enqueue(run_id, segment)
+                self._seen.add((run_id, segment))
+        self._seen.intersection_update(ready)
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self.look()
+                self._store.inbox_store.watch(WATCH_S)
+            except Exception as error:  # noqa: BLE001 - without this thread no run would go on
+                self._leases.forget()
+                self._failures += 1
+                if self._failures == 1:
+                    # The text of our own errors holds no arguments.
+                    problem = str(error) if isinstance(error, ApprovalError) else type(error).__name__
+                    _log.error('Durable runs wait: %s', problem)
+                self._ended.wait(min(LONGEST_PAUSE_S, 0.1 * 2 ** min(self._failures, 10)))
+            else:
+                if self._failures:
+                    self._failures = 0
+                    _log.warning('Durable runs go on')

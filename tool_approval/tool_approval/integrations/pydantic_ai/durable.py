@@ -1,0 +1,332 @@
+"""Runs that survive their process: a run that waits for an approver needs none, and any worker takes it up.
+
+A run goes in segments. Each is a workflow of the engine, which records model requests and decisions; it ends where an
+approver has to be asked. What the next segment needs is in the store, with the requests. See `Segment.run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import signal
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from pydantic import TypeAdapter
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai_deferred import Agent
+
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.errors import ApprovalError, NotCanonicalError
+from tool_approval.core.threads import call_sync_or_async
+from tool_approval.durable import RunRow, open_store
+from tool_approval.durable.engine import DBOSEngine, Engine, engine_url
+from tool_approval.durable.worker import Sweep
+from tool_approval.inbox import Inbox, InboxUI
+from tool_approval.inbox.errors import InboxUnavailable
+from tool_approval.inbox.keeper import LEASE_S
+from tool_approval.inbox.worker import Worker
+
+from .results import External
+from .run_state import RunState, as_json, is_readable, now, read_state, write_state
+from .segment import RunCancelled, Segment
+
+DepsT = TypeVar('DepsT')
+OutputT = TypeVar('OutputT')
+T = TypeVar('T')
+
+Factory: TypeAlias = Callable[..., Any]
+"""Makes a run's dependencies from JSON, given as keywords; sync or async. Called in each segment."""
+
+RETRY_S = 1.0
+"""Chosen: seconds between two attempts to reach a store that is away."""
+
+FOLLOW_S = 0.2
+"""Chosen: seconds between two looks at a run whose result is awaited."""
+
+_log = logging.getLogger('tool_approval')
+
+
+class DurableRunFailed(ApprovalError):
+    """A durable run ended without an output: it failed, or was cancelled."""
+
+
+class DurableAgent(Generic[DepsT, OutputT]):
+    """An agent whose runs survive crashes, deploys and long waits for an approver.
+
+    Make it the same way in every process: in those that start runs, and in the workers that execute them.
+    """
+
+    def __init__(
+        self,
+        agent: Agent[DepsT, OutputT],
+        controller: ApprovalController,
+        *,
+        store: str,
+        deps: Mapping[str, Factory] | None = None,
+        external: External | None = None,
+        tells_changes: bool = True,
+    ) -> None:
+        """Put the parts together. Nothing is opened or started before the first use.
+
+        Args:
+            agent: Has a name, which stays the same, and the capability `DBOSDurability()`.
+            controller: Decides. Its `ui` is an `InboxUI` over the same store, or `None` for one with the defaults.
+            store: Where runs and requests are: `postgresql://...`, `sqlite:///path`, or the path of an SQLite file.
+            deps: By the name that `start` is given: makes the dependencies.
+            external: What carries out external calls, by tool name.
+            tells_changes: Whether the model is told that an approver changed arguments.
+
+        Raises:
+            UserError: The agent or the controller cannot be used for durable runs; the error says what to change.
+            ValueError: This is no URL of a store.
+        """
+        self.agent = agent
+        self.name = _checked_name(agent)
+        self.store = open_store(store)
+        if controller.ui is not None and not (
+            isinstance(controller.ui, InboxUI) and controller.ui.inbox.store.place == self.store.place
+        ):
+            raise UserError(
+                'The `ui` of the controller of a durable run is `None`, or an `InboxUI` over the same store: '
+                'the question may be answered when this process is gone.'
+            )
+        self.ui = controller.ui or InboxUI(Inbox(open_store(store).inbox_store))
+        self._url = store
+        self.controller = controller
+        self.key = b''
+        """Derives the ids of questions. The store's, once this is a worker."""
+        self._factories = dict(deps or {})
+        self.external = external or {}
+        self.tells_changes = tells_changes
+        self._thread = Worker(self.store.place)
+        self._engine: DBOSEngine | None = None
+
+    async def start(
+        self,
+        prompt: str | Sequence[Any],
+        *,
+        run_id: str | None = None,
+        session: str | None = None,
+        deps: tuple[str, Mapping[str, Any]] | None = None,
+    ) -> DurableRun[OutputT]:
+        """Start a run. A worker executes it, in this process or another one.
+
+        Args:
+            prompt: The user's prompt, as for `Agent.run`.
+            run_id: A name for the run. Where there is a run of that id, it is returned and nothing is started.
+            session: The conversation approvals are remembered for; the run itself if `None`.
+            deps: The name of a factory, and its arguments as JSON.
+
+        Raises:
+            UserError: The prompt or the dependencies cannot be kept; the error names the field.
+            InboxUnavailable: The store cannot be reached. Nothing was started, or the connection broke afterwards:
+                start it again with the same `run_id`.
+        """
+        run_id = run_id or secrets.token_urlsafe(16)
+        state = RunState(
+            history=[ModelRequest(parts=[UserPromptPart(content=prompt)])],
+            session=session,
+            deps=self._checked_deps(deps),
+        )
+        at = now()
+        row = RunRow(id=run_id, agent=self.name, state=write_state(state, 'prompt'), created_at=at, changed_at=at)
+        await self.do(lambda: self.store.add_run(row))
+        return self.get(run_id)
+
+    def get(self, run_id: str) -> DurableRun[OutputT]:
+        """The run of that id, whether there is one or not."""
+        return DurableRun(self, run_id)
+
+    @asynccontextmanager
+    async def worker(self, *, polling: float = 0.1, lease: float = LEASE_S) -> AsyncGenerator[None]:
+        """Execute runs of this agent while the context is open, on an event loop of the engine's own.
+
+        Args:
+            polling: Seconds between two looks of the engine for something to run.
+            lease: A worker that gives no sign of life for so many seconds is dead: the others take up its work. It has
+                to be the same in all workers.
+
+        Raises:
+            ApprovalError: This process is a worker already, or uses DBOS for something else.
+        """
+        if self._engine is not None:
+            raise ApprovalError('this process is a worker of this agent already')
+        worker = secrets.token_urlsafe(16)
+        engine = DBOSEngine(engine_url(self._url), self.name, self._run_segment, worker=worker, polling_s=polling)
+        self.key = await self.do(self.store.secret)
+        self.controller.use_key(self.key)
+        sweep = Sweep(
+            open_store(self._url),
+            engine,
+            worker=worker,
+            agent=self.name,
+            is_readable=is_readable,
+            lease_s=lease,
+        )
+        self._engine = engine
+        try:
+            await asyncio.to_thread(engine.start)
+            sweep.start()
+            try:
+                yield
+            finally:
+                await asyncio.to_thread(sweep.close)
+        finally:
+            await asyncio.to_thread(engine.close)
+            self._engine = None
+
+    def run_worker(self) -> None:
+        """Be a worker until the process is asked to end (SIGTERM, SIGINT): what a service calls."""
+
+        async def serve() -> None:
+            ended = asyncio.Event()
+            for each in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(each, ended.set)
+            async with self.worker():
+                await ended.wait()
+
+        asyncio.run(serve())
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of this worker."""
+        assert self._engine is not None, 'segments run in workers'
+        return self._engine
+
+    async def _run_segment(self, run_id: str, number: int) -> None:
+        """What the engine calls, again from the beginning after a crash. It raises nothing that is the run's."""
+        if not await self.patiently(lambda: self.store.resume(run_id, number, at=now())):
+            return
+        row = await self.patiently(lambda: self.store.get_run(run_id))
+        assert row is not None, 'it was resumed'
+        status: Literal['done', 'failed'] = 'failed'
+        try:
+            output = await Segment(self, run_id, number, read_state(row)).run()
+            if output is None:
+                return
+            status, outcome = 'done', output
+        except RunCancelled:
+            return
+        except Exception as error:  # noqa: BLE001 - whatever ends the run has to be seen
+            _log.error('A durable run of %r failed with %s', self.name, type(error).__name__)
+            outcome = as_json({'error': type(error).__name__, 'message': str(error)})
+        await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()))
+
+    async def do(self, action: Callable[[], T]) -> T:
+        """Use the store, in its thread."""
+        return await self._thread.run(action)
+
+    async def patiently(self, action: Callable[[], T]) -> T:
+        """Do it as soon as the store can be reached."""
+        while True:
+            try:
+                return await self.do(action)
+            except InboxUnavailable:
+                await asyncio.sleep(RETRY_S)
+
+    def _checked_deps(self, deps: tuple[str, Mapping[str, Any]] | None) -> tuple[str, dict[str, Any]] | None:
+        if deps is None:
+            return None
+        name, arguments = deps
+        if name not in self._factories:
+            raise UserError(f'There is no factory {name!r} of dependencies: `DurableAgent(deps=...)` names them.')
+        for field, value in arguments.items():
+            try:
+                canonical_json(value)
+            except NotCanonicalError:
+                raise UserError(
+                    f'The dependencies {name!r} cannot be kept: {field!r} is of type {type(value).__name__}, which has '
+                    'no JSON form. Name what the factory finds it by.'
+                ) from None
+        return name, dict(arguments)
+
+    async def make_deps(self, state: RunState) -> Any:
+        """The dependencies of a segment."""
+        if state.deps is None:
+            return None
+        name, arguments = state.deps
+        return await call_sync_or_async(self._factories[name], **arguments)
+
+
+class DurableRun(Generic[OutputT]):
+    """A run of a `DurableAgent`, wherever it executes."""
+
+    def __init__(self, durable: DurableAgent[Any, OutputT], run_id: str) -> None:
+        """Made by `DurableAgent.start` and `DurableAgent.get`."""
+        self.id = run_id
+        """The run's id."""
+        self._durable = durable
+
+    async def status(self) -> RunRow:
+        """The run as it is now.
+
+        Raises:
+            ApprovalError: There is no such run.
+            InboxUnavailable: The store cannot be reached.
+        """
+        row = await self._durable.do(lambda: self._durable.store.get_run(self.id))
+        if row is None:
+            raise ApprovalError('there is no such run, or not any more')
+        return row
+
+    async def result(self) -> OutputT:
+        """Wait for the run's output. The wait goes on while the store is away.
+
+        Raises:
+            DurableRunFailed: The run failed, or was cancelled.
+            ApprovalError: There is no such run.
+        """
+        while True:
+            with suppress(InboxUnavailable):
+                row = await self.status()
+                if row.status == 'done':
+                    return _output(self._durable.agent, row.outcome or 'null')
+                if row.status in ('failed', 'cancelled'):
+                    raise DurableRunFailed(_problem(row))
+            await asyncio.sleep(FOLLOW_S)
+
+    async def cancel(self) -> bool:
+        """End the run: its questions are withdrawn, and what has not begun to execute does not. A call that executes
+        ends first.
+
+        Returns:
+            Whether it was this that ended the run.
+
+        Raises:
+            InboxUnavailable: The store cannot be reached.
+        """
+        return await self._durable.do(lambda: self._durable.store.cancel(self.id, at=now()))
+
+
+def _checked_name(agent: Agent[Any, Any]) -> str:
+    from pydantic_ai.durable_exec.dbos import DBOSDurability
+
+    if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UserError(f'A durable agent is made of a `pydantic_ai_deferred.Agent`, not of {type(agent).__name__}.')
+    if not agent.name:
+        raise UserError("A durable agent needs a name that stays the same: `Agent(..., name='bot')`.")
+    found: list[object] = []
+    agent.root_capability.apply(found.append)
+    if not any(isinstance(each, DBOSDurability) for each in found):
+        raise UserError('A durable agent records its model requests: `Agent(..., capabilities=[DBOSDurability()])`.')
+    return agent.name
+
+
+def _output(agent: Agent[Any, OutputT], written: str) -> OutputT:
+    output_type: Any = agent.output_type
+    return (
+        TypeAdapter[Any](output_type).validate_json(written) if isinstance(output_type, type) else json.loads(written)
+    )
+
+
+def _problem(row: RunRow) -> str:
+    if row.status == 'cancelled':
+        return 'the run was cancelled'
+    told = json.loads(row.outcome or '{}')
+    return f'the run failed ({told.get("error")}): {told.get("message")}'

@@ -1,0 +1,398 @@
+"""One segment of a durable run: from its start, or from answers, to its end, or to the next questions.
+
+The agent always stops at deferred calls, and begins again with the results: so executions begin where the run can be
+parked. Read `Segment.run` from top to bottom.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai_deferred import bubble_up, lineage
+from pydantic_core import to_jsonable_python
+
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.gate import Allowed, Binding, Prepared
+from tool_approval.core.request import ApprovalRequest, CallFacts
+from tool_approval.core.verdict import ApprovalResult
+from tool_approval.inbox import Approver, InboxEntry
+from tool_approval.inbox.entry import read_entry, write_content
+from tool_approval.inbox.errors import NotAnApprover, RequestTooLarge
+from tool_approval.inbox.store import Row
+
+from .handler import ApprovalHandler, Batch, Run
+from .requests import REQUEST_KEY, facts_of, session_of_deps, tool_facts
+from .results import failure
+from .run_state import (
+    Decided,
+    DecidedExternal,
+    Question,
+    RunState,
+    Stop,
+    StoredCall,
+    as_json,
+    now,
+    plain_request,
+    stored_call,
+    write_state,
+)
+
+if TYPE_CHECKING:
+    from .durable import DurableAgent
+
+T = TypeVar('T')
+
+_log = logging.getLogger('tool_approval')
+
+
+class ToolChanged(Exception):
+    """The definition of a tool is not the one whose call was approved. Nothing of the response has run."""
+
+    def __init__(self, ctx: RunContext[Any]) -> None:
+        super().__init__('a tool was changed')
+        self.ctx = ctx
+
+
+class RunCancelled(Exception):
+    """The run was cancelled: nothing more of it is to run."""
+
+
+class Answers:
+    """The UI through which a controller meets the answers that came while no process waited."""
+
+    one_at_a_time = False
+
+    def __init__(self, answers: Mapping[str, ApprovalDecision]) -> None:
+        self._answers = answers
+
+    async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
+        """Give the recorded answer; without one the call is denied."""
+        return self._answers[str(request.tool_call_id)]
+
+
+class Segment:
+    """One segment of a run."""
+
+    def __init__(self, durable: DurableAgent[Any, Any], run_id: str, number: int, state: RunState) -> None:
+        self.durable = durable
+        self.run_id = run_id
+        self.number = number
+        self.state = state
+        self.session: str | None = state.session
+
+    async def run(self) -> str | None:
+        """Go on with the run until it waits, or has ended.
+
+        Returns:
+            Its output, as JSON; `None` where it waits.
+        """
+        state, agent = self.state, self.durable.agent
+        deps = await self.durable.make_deps(state)
+        self.session = state.session or session_of_deps(deps) or self.run_id
+        while True:
+            results: DeferredToolResults | None = None
+            if state.stop is not None:
+                decided = await self._decided(state.stop)
+                if decided is None:
+                    return None
+                results = await self._carried_out(state.stop, decided)
+            handler = DurableHandler(self)
+            try:
+                result: AgentRunResult[Any] = await agent.run(
+                    _prompt(state.history) if state.rounds == 0 else None,
+                    message_history=None if state.rounds == 0 else state.history,
+                    output_type=[agent.output_type, DeferredToolRequests],
+                    deferred_tool_results=results,
+                    deferred_tool_handler=handler,
+                    deps=deps,
+                    usage=state.usage,
+                    run_id=f'{self.run_id}/{state.rounds}',
+                    conversation_id=self.run_id,
+                )
+            except ToolChanged as changed:
+                state.stop = await self._prepared_again(cast('Stop', state.stop), changed.ctx)
+                continue
+            state.rounds += 1
+            if not isinstance(result.output, DeferredToolRequests):
+                return as_json(to_jsonable_python(result.output))
+            state.history, state.usage, state.stop = result.all_messages(), result.usage, handler.stop
+            assert state.stop is not None, 'only our handler lets calls leave the run'
+
+    async def _decided(self, stop: Stop) -> Decided | None:
+        """The decisions about all calls of a stop; `None` where the run is parked for answers."""
+        if stop.decided is None:
+            recorded = await self.durable.engine.record('decide', lambda: self._decide(stop))
+            self.state.stop = stop = Stop.model_validate_json(recorded)
+            if stop.decided is None:
+                await self._park(stop)
+        return stop.decided
+
+    async def _decide(self, stop: Stop) -> str:
+        """Find out what has to be asked; if that is nothing more, decide.
+
+        Recorded as one step: what was decided before a crash is not judged anew after it.
+        """
+        durable = self.durable
+        answers = await self._answers(stop)
+        batch = self._batch(stop, durable.controller.with_ui(Answers(answers)))
+        prepared = [self._restored(batch, call) for call in stop.calls]
+        undecided = [each.request for each in prepared if each.verdict.is_needs_approval]
+        shown = {each.tool_call_id: each for each in await durable.controller.triage(undecided) if each is not None}
+        questions: list[Question] = []
+        for index, call in enumerate(stop.calls):
+            request, answer = shown.get(call.id), answers.get(call.id)
+            if request is None:
+                if answer is not None and not answer.approved:
+                    # Whatever would approve it by now: the approver has denied it.
+                    facts = call.facts._replace(is_blocked=True, block_reason=answer.note or 'The call was denied.')
+                    prepared[index] = prepared[index]._replace(request=call.request.changed(facts))
+                continue
+            call.request, call.facts = plain_request(request), request.facts
+            if answer is None:
+                question = self._question(call, request)
+                if isinstance(question, ApprovalDecision):
+                    call.denial = answers[call.id] = question
+                else:
+                    call.question = question.id
+                    questions.append(question)
+        if questions:
+            return as_json(Stop(calls=stop.calls, questions=questions).model_dump(mode='json'))
+        to_do = {str(each.call.tool_call_id): each for each in await batch.decide(prepared)}
+        externals: dict[str, DecidedExternal] = {}
+        for call in stop.calls:
+            if call.id in to_do:
+                allowed = to_do[call.id]
+                binding = None if allowed.binding is None else allowed.binding.as_json()
+                externals[call.id] = DecidedExternal(args=dict(allowed.call.values), binding=binding)
+            elif call.is_external:
+                externals[call.id] = DecidedExternal(refused=str(batch.results.calls[call.id]))
+        batch.results.calls.clear()
+        decided = Decided(results=batch.results, externals=externals)
+        return as_json(Stop(calls=stop.calls, decided=decided).model_dump(mode='json'))
+
+    async def _answers(self, stop: Stop) -> dict[str, ApprovalDecision]:
+        """What was answered so far, by call."""
+        answers = {call.id: call.denial for call in stop.calls if call.denial is not None}
+        asked = {call.question: call.id for call in stop.calls if call.question is not None}
+        if not asked:
+            return answers
+        for row in await self.durable.patiently(lambda: self.durable.store.requests_of(self.run_id)):
+            if row.id in asked and row.state != 'pending':
+                answers[asked[row.id]] = self._answer(row)
+        return answers
+
+    def _answer(self, row: Row) -> ApprovalDecision:
+        try:
+            entry = read_entry(row)
+        except ValueError:
+            _log.error('A parked request cannot be read: it was changed, or written by a later version')
+            return _denied('The request could not be read again, so the call was denied.')
+        if entry.answer is not None:
+            if not hmac.compare_digest(entry.answer.digest, entry.digest):
+                return _denied('The answer was to something else than what was asked, so the call was denied.')
+            expires_at = entry.content.expires_at
+            if expires_at is not None and (entry.settled_at or expires_at) > expires_at:
+                entry = entry.model_copy(update={'state': 'expired', 'answer': None})
+            elif (problem := self._problem_with(entry, entry.answer.by)) is not None:
+                return _denied(problem)
+        return self.durable.ui.decision_of(entry)
+
+    def _problem_with(self, entry: InboxEntry, approver: Approver) -> str | None:
+        """Why an approver may not decide by now, where that is so."""
+        content = self.durable.ui.content_of(entry.request)
+        if isinstance(content, ApprovalDecision):
+            return content.note
+        try:
+            entry.model_copy(update={'content': content}).check_approver(approver)
+        except NotAnApprover as error:
+            return f'The approval does not hold any more ({error}), so the call was denied.'
+        return None
+
+    def _restored(self, batch: Batch, call: StoredCall) -> Prepared:
+        request, verdict = call.restored, ApprovalResult(status=call.status, reason=call.reason)
+        if verdict.is_pre_approved:
+            # Time may have passed since.
+            judged = self.durable.controller.policy.judge_request(request)
+            verdict = judged if judged.is_blocked else verdict
+        return batch.restore(_part(self.state.history, call.id), request, verdict)
+
+    def _question(self, call: StoredCall, request: ApprovalRequest) -> Question | ApprovalDecision:
+        content = self.durable.ui.content_of(request)
+        if isinstance(content, ApprovalDecision):
+            return content
+        try:
+            written = write_content(content)
+        except (NotCanonicalError, RequestTooLarge) as error:
+            return _denied(f'The inbox could not take the request ({error}), so the call was denied.')
+        # Other arguments, or another definition of the tool, are another question.
+        digest = self.durable.controller.digest_of(request)
+        of = [self.run_id, self.state.rounds, call.id, digest, call.facts.tool_digest]
+        made = hmac.digest(self.durable.key, canonical_json(of).encode(), 'sha256')
+        question_id = base64.urlsafe_b64encode(made).decode().rstrip('=')
+        return Question(id=question_id, content=written, expires_at=content.expires_at)
+
+    async def _park(self, stop: Stop) -> None:
+        """End the segment: the run waits in the store."""
+        at, store, questions = now(), self.durable.store, stop.questions
+        rows = [Row(id=each.id, owner=self.run_id, content=each.content, posted_at=at) for each in questions]
+        deadline = min((each.expires_at for each in questions if each.expires_at is not None), default=None)
+        stop.questions = []
+        state = write_state(self.state, 'history')
+        await self.durable.patiently(lambda: store.park(self.run_id, self.number, state, rows, deadline, at=at))
+
+    async def _carried_out(self, stop: Stop, decided: Decided) -> DeferredToolResults:
+        """What the agent is resumed with: what was decided, and the results of external calls, which are done here."""
+        results = decided.results
+        batch = self._batch(stop, self.durable.controller)
+        to_do: list[Awaitable[None]] = []
+        for call in stop.calls:
+            if not call.is_external:
+                continue
+            external = decided.externals[call.id]
+            if external.refused is not None:
+                batch.results.calls[call.id] = failure(external.refused)
+                continue
+            request = call.restored.changed(args=external.args)
+            binding = None if external.binding is None else Binding.of(external.binding)
+            prepared = batch.restore(_part(self.state.history, call.id), request, ApprovalResult.pre_approved())
+            to_do.append(self._external(batch, Allowed(call=prepared.call, request=request, binding=binding)))
+        await asyncio.gather(*to_do)
+        return DeferredToolResults(
+            approvals=dict(results.approvals), metadata=dict(results.metadata), calls=batch.results.calls
+        )
+
+    async def _external(self, batch: Batch, allowed: Allowed) -> None:
+        async def carry_out() -> None:
+            await batch.carry_out(allowed)
+
+        await self.once('external', carry_out)
+
+    async def _prepared_again(self, stop: Stop, ctx: RunContext[Any]) -> Stop:
+        """The calls of a stop, with what is known of their tools now."""
+        requests = self._requests(stop)
+        for call in stop.calls:
+            if call.is_made:
+                requests.metadata[call.id] = {**call.request.metadata, REQUEST_KEY: call.restored}
+        return await self.prepared(ctx, requests)
+
+    async def prepared(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Stop:
+        """The calls of a response, as they are kept."""
+        facts = facts_of(ctx, self.session)._replace(run_id=self.run_id)
+        batch = Batch(self.durable.controller, requests, external=self.durable.external, facts=facts, ctx=ctx)
+        prepared = await batch.prepare()
+        count = len(requests.approvals)
+        return Stop(
+            calls=[
+                stored_call(
+                    each,
+                    is_external=index >= count,
+                    is_made=REQUEST_KEY in requests.metadata.get(str(each.request.tool_call_id), {}),
+                )
+                for index, each in enumerate(prepared)
+            ]
+        )
+
+    def _requests(self, stop: Stop) -> DeferredToolRequests:
+        return DeferredToolRequests(
+            approvals=[_part(self.state.history, each.id) for each in stop.calls if not each.is_external],
+            calls=[_part(self.state.history, each.id) for each in stop.calls if each.is_external],
+        )
+
+    def _batch(self, stop: Stop, controller: ApprovalController) -> Batch:
+        requests = self._requests(stop)
+        return Batch(controller, requests, external=self.durable.external, facts=CallFacts(), ctx=None)
+
+    def is_changed(self, ctx: RunContext[Any]) -> bool:
+        """Whether the definition of a tool whose call was decided is another one by now."""
+        return any(
+            tool_facts(ctx, each.request.tool_name).get('tool_digest') != each.facts.tool_digest
+            for each in cast('Stop', self.state.stop).calls
+            if not each.is_external
+        )
+
+    def handler(self) -> ApprovalHandler:
+        """Encloses the executions of this run, and asks for the runs nested in it."""
+        return ApprovalHandler(
+            controller=self.durable.controller.with_ui(self.durable.ui),
+            external=self.durable.external,
+            session=self.session,
+            tells_changes=self.durable.tells_changes,
+        )
+
+    async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
+        """Do what the ledger guards as one step of the engine: whatever steps it has inside are none of the segment's.
+
+        After a crash the step is not done again where it was recorded; what came of it, the ledger returns.
+        """
+        ended: list[tuple[T | None, Exception | None]] = []
+
+        async def step() -> None:
+            try:
+                row = await self.durable.patiently(lambda: self.durable.store.get_run(self.run_id))
+                if row is None or row.status == 'cancelled':
+                    raise RunCancelled
+                ended.append((await action(), None))
+            except Exception as error:  # noqa: BLE001 - an error need not be one that the engine can keep
+                ended.append((None, error))
+
+        await self.durable.engine.record(name, step)
+        if not ended:
+            return await action()
+        [(result, error)] = ended
+        if error is not None:
+            raise error
+        return cast('T', result)
+
+
+@dataclass(eq=False)
+class DurableHandler:
+    """The handler of one run of the agent: it lets the calls leave the run, and encloses them when they come back."""
+
+    segment: Segment
+    stop: Stop | None = None
+    """Set when calls have left the run."""
+
+    wraps_resumed = True
+
+    async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        """Keep the calls, and decline them."""
+        if lineage():
+            # A nested run cannot end and begin again: it asks here, and waits in this process.
+            nested = self.segment.handler()
+            return await self.segment.once('ask', lambda: nested(ctx, requests))
+        self.stop = await self.segment.prepared(ctx, requests)
+        return bubble_up(ctx, requests)
+
+    async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
+        """Execute what was decided, unless a tool of the response was changed meanwhile."""
+        is_nested = len(lineage()) > 1
+        if not is_nested and self.segment.is_changed(ctx):
+            raise ToolChanged(ctx)
+        handler = self.segment.handler()
+        return await self.segment.once('execute', lambda: handler.around_execute(ctx, call, args, run))
+
+
+def _part(history: Sequence[ModelMessage], call_id: str) -> ToolCallPart:
+    """The call of the last response."""
+    response = next(each for each in reversed(history) if isinstance(each, ModelResponse))
+    return next(each for each in response.tool_calls if each.tool_call_id == call_id)
+
+
+def _prompt(history: Sequence[ModelMessage]) -> Any:
+    [part] = history[0].parts
+    return cast('UserPromptPart', part).content
+
+
+def _denied(note: str) -> ApprovalDecision:
+    return ApprovalDecision(approved=False, note=note, decided_by='ui')
