@@ -1,4 +1,4 @@
-"""What durable runs need of an engine, and DBOS as one. Needs the extra `durable`."""
+"""Run the segments of durable runs with DBOS, behind the protocol that another engine can follow. Needs the extra `durable`."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Run no more segments here. What was running waits for another process."""
+        """Run no more segments here. Another process takes up those that run."""
         ...  # pragma: no cover - a protocol has no body
 
 
 APPLICATION = 'tool-approval'
-"""What DBOS knows our processes as. With the version it decides whose workflows they take."""
+"""The name of our processes for DBOS. With the version it decides whose workflows they take."""
 
 APPLICATION_VERSION = 'runs-1'
 """Fixed, unlike DBOS's own, which changes with the code: a deploy takes up what was started before it. It changes with
@@ -158,6 +158,6 @@ def engine_url(url: str) -> str:
     store = Path(rest[1:] if separator else url).absolute()
     path = store.with_name(f'{store.stem}.dbos{store.suffix}')
     make_private_folder(path.parent)
-    # What is in it is unpickled: whoever may write it may run code.
+    # DBOS unpickles its content: a user who may write it may run code.
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     return f'sqlite:///{path}'

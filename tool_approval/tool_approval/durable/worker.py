@@ -29,8 +29,8 @@ _log = logging.getLogger('tool_approval')
 class Sweep:
     """Looks at the store again and again, in a thread of its own.
 
-    Whoever answers only writes the answer: that a run goes on, a deadline ends and the work of a dead process is taken
-    up is found here, by every living worker. Any of it may be done twice.
+    An approver's process only writes the answer. Every living worker finds out here which runs can go on, which
+    deadlines have passed and whose work is to be taken up. Any of it may be done twice.
     """
 
     def __init__(

@@ -79,12 +79,12 @@ class DurableAgent(Generic[DepsT, OutputT]):
             controller: Decides. Its `ui` is an `InboxUI` over the same store, or `None` for one with the defaults.
             store: Where runs and requests are: `postgresql://...`, `sqlite:///path`, or the path of an SQLite file.
             deps: By the name that `start` is given: makes the dependencies.
-            external: What carries out external calls, by tool name.
-            tells_changes: Whether the model is told that an approver changed arguments.
+            external: By tool name: carries out external calls.
+            tells_changes: Whether the model learns that an approver changed arguments.
 
         Raises:
             UserError: The agent or the controller cannot be used for durable runs; the error says what to change.
-            ValueError: This is no URL of a store.
+            ValueError: The URL of the store cannot be read.
         """
         self.agent = agent
         self.name = _checked_name(agent)
@@ -200,7 +200,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         return self._engine
 
     async def _run_segment(self, run_id: str, number: int) -> None:
-        """What the engine calls, again from the beginning after a crash. It raises nothing that is the run's."""
+        """Run a segment for the engine; after a crash, again from its beginning. It raises nothing that is the run's."""
         if not await self.patiently(lambda: self.store.resume(run_id, number, at=now())):
             return
         row = await self.patiently(lambda: self.store.get_run(run_id))

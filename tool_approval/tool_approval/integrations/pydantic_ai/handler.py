@@ -253,7 +253,7 @@ class Batch:
             answered_by[call_id] = decision.decided_by
 
     def restore(self, call: ToolCallPart, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
-        """What `prepare` made of a call, in a process of its own or earlier in this one."""
+        """A call as `prepare` made it, maybe in another process."""
         if any(call is each for each in self.requests.approvals):
             return self._prepared(call, request)
         return self._prepared_external(request, verdict)

@@ -1,4 +1,4 @@
-"""What is kept of a durable run between its segments."""
+"""Keep the state of a durable run between its segments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StoredCall(BaseModel):
     is_made: bool
     """Whether a toolset has made the request."""
     request: ApprovalRequest
-    """What of the request is JSON."""
+    """The request, as far as it is JSON."""
     facts: CallFacts
     """The request's own: not all of them can be read from its metadata."""
     status: Literal['blocked', 'pre_approved', 'needs_approval']
@@ -47,7 +47,7 @@ class StoredCall(BaseModel):
     question: str | None = None
     """The id of the parked request, where an approver was asked."""
     denial: ApprovalDecision | None = None
-    """The denial where nobody can be asked."""
+    """The denial where no approver can be asked."""
 
     @property
     def id(self) -> str:
@@ -61,20 +61,20 @@ class StoredCall(BaseModel):
 
 
 class DecidedExternal(BaseModel):
-    """What was decided of an external call."""
+    """The decision about an external call."""
 
     model_config = ConfigDict(extra='forbid')
 
     refused: str | None = None
     """Why it is not to be done, where that is so."""
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """What it is to be done with."""
+    """The arguments to do it with."""
     binding: dict[str, Any] | None = None
-    """What the approval is bound to."""
+    """The binding of its approval."""
 
 
 class Decided(BaseModel):
-    """What was decided of all calls of a stop."""
+    """The decisions about all calls of a stop."""
 
     model_config = ConfigDict(extra='forbid')
 
@@ -92,7 +92,7 @@ class Question(BaseModel):
     id: str
     """Derived from what is asked, so that a replay finds the request that is there."""
     content: str
-    """What is posted."""
+    """The text that is posted."""
     expires_at: AwareDatetime | None
     """When it is denied, by the time of day."""
 
@@ -105,9 +105,9 @@ class Stop(BaseModel):
     calls: list[StoredCall]
     """All of them, in the order of a batch."""
     decided: Decided | None = None
-    """What was decided, once nothing is left to be asked."""
+    """The decisions, once nothing is left to be asked."""
     questions: list[Question] = Field(default_factory=list[Question])
-    """What is to be asked now; empty while the run waits."""
+    """The questions to post now; empty while the run waits."""
 
 
 class Versioned(BaseModel):
@@ -118,7 +118,7 @@ class Versioned(BaseModel):
 
 
 class RunState(BaseModel):
-    """What a segment needs to begin."""
+    """The state that a segment begins with."""
 
     model_config = ConfigDict(extra='forbid')
 
@@ -150,7 +150,7 @@ def is_readable(row: RunRow) -> bool:
 
 
 def read_state(row: RunRow) -> RunState:
-    """What the last segment left.
+    """The state that the last segment left.
 
     Raises:
         ApprovalError: It cannot be read.

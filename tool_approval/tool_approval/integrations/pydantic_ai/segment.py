@@ -182,7 +182,7 @@ class Segment:
         return as_json(Stop(calls=stop.calls, decided=decided).model_dump(mode='json'))
 
     async def _answers(self, stop: Stop) -> dict[str, ApprovalDecision]:
-        """What was answered so far, by call."""
+        """The answers so far, by call."""
         answers = {call.id: call.denial for call in stop.calls if call.denial is not None}
         asked = {call.question: call.id for call in stop.calls if call.question is not None}
         if not asked:
@@ -252,7 +252,7 @@ class Segment:
         await self.durable.patiently(lambda: store.park(self.run_id, self.number, state, rows, deadline, at=at))
 
     async def _carried_out(self, stop: Stop, decided: Decided) -> DeferredToolResults:
-        """What the agent is resumed with: what was decided, and the results of external calls, which are done here."""
+        """The results that the agent is resumed with; external calls are done here."""
         results = decided.results
         batch = self._batch(stop, self.durable.controller)
         to_do: list[Awaitable[None]] = []
