@@ -246,7 +246,7 @@ def test_arguments_that_do_not_fit_are_named_in_a_sentence(part):
     shown = printed(calls(), FunctionToolResultEvent(part=part()), columns=200)
 
     assert shown.splitlines()[1] == (
-        '  │ The arguments were wrong, and the model was told to try again: path: Field required; '
+        '  │ The arguments were wrong, so the model has to try again: path: Field required; '
         'at.0: Input should be 1; all: Too many'
     )
 

@@ -71,7 +71,7 @@ def build_assistant(
         model: In place of the agent's own.
         agent: An agent of the user's own, which keeps its tools: the policy decides about those that defer.
         confined: Whether commands run in an OS sandbox where there is one.
-        messages: What was said before.
+        messages: The conversation so far.
 
     Returns:
         The conversation, and lines for the person, not escaped: what holds, and where the tools can do less than the
@@ -162,7 +162,7 @@ def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
 
 
 READ_ONLY = 'Read-only file system'
-"""What programs call it, `strerror(EROFS)`; commands run in the locale C or in that of the user."""
+"""The text of `strerror(EROFS)`, which programs print; commands run in the locale C or in that of the user."""
 
 RESULT = (
     'The OS sandbox lets commands make, rename or delete nothing directly in {}; files that are there, and folders '

@@ -76,13 +76,13 @@ class Conversation:
         """Run the agent on what the person says. Ctrl-C stops it; only in the main thread.
 
         Args:
-            prompt: What the person says.
+            prompt: The message of the person.
             keep: Called before each call of a tool, with a history that can be gone on with.
 
         Raises:
             SystemExit: The terminal was closed, or the program asked to end: after the turn was stopped, and its tools
                 with it. The status is that of the shell, 128 and the number of the signal.
-            Exception: What the run raises; the history is as far as it came, and can be gone on with.
+            Exception: The error of the run; the history is as far as it came, and can be gone on with.
         """
         self.view.begin()
         with _stops_at_signals(self.view.stop), capture_run_messages() as captured:
@@ -114,7 +114,7 @@ class Conversation:
                 self.view.task = None
                 progress.cancel()
                 await asyncio.wait([progress])
-                # What is written now may find the terminal gone, and the history is worth more.
+                # The terminal may be gone now, and the history is worth more.
                 with contextlib.suppress(OSError):
                     self.view.end()
         return 'done'
@@ -140,7 +140,7 @@ def _stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
         stop()
 
     loop.add_signal_handler(signal.SIGINT, stop)
-    # What is ignored stays so: `nohup` means that the program goes on.
+    # Ignored signals stay ignored: `nohup` means that the program goes on.
     leaving = [each for each in (signal.SIGHUP, signal.SIGTERM) if signal.getsignal(each) is not signal.SIG_IGN]
     for number in leaving:
         loop.add_signal_handler(number, leave, number)
@@ -210,7 +210,7 @@ def hold_session(
     """
 
     def keep(messages: list[ModelMessage]) -> None:
-        # The program may be killed in mid-turn. What cannot be saved is said at its end.
+        # The program may be killed in mid-turn. A failure to save is reported at its end.
         if saved is not None and has_answer(messages):
             with contextlib.suppress(ApprovalError):
                 saved.save(messages)
@@ -269,7 +269,7 @@ def _obey(prompt: str, conversation: Conversation, saved: SavedConversation | No
             conversation.messages = []
             if saved is not None:
                 saved.discard()
-            write('  The conversation is thrown away. What you say next begins another one.\n')
+            write('  The conversation is thrown away. Your next message begins another one.\n')
         case ['/help', *_]:
             write(HELP)
         case _:

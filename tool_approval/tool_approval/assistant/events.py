@@ -182,7 +182,7 @@ def _text_of(part: Any) -> str:
     if isinstance(content, list) and getattr(part, 'outcome', 'retried') == 'retried':
         errors = cast('list[Mapping[str, Any]]', content)
         wrong = '; '.join(f'{".".join(map(str, each["loc"])) or "all"}: {each["msg"]}' for each in errors)
-        return f'The arguments were wrong, and the model was told to try again: {wrong}'
+        return f'The arguments were wrong, so the model has to try again: {wrong}'
     # The part of a call that is to be tried again has but one of the two.
     whole = getattr(part, 'model_response_str', None) or part.model_response
     text = str(whole())

@@ -1,8 +1,8 @@
 """Run the calls of a response in its order, also where some wait for an approval and others do not.
 
 The host runs what needs no approval first, and the rest when that was approved: a file that is read after an edit in
-the same response would be read before it. So a call that comes after one that waits, waits too, and nobody is asked
-about it.
+the same response would be read before it. So a call that comes after one that waits, waits too, without a question of
+its own.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ LEAVES = 'Ctrl-C once more leaves, as does Ctrl-D.'
 class Prompts:
     """Messages that the person types at one terminal.
 
-    What is pasted, and what else comes in one go, is one message. Enter sends it; with Alt, or after a backslash, it
+    A paste, and all else that comes in one go, is one message. Enter sends it; with Alt, or after a backslash, it
     begins a new line. The first Ctrl-C clears what is typed. History is kept in memory alone: what is typed may be
     secret.
     """
@@ -31,7 +31,7 @@ class Prompts:
         """Ask at `device`, the terminal that standard input is."""
         self._device = device
         self.history: list[str] = []
-        """What was typed, for the keys up and down, the newest last."""
+        """Earlier messages, for the keys up and down, the newest last."""
 
     def __iter__(self) -> Iterator[str]:
         """One message after the other, until the person leaves."""
@@ -42,7 +42,7 @@ class Prompts:
         """Wait for a message.
 
         Args:
-            above: Called now and then. What it returns, if anything, is called to write above what is typed.
+            above: Called now and then. It may return a function, which is called to write above what is typed.
 
         Returns:
             The message, without blanks around it, or `None` if the person leaves.

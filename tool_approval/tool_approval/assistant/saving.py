@@ -151,7 +151,7 @@ class SavedConversation:
             replace_private(self._path, ModelMessagesTypeAdapter.dump_json(messages))
         if is_new:
             for old in self._all_unnamed(self._path.parent, self._name.partition('-')[0])[MOST_UNNAMED:]:
-                # What another run holds, or cannot be removed, stays.
+                # One that another run holds, or that cannot be removed, stays.
                 with suppress(AssistantError), old.held():
                     old.discard()
 
@@ -170,7 +170,7 @@ def _place(directory: Path) -> str:
 
 
 def prompts_of(messages: Sequence[ModelMessage]) -> list[str]:
-    """What the person has said."""
+    """The messages of the person."""
     parts = [part for message in messages for part in message.parts]
     return [part.content for part in parts if isinstance(part, UserPromptPart) and isinstance(part.content, str)]
 

@@ -20,7 +20,7 @@ NARROWEST = 20
 
 
 class Screen:
-    """What is written to it has been escaped before. Writing raises `OSError` where the terminal is gone."""
+    """Takes text that is escaped already. Writing raises `OSError` where the terminal is gone."""
 
     def __init__(self, out: TextIO | None = None, *, environment: Mapping[str, str] | None = None) -> None:
         """Write to `out`, or standard output; `TERM` of `environment`, or the process, says what a terminal can do."""

@@ -29,7 +29,7 @@ from tool_approval.core.memory import ApprovalMemory
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 
 Step: TypeAlias = str | Sequence[ToolCallPart]
-"""What the model says at the end, or the calls it makes."""
+"""The last words of the model, or the calls it makes."""
 
 Plan: TypeAlias = Callable[[list[ToolReturnPart]], Step]
 """The next step, after what the tools returned since the prompt, in order."""
@@ -43,9 +43,9 @@ class Scene:
     """A world that was set up: real processes and files, and what an agent is to do with them."""
 
     opening: str
-    """What there is, in a sentence or two."""
+    """The things there are, in a sentence or two."""
     prompt: str
-    """What the person asks for."""
+    """The request of the person."""
     agent_name: str
     instructions: str
     """For the agent, where a real model takes the place of the script."""
@@ -55,7 +55,7 @@ class Scene:
     plan: Plan
     """Plays the model's part: it goes by what the tools return, and respects a refusal."""
     facts: Callable[[], list[str]]
-    """What is true of the world afterwards, looked at and not remembered."""
+    """The state of the world afterwards, looked at and not remembered."""
 
 
 Story: TypeAlias = Callable[[], AbstractContextManager[Scene]]
