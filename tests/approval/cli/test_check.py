@@ -292,6 +292,14 @@ def test_what_fails_in_the_os_sandbox_is_noted(tool_approval, work, rules, said)
     assert [message[: len(wanted)] for message, wanted in zip(found, said, strict=True)] == said
 
 
+def test_a_command_that_only_looks_at_files_is_not_warned_of(tool_approval, work):
+    rules = '[{pattern: terraform fmt -check, approval: false}, {pattern: tofu version, approval: false}]'
+
+    finished = check(tool_approval, work, f'shell: {{rules: {rules}}}')
+
+    assert [each['message'] for each in finished.json['findings'] if each['key'] is not None] == []
+
+
 def test_presets_are_hinted_at_where_none_is_named(tool_approval, work):
     (work / 'Cargo.toml').touch()
 
