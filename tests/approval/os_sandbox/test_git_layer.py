@@ -614,6 +614,19 @@ for n in range(3000): os.mkdir("d"); os.chdir("d")'"""
     assert sorted(path for path in repo.house.lib.rglob('*')) == before
 
 
+def test_a_folder_for_temporary_files_that_cannot_be_listed_will_do(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+    places = repo.house.path / 'temporary'
+    places.mkdir()
+    repo.house.own()
+    places.chmod(0o2333)
+    monkeypatch.setattr(tempfile, 'tempdir', str(places))
+
+    status, _, notes = repo.run('git tag x')
+
+    assert (status, notes) == (0, ())
+    assert repo.git('tag') == 'x\n'
+
+
 @once
 def test_without_git_there_is_no_layer(repo: Repository, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(git_layer, '_GIT', ())

@@ -19,7 +19,8 @@ class ApprovalUI(Protocol):
     A plain `choose` is called in a daemon thread of its own and may block; a coroutine function runs on the event
     loop. It may raise: the request is denied then. Only `KeyboardInterrupt` ends the run, and `RunCancelled` of
     `tool_approval.core.threads`, from a UI that has cancelled the run itself. It may be cancelled or abandoned at any
-    time, because the run was cancelled or the controller's timeout passed; what an abandoned thread returns is dropped.
+    time, because the run was cancelled, the controller's timeout passed or, in a `FirstOf`, another UI has answered;
+    what it returns then is dropped, except that a denial or a stop still counts for `FirstOf`.
 
     It may have members beside `choose`, each of them or none: see `tool_approval.core.protocols.UIAbilities`.
     """

@@ -30,8 +30,7 @@ _NAME: Final = 'tool-approval-layer-'
 _LOCK: Final = 'lock'
 _MOST_LOOKED_AT: Final = 10_000
 _MOST_SWEPT: Final = 5
-"""Chosen: a process that was killed leaves one or two folders, each removed in a second at most; the next layer goes on
-with more."""
+"""Chosen: a process that was killed leaves one or two folders; the next layer goes on with more."""
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:
@@ -162,18 +161,18 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
 
 
 def _sweep(place: str) -> None:
-    """Remove layers of processes that were killed."""
-    with os.scandir(place) as found:
+    """Remove layers of processes that were killed, where this user may list them."""
+    with suppress(PermissionError), os.scandir(place) as found:
         paths = [entry.path for entry in islice(found, _MOST_LOOKED_AT) if entry.name.startswith(_NAME)]
-    for path in islice(filter(_is_left, paths), _MOST_SWEPT):
-        _remove(path)
+        for path in islice(filter(_is_left, paths), _MOST_SWEPT):
+            _remove(path)
 
 
 def _is_left(folder: str) -> bool:
     """Whether a folder is one that a process of this user made, and that no process holds."""
     with suppress(OSError):
         status = os.lstat(folder)
-        if (status.st_mode, status.st_uid) != (stat.S_IFDIR | stat.S_IRWXU, os.geteuid()):
+        if (status.st_mode & ~stat.S_ISGID, status.st_uid) != (stat.S_IFDIR | stat.S_IRWXU, os.geteuid()):
             return False
         with suppress(FileNotFoundError):  # it was being removed
             lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
