@@ -1,4 +1,4 @@
-"""Run the segments of durable runs with DBOS, behind the protocol that another engine can follow. Needs the extra `durable`."""
+"""Run the segments of durable runs with DBOS, behind a protocol for other engines. Needs the extra `durable`."""
 
 from __future__ import annotations
 

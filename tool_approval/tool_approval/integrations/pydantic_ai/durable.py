@@ -200,7 +200,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         return self._engine
 
     async def _run_segment(self, run_id: str, number: int) -> None:
-        """Run a segment for the engine; after a crash, again from its beginning. It raises nothing that is the run's."""
+        """Run a segment for the engine; after a crash, again from its beginning. Errors of the run are not raised."""
         if not await self.patiently(lambda: self.store.resume(run_id, number, at=now())):
             return
         row = await self.patiently(lambda: self.store.get_run(run_id))
