@@ -39,6 +39,16 @@ def test_a_group_is_shown_whole_above_the_question() -> None:
 """)
 
 
+@pytest.mark.parametrize(
+    ('width', 'question'),
+    [(50, '3 requests: A all   N none   o each   ? more '), (44, '3 requests: A/N/o/? ')],
+)
+def test_where_there_is_less_room_the_keys_say_less(width: int, question: str) -> None:
+    drawn = render_group(FILES, width=width, height=24, color=False, ascii_only=False)
+
+    assert drawn.splitlines()[-1] == question
+
+
 def test_the_list_the_keys_and_the_question_fit_into_a_small_terminal() -> None:
     drawn = render_group(FILES * 9, width=40, height=12, color=False, ascii_only=True)
 

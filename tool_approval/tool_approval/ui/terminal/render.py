@@ -215,6 +215,8 @@ def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[
 GROUP_KEYS = {'A': 'approve all', 'N': 'deny all', 'o': 'one by one', '?': 'more', 'q': 'stop the run'}
 """The keys where several requests are asked about together; none of them answers a single one. `q` is behind `?`."""
 
+_GROUP_KEYS_BRIEFLY = {'A': 'all', 'N': 'none', 'o': 'each', '?': 'more'}
+
 
 def group_keys(requests: Sequence[ApprovalRequest]) -> list[str]:
     """Those that are offered: nothing is approved together unless all of it was shown."""
@@ -246,7 +248,8 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
         rows.append('Some are not shown whole, so decide one by one; v shows all of each.')
     in_sight = {key: GROUP_KEYS[key] for key in keys if key != 'q'}
     lead = f'{len(requests)} requests: '[: width - len('A/N/o/?  ')]
-    return '\n'.join([*rows, _keys_row(Layout(width, color, ascii_only), lead, in_sight)[0]])
+    briefly = {key: _GROUP_KEYS_BRIEFLY[key] for key in in_sight}
+    return '\n'.join([*rows, _keys_row(Layout(width, color, ascii_only), lead, in_sight, briefly)[0]])
 
 
 def outcome_text(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_only: bool) -> str:
