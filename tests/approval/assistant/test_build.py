@@ -132,7 +132,8 @@ def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(fol
     results, _, _, notes = outcome(folder, state, calls, answers='yy')
 
     needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
-    assert notes[-1] == f'commands cannot make or delete anything directly here without {needed}'
+    what = f'commands cannot make or delete anything directly here without {needed}'
+    assert notes[-1] == f'{what}, even if you approve it: layers do not work here'
     assert f'nothing directly in {folder};' in results[0].content
     assert results[1].content == '[no output]'
 

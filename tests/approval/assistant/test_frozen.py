@@ -43,7 +43,8 @@ def test_one_line_says_what_lifts_it(frozen, made, needed):
     for name in made:
         (frozen.directory / name).mkdir()
 
-    assert limits_of(frozen)[0] == (OTHER, f'commands cannot make or delete anything directly here without {needed}')
+    note = f'commands cannot make or delete anything directly here without {needed}, even if you approve it: no layers'
+    assert limits_of(frozen)[0] == (OTHER, note)
 
 
 def test_where_a_command_can_ask_for_it_there_is_nothing_to_say(frozen):

@@ -179,14 +179,16 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     """
     directory = workspace.directory
     frozen = [note for note in workspace.notes if note.startswith(f'{FROZEN} {directory} while ')]
-    if workspace.shell.names_problem() is None:
+    problem = workspace.shell.names_problem()
+    if problem is None:
         return tuple(note for note in workspace.notes if note not in frozen), {}
     missing = [] if os.path.lexists(directory / '.git') else ['.git (git init)']
     # Without a settings file, none may be made under any of its names; one of them lifts that.
     if not any(os.path.lexists(directory / name) for name in NAMES):
         missing.append(NAMES[0])
     # Where nothing is missing, a symbolic link is the reason, and the note names it.
-    short = f'commands cannot make or delete anything directly here without {" and ".join(missing)}'
+    what = f'commands cannot make or delete anything directly here without {" and ".join(missing)}'
+    short = f'{what}, even if you approve it: {problem}'
     notes = tuple(short if note in frozen and missing else note for note in workspace.notes)
     return notes, {READ_ONLY: RESULT.format(directory)} if frozen else {}
 
