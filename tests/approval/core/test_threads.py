@@ -184,10 +184,12 @@ def test_a_plain_choose_on_such_a_loop_is_not_called_and_the_call_is_denied():
 def answered_and_cancelled(work):
     """What becomes of `work(future)` if its future gets a result and its task is cancelled in the same moment."""
 
+    async def waits(future):
+        return await to_next_wait(work(future))
+
     async def main():
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
-        task = asyncio.create_task(to_next_wait(work(future)))
+        future = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(waits(future))
         await asyncio.sleep(0)
         future.set_result('an answer')
         task.cancel()
@@ -231,7 +233,7 @@ def test_a_cancellation_that_is_over_arrives_no_more():
 
 
 def test_errors_and_cancellations_reach_what_waits():
-    async def work(future):
+    async def work():
         try:
             async with asyncio.timeout(0):
                 await asyncio.sleep(60)
@@ -243,8 +245,7 @@ def test_errors_and_cancellations_reach_what_waits():
             await asyncio.sleep(0)
             return 'went on'
 
-    assert asyncio.run(to_next_wait_in_task(work)) == 'went on'
+    async def main():
+        return await to_next_wait(work())
 
-
-async def to_next_wait_in_task(work):
-    return await to_next_wait(work(None))
+    assert asyncio.run(main()) == 'went on'

@@ -463,7 +463,7 @@ def test_a_denial_in_the_inbox_before_an_approval_elsewhere_counts(inbox, page, 
     assert told == ['Approved by eve' if first.approved else 'Denied by bob']
 
 
-def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, monkeypatch):
+def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, monkeypatch, caplog):
     tried = []
 
     def away(*arguments, **settings):
@@ -485,3 +485,4 @@ def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, monkeyp
 
     assert decided.approved
     assert entry.state == 'withdrawn'
+    assert 'the inbox cannot say whether it was denied there before' in caplog.text

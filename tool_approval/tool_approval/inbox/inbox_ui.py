@@ -20,14 +20,11 @@ from tool_approval.core.threads import call_sync_or_async
 from .approvers import Approver, ApproverRule, ApproverRules
 from .entry import Answer, Content, InboxEntry
 from .errors import InboxUnavailable, OtherContent, RequestTooLarge
-from .inbox import Inbox
+from .inbox import GRACE_S, Inbox
 from .store import Settled
 
 CHANNEL_S = 30.0
 """Chosen: seconds that a channel may take to tell of one thing. The run does not wait for it."""
-
-LAST_LOOK_S = 1.0
-"""Chosen: seconds that an answer elsewhere waits for the store to say that nobody has denied the request here."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -210,12 +207,14 @@ class InboxUI:
 
     async def _denied_before(self, request_id: str) -> InboxEntry | None:
         """The entry if it was denied here before it was withdrawn, perhaps by another process."""
-        with contextlib.suppress(ApprovalError, TimeoutError):
-            async with asyncio.timeout(LAST_LOOK_S):
+        try:
+            async with asyncio.timeout(GRACE_S):
                 # The first look may have begun before the withdrawal.
                 entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
-                return entry if entry.state == 'denied' else None
-        return None
+        except (ApprovalError, TimeoutError):
+            _log.warning('A call was approved elsewhere, and the inbox cannot say whether it was denied there before')
+            return None
+        return entry if entry.state == 'denied' else None
 
     def _settled(self, posted: Sequence[tuple[Channel, asyncio.Future[None]]], entry: InboxEntry) -> None:
         for channel, before in posted:
