@@ -98,17 +98,18 @@ def test_a_run_that_has_ended_is_shown_with_its_outcome(tool_approval, store):
     shown = tool_approval('runs', 'show', 'order-17', '--json').json
 
     assert lines[1:] == [
-        'It is done since 2026-03-04 12:00:00 UTC.',
+        'It ended at 2026-03-04 12:00:00 UTC: done.',
         'asked for pay (call c1) at 2026-03-04 12:00:00 UTC: withdrawn',
         'outcome: "paid<U+001B>"',
     ]
     assert (shown['outcome'], [each['state'] for each in shown['requests']]) == ('"paid\x1b"', ['withdrawn'])
-    assert (shown['why'], shown['executions']) == ('It is done since 2026-03-04 12:00:00 UTC', [])
+    assert (shown['why'], shown['executions']) == ('It ended at 2026-03-04 12:00:00 UTC: done', [])
 
 
 def test_a_run_is_cancelled_once(tool_approval, store):
     waiting(store, asked())
     executing(store)
+    store.add_execution(replace(CALL, key='other'))
 
     finished = tool_approval('runs', 'cancel', 'order-17')
     again = tool_approval('runs', 'cancel', 'order-17')

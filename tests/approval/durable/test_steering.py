@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tool_approval.durable.steering import (
+    NobodyMay,
     RunEnded,
     UnknownRun,
     approvers_of,
@@ -38,7 +39,7 @@ def test_why_a_run_does_not_go_on(store):
         'It waits for 1 answer since 2026-03-04 12:00:01 UTC',
         'It has its answers, and goes on as soon as a worker takes it up',
         'It is executed, or waits for a worker, since 2026-03-04 12:00:01 UTC',
-        'It is failed since 2026-03-04 12:00:01 UTC',
+        'It ended at 2026-03-04 12:00:01 UTC: failed',
     ]
 
 
@@ -102,7 +103,7 @@ def test_without_a_request_that_says_who_nobody_may(store, requests):
     waiting(store, *requests)
     found = read_run(store, 'order-17')
 
-    with pytest.raises(NotAnApprover):
+    with pytest.raises(NobodyMay):
         cancel_run(store, 'order-17', ADA, at=NOON)
 
     assert found.unreadable == len([each for each in requests if each.content == '{}'])

@@ -10,7 +10,7 @@ from typing import TypeGuard
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from tool_approval.core.errors import ApprovalError
-from tool_approval.inbox import Approver, InboxEntry, InboxStore, NotAnApprover
+from tool_approval.inbox import Approver, InboxEntry, InboxStore
 from tool_approval.inbox.entry import read_entry
 from tool_approval.inbox.store import ParkingStore
 
@@ -36,6 +36,14 @@ class RunEnded(SteeringRefused):
         """Say how it ended."""
         self.status = status
         super().__init__(f'the run has ended: it is {status}')
+
+
+class NobodyMay(SteeringRefused):
+    """No request of the run says who may steer it."""
+
+    def __init__(self) -> None:
+        """Say who may nevertheless."""
+        super().__init__('no request of the run says who may do that; use `tool-approval runs`')
 
 
 class _View(BaseModel):
@@ -129,9 +137,10 @@ class RunDetails:
     @property
     def why(self) -> str:
         """What it waits for, as a sentence without its full stop."""
-        since = f'since {self.run.changed_at:%Y-%m-%d %H:%M:%S} UTC'
+        at = f'{self.run.changed_at:%Y-%m-%d %H:%M:%S} UTC'
+        since = f'since {at}'
         if has_ended(self.run):
-            return f'It is {self.run.status} {since}'
+            return f'It ended at {at}: {self.run.status}'
         if self.unreadable:
             return f'It waits {since}; {self.unreadable} of its requests cannot be read'
         if self.open:
@@ -167,14 +176,15 @@ class RunDetails:
 
         Raises:
             NotAnApprover: It says why.
+            NobodyMay: There is none, or one that cannot be read.
         """
-        self._check(self.open or self.requests, by, 'the run')
+        self._check(self.open or self.requests, by)
 
-    def _check(self, entries: Sequence[InboxEntry], by: Approver, what: str) -> None:
+    def _check(self, entries: Sequence[InboxEntry], by: Approver) -> None:
         # Attack: who may answer is said by the requests alone. Without one that can be read, anybody who is let in
         # could end what others are asked about (test_steering.py: test_without_a_request_that_says_who_nobody_may).
         if not entries or self.unreadable:
-            raise NotAnApprover(by.id, what, 'no request of the run says who may; use `tool-approval runs`')
+            raise NobodyMay
         for entry in entries:
             entry.check_approver(by)
 
@@ -245,6 +255,7 @@ def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, 
         UnknownRun: There is none of that id.
         RunEnded: It has ended.
         NotAnApprover: This person may not.
+        NobodyMay: It is not known who may.
         InboxError: The store cannot be used.
     """
     found = read_run(store, run_id)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from html import unescape
+from html.parser import HTMLParser
 from urllib.parse import urlencode
 
 from tool_approval.inbox import Approver, Inbox, InboxEntry
@@ -13,6 +14,7 @@ from tool_approval import ApprovalDecision, ApprovalRequest
 ADA, BOB = Approver(id='ada', name='Ada'), Approver(id='bob', groups=frozenset({'ops'}))
 PEOPLE = {'ada': ADA, 'bob': BOB}
 HOST = 'approvals.test'
+HOSTILE = '</textarea></script><script>alert(1)</script>"\'><img src=x onerror=alert(2)><!--{{7*7}}$base &lt;b&gt;'
 
 
 class Desk:
@@ -70,3 +72,15 @@ def text_of(page: str) -> str:
 
 def error_of(response) -> tuple[int, str]:
     return response.status_code, response.json()['error']['code']
+
+
+class Tags(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes

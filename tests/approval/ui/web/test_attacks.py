@@ -21,8 +21,8 @@ def local(inbox, **settings):
     return Desk(inbox, TestClient(app, base_url=f'http://{HOST}', follow_redirects=False)), login
 
 
-PLACES = ('/', '/history', '/requests/x', '/requests/x/edit', '/events')
-API = ('session', 'requests', 'requests/x', 'history', 'openapi.json')
+PLACES = ('/', '/history', '/requests/x', '/requests/x/edit', '/events', '/runs', '/run?run=x')
+API = ('session', 'requests', 'requests/x', 'history', 'openapi.json', 'runs', 'run?run=x')
 
 
 @pytest.mark.parametrize('path', [*PLACES, *(f'/api/v1/{name}' for name in API)])
@@ -35,7 +35,17 @@ def test_nobody_is_shown_anything_without_a_login(desk, path):
     assert 'delete' not in response.text
 
 
-@pytest.mark.parametrize('path', ['/requests/x/answer', '/answers', '/requests/x/edit', '/api/v1/requests/x/decision'])
+@pytest.mark.parametrize(
+    'path',
+    [
+        '/requests/x/answer',
+        '/answers',
+        '/requests/x/edit',
+        '/api/v1/requests/x/decision',
+        '/run/cancel',
+        '/api/v1/run/cancel',
+    ],
+)
 def test_nobody_changes_anything_without_a_login(desk, path):
     entry = desk.post()
     fields = encoded({'csrf': desk.token(), 'answer': 'approve', 'digest': entry.digest}.items())

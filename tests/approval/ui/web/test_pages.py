@@ -4,7 +4,6 @@ import re
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 from html import escape, unescape
-from html.parser import HTMLParser
 
 import pytest
 from starlette.testclient import TestClient
@@ -16,9 +15,7 @@ from tool_approval.ui.web.pages import AT_ONCE
 from tests.approval.parts import request_for
 from tool_approval import ApprovalPresentation, ApprovalRequest, LineageEntry, RememberOption
 
-from .parts import ADA, HOST, Desk, error_of, text_of
-
-HOSTILE = '</textarea></script><script>alert(1)</script>"\'><img src=x onerror=alert(2)><!--{{7*7}}$base &lt;b&gt;'
+from .parts import ADA, HOST, HOSTILE, Desk, Tags, error_of, text_of
 
 
 def shown(desk, path='/', status=200):
@@ -163,18 +160,6 @@ def test_no_field_of_a_request_becomes_markup(desk, path):
     assert found.tags.count('script') == 1
     assert not [name for name, _ in found.attributes if name.startswith('on') or name == 'style']
     assert all(value.startswith(('/', '#')) for name, value in found.attributes if name in ('href', 'src', 'action'))
-
-
-class Tags(HTMLParser):
-    """What a browser would make of a page."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.attributes = [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.attributes += attributes
 
 
 def test_characters_that_hide_or_turn_are_shown_as_what_they_are(desk):

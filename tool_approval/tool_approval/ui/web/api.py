@@ -16,13 +16,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from tool_approval.durable.steering import RunView, summary_of
 from tool_approval.inbox import Inbox
 
-from .bodies import answer, read_decision
+from .bodies import answer, read_body
 from .guard import draw_apart
 from .page_routes import read_moment, read_number
 from .pages import Filter, base_of
-from .view import DecisionBody, ErrorView, RequestList, RequestView, SessionView, view_of
+from .runs import STATUSES, Runs
+from .view import DecisionBody, ErrorView, RequestList, RequestView, RunBody, RunList, SessionView, view_of
 from .visitors import CSRF_HEADER, Visitors
 
 DEFAULT_LIMIT, MOST = 50, 200
@@ -57,6 +59,16 @@ _OPERATIONS = (
         DecisionBody,
     ),
     _Operation('/history', 'history', RequestList, ('tool', 'agent', 'run', 'limit', 'before', 'after'), (400, 503)),
+    _Operation('/runs', 'runs', RunList, ('status', 'limit', 'after'), (400, 503)),
+    _Operation('/run', 'run', RunView, ('run',), (404, 503)),
+    _Operation(
+        '/run/cancel',
+        'cancel_run',
+        RunView,
+        ('X-CSRF-Token',),
+        (400, 403, 404, 409, 413, 415, 422, 503),
+        RunBody,
+    ),
 )
 _TEXT: Mapping[str, Any] = {'type': 'string'}
 _LIMIT: Mapping[str, Any] = {'type': 'integer', 'minimum': 1, 'maximum': MOST, 'default': DEFAULT_LIMIT}
@@ -66,10 +78,11 @@ _PARAMETERS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     'whole': ('query', '`1` gives all lines, also of what is long.', {'type': 'string', 'enum': ['0', '1']}),
     'tool': ('query', 'Only those of this tool.', _TEXT),
     'agent': ('query', 'Only those of this agent.', _TEXT),
-    'run': ('query', 'Only those of this run.', _TEXT),
+    'run': ('query', 'The id of a run: only what is of it.', _TEXT),
+    'status': ('query', 'Only those of this status.', {'type': 'string', 'enum': list(STATUSES)}),
     'limit': ('query', 'How many at most.', _LIMIT),
     'before': ('query', 'Only those settled before this moment.', {'type': 'string', 'format': 'date-time'}),
-    'after': ('query', 'Only those that follow the request of this id: the last one, to go on from it.', _TEXT),
+    'after': ('query', 'Only those that follow the one of this id: the last one, to go on from it.', _TEXT),
     'X-CSRF-Token': ('header', 'The `csrf_token` of `/session`.', _TEXT),
 }
 """By name: where it is sent, what it means, its schema."""
@@ -78,8 +91,8 @@ _ERRORS: Mapping[int, str] = {
     400: 'The request is malformed.',
     401: 'Nobody is logged in.',
     403: 'It comes from another site, lacks the token, or this person may not answer.',
-    404: 'There is no such request.',
-    409: 'It is no longer open, or shows something else than what the digest is of. The message says who was first.',
+    404: 'There is no such request or run.',
+    409: 'It is no longer open, shows something else than what the digest is of, or has ended. The message says which.',
     413: 'The body is too long.',
     415: 'The body is not JSON.',
     421: 'The page is not reached under this host name.',
@@ -94,8 +107,9 @@ _ALWAYS = (401, 421, 429)
 class ApiRoutes:
     """Below `/api/v1`."""
 
-    def __init__(self, inbox: Inbox, visitors: Visitors) -> None:
+    def __init__(self, inbox: Inbox, runs: Runs, visitors: Visitors) -> None:
         self._inbox = inbox
+        self._runs = runs
         self._visitors = visitors
         self._turn = asyncio.Semaphore()
 
@@ -131,7 +145,7 @@ class ApiRoutes:
     async def decide(self, request: Request) -> Response:
         """Answer a request. The first valid answer holds."""
         visitor = await self._visitors.changing(request, request.headers.get(CSRF_HEADER))
-        body = await read_decision(request)
+        body = await read_body(request, DecisionBody)
         entry = await answer(self._inbox, request.path_params['id'], body, visitor)
         return _json(view_of(entry, visitor))
 
@@ -142,6 +156,24 @@ class ApiRoutes:
         after = request.query_params.get('after')
         entries = await self._inbox.history(_limit(request), read_moment(request), after=after)
         return _json(RequestList(requests=tuple(view_of(entry, visitor) for entry in entries if chosen.passes(entry))))
+
+    async def runs(self, request: Request) -> Response:
+        """Durable runs, the newest first."""
+        await self._visitors.visitor(request)
+        query = request.query_params
+        found = await self._runs.some(query.get('status'), _limit(request), query.get('after'))
+        return _json(RunList(runs=tuple(map(summary_of, found))))
+
+    async def run(self, request: Request) -> Response:
+        """One durable run, with what it asked and executed."""
+        await self._visitors.visitor(request)
+        return _json((await self._runs.get(request.query_params.get('run', ''))).view)
+
+    async def cancel_run(self, request: Request) -> Response:
+        """End a durable run. Its open requests are withdrawn."""
+        visitor = await self._visitors.changing(request, request.headers.get(CSRF_HEADER))
+        body = await read_body(request, RunBody)
+        return _json((await self._runs.cancel(body.run, visitor)).view)
 
     async def document(self, request: Request) -> Response:
         """What there is, for programs that make clients."""

@@ -23,6 +23,7 @@ from .api import ApiRoutes
 from .events import BEAT_S, Streams
 from .guard import Guard, Limits, RateLimit
 from .page_routes import PageRoutes
+from .runs import Runs
 from .visitors import Authenticate, Hosts, LocalLogin, Visitors
 
 _STATIC = {'inbox.css': 'text/css', 'inbox.js': 'text/javascript'}
@@ -63,11 +64,12 @@ def inbox_app(
     visitors = Visitors(authenticate, secret or secrets.token_bytes(32))
     login = authenticate if isinstance(authenticate, LocalLogin) else None
     streams = Streams(inbox, visitors, limits, beat_s=beat_s)
+    runs = Runs(inbox)
     routes = [
-        *PageRoutes(inbox, visitors, login).routes(),
+        *PageRoutes(inbox, runs, visitors, login).routes(),
         Route('/events', streams.respond, methods=['GET']),
         Route('/static/{name}', _static, methods=['GET']),
-        Mount('/api/v1', routes=ApiRoutes(inbox, visitors).routes()),
+        Mount('/api/v1', routes=ApiRoutes(inbox, runs, visitors).routes()),
     ]
     # A slash is nothing to be guessed at: a redirect would name whatever host was sent.
     router = Router(routes, redirect_slashes=False)

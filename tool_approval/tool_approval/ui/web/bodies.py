@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from tool_approval.answering import NotOffered, decision_on, may_approve_together
@@ -16,6 +16,8 @@ from tool_approval.inbox import Approver, Inbox, InboxEntry
 
 from .refusals import HttpRefusal
 from .view import DecisionBody
+
+B = TypeVar('B', bound=BaseModel)
 
 _MOST_FIELDS = 500
 """Chosen: a group of a hundred requests fits."""
@@ -49,33 +51,33 @@ def single(fields: list[tuple[str, str]], name: str) -> str | None:
     return found[0] if found else None
 
 
-async def read_decision(request: Request) -> DecisionBody:
-    """A decision in JSON.
+async def read_body(request: Request, model: type[B]) -> B:
+    """What a body says in JSON.
 
     Raises:
-        HttpRefusal: The body is none.
+        HttpRefusal: It says something else.
     """
     _check_type(request, 'application/json')
     try:
         # Keys that stand twice, and numbers that are none, are refused here.
         values = decode_arguments((await request.body()).decode())
-        return decision_of(values)
+        return checked(model, values)
     except (UnicodeDecodeError, NotCanonicalError):
         raise HttpRefusal(400, 'malformed', 'the body is not a JSON object') from None
 
 
-def decision_of(values: Mapping[str, Any]) -> DecisionBody:
-    """Values as a decision.
+def checked(model: type[B], values: Mapping[str, Any]) -> B:
+    """Values as what they are to be.
 
     Raises:
-        HttpRefusal: They are none.
+        HttpRefusal: They are something else.
     """
     try:
-        return DecisionBody.model_validate(values)
+        return model.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         # What is wrong and where, by our own names; never what was sent.
-        known = [str(part) for part in first['loc'][:1] if part in DecisionBody.model_fields]
+        known = [str(part) for part in first['loc'][:1] if part in model.model_fields]
         place = f'{known[0]}: ' if known else 'a field that is not known: '
         raise HttpRefusal(422, 'invalid_answer', f'{place}{first["msg"]}') from None
 

@@ -90,6 +90,8 @@ class PageContext:
     """What their forms carry."""
     can_log_out: bool
     """Whether there is a session that can be ended."""
+    has_runs: bool = False
+    """Whether there are durable runs to look at."""
 
 
 def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None) -> Html:
@@ -153,10 +155,10 @@ def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequ
 
 
 def _head(entry: InboxEntry, name: str) -> Html:
-    when = [_time('asked at ', entry.posted_at)]
+    when = [timed('asked at ', entry.posted_at)]
     expires = entry.content.expires_at
     if expires is not None and entry.state == 'pending':
-        when.append(_time('waits until ', expires))
+        when.append(timed('waits until ', expires))
     place = place_in_response(entry.request)
     position = None if place is None else element('span', f'request {place[0]} of {place[1]}')
     return element(
@@ -166,7 +168,7 @@ def _head(entry: InboxEntry, name: str) -> Html:
     )
 
 
-def _time(before: str, moment: datetime) -> Html:
+def timed(before: str, moment: datetime) -> Html:
     """A time in UTC, of which the page's script makes the reader's own."""
     return element('span', before, element('time', time_of(moment), datetime=moment.isoformat()))
 
@@ -263,7 +265,7 @@ def _remembering(options: AnswerOptions, name: str) -> Html | None:
 
 def outcome_block(entry: InboxEntry) -> Html:
     """What became of a request, with what was answered."""
-    when = None if entry.settled_at is None else _time(', ', entry.settled_at)
+    when = None if entry.settled_at is None else timed(', ', entry.settled_at)
     outcome = element('p', entry.outcome, when, class_=f'outcome {entry.state}')
     note = None if entry.answer is None else entry.answer.decision.note
     parts: list[Html] = [outcome]

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tool_approval.answering import NotOffered
 from tool_approval.core.threads import in_thread
+from tool_approval.durable.steering import SteeringRefused
 from tool_approval.inbox import InboxError
 
 from .pages import message_page
@@ -137,7 +138,7 @@ class Guard:
             return None
         except HttpRefusal as error:
             refusal = error
-        except (HTTPException, InboxError, NotOffered) as error:
+        except (HTTPException, InboxError, NotOffered, SteeringRefused) as error:
             refusal = refusal_of(error)
         except ClientDisconnect:
             return None

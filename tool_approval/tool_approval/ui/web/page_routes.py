@@ -16,13 +16,14 @@ from tool_approval.answering import NotOffered, UnreadableArguments, is_changed,
 from tool_approval.display import escape_line, name_of
 from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError
 
-from .bodies import answer, check_group, decision_of, read_form, single
+from .bodies import answer, check_group, checked, read_form, single
 from .cards import PageContext, card_of
 from .guard import draw_apart, wants_json
 from .html import Html, element
 from .pages import Filter, base_of, edit_form, list_of, page, preview_of, search_form, sentence, shown_text
 from .refusals import HttpRefusal, refusal_of
-from .view import why_not
+from .runs import RunRoutes, Runs
+from .view import DecisionBody, why_not
 from .visitors import LocalLogin, Visitors
 
 HISTORY_AT_ONCE = 50
@@ -46,9 +47,10 @@ _ANSWERS = ('approve', 'deny', 'session', 'always')
 class PageRoutes:
     """What a browser loads and sends."""
 
-    def __init__(self, inbox: Inbox, visitors: Visitors, login: LocalLogin | None) -> None:
+    def __init__(self, inbox: Inbox, runs: Runs, visitors: Visitors, login: LocalLogin | None) -> None:
         """Show an inbox; `login` is there where a session begins and ends on these pages."""
         self._inbox = inbox
+        self._runs = runs
         self._visitors = visitors
         self._login = login
         self._turn = asyncio.Semaphore()
@@ -63,6 +65,7 @@ class PageRoutes:
             Route('/requests/{id}/answer', self.answer, methods=['POST']),
             Route('/requests/{id}/edit', self.edit, methods=['GET']),
             Route('/requests/{id}/edit', self.preview, methods=['POST']),
+            *RunRoutes(self._runs, self._visitors, self._context_of).routes(),
         ]
         if self._login is not None:
             routes.append(Route('/logout', self.log_out, methods=['POST']))
@@ -129,7 +132,7 @@ class PageRoutes:
             except UnreadableArguments as error:
                 problem = f'the changed arguments cannot be used: {error}'
                 raise HttpRefusal(422, 'invalid_answer', problem) from None
-        entry = await answer(self._inbox, request.path_params['id'], decision_of(values), visitor)
+        entry = await answer(self._inbox, request.path_params['id'], checked(DecisionBody, values), visitor)
         if wants_json(request):
             return JSONResponse(_outcome_of(entry))
         return RedirectResponse(f'{base_of(request)}/', 303)
@@ -146,7 +149,7 @@ class PageRoutes:
             await check_group(self._inbox, [request_id for request_id, _, _ in items])
         outcomes: dict[str, dict[str, str]] = {}
         for request_id, _, digest in items:
-            body = decision_of({**values, 'digest': digest})
+            body = checked(DecisionBody, {**values, 'digest': digest})
             try:
                 outcomes[request_id] = _outcome_of(await answer(self._inbox, request_id, body, visitor))
             except (InboxError, NotOffered) as error:
@@ -154,7 +157,9 @@ class PageRoutes:
         if wants_json(request):
             return JSONResponse({'outcomes': outcomes})
         rows = [element('li', each['outcome']) for each in outcomes.values()]
-        return page(request, 'Answered together', element('ul', *rows), context=self._context_of(request, visitor))
+        return page(
+            request, 'Answered together', element('ul', *rows), context=await self._context_of(request, visitor)
+        )
 
     async def edit(self, request: Request) -> Response:
         """The arguments, to be changed."""
@@ -167,7 +172,7 @@ class PageRoutes:
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         entry = await self._editable(request, visitor)
-        context = self._context_of(request, visitor)
+        context = await self._context_of(request, visitor)
         text, problem, status = single(fields, 'args') or '', None, 200
         try:
             edited = read_arguments(text)
@@ -214,11 +219,12 @@ class PageRoutes:
         return entry
 
     async def _context(self, request: Request) -> PageContext:
-        return self._context_of(request, await self._visitors.visitor(request))
+        return await self._context_of(request, await self._visitors.visitor(request))
 
-    def _context_of(self, request: Request, visitor: Approver) -> PageContext:
+    async def _context_of(self, request: Request, visitor: Approver) -> PageContext:
         token = self._visitors.token(visitor)
-        return PageContext(base_of(request), visitor, token, can_log_out=self._login is not None)
+        has_runs = await self._runs.has_any()
+        return PageContext(base_of(request), visitor, token, can_log_out=self._login is not None, has_runs=has_runs)
 
 
 def read_moment(request: Request) -> datetime | None:

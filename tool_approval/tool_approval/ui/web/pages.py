@@ -81,7 +81,7 @@ def _navigation(request: Request, context: PageContext) -> Html:
     here = request.url.path.removeprefix(context.base)
     links = [
         element('a', text, href=f'{context.base}{path}', aria_current='page' if here == path else None)
-        for text, path in (('Open', '/'), ('History', '/history'))
+        for text, path in (('Open', '/'), ('History', '/history'), *([('Runs', '/runs')] if context.has_runs else ()))
     ]
     leave = None
     if context.can_log_out:
@@ -122,11 +122,7 @@ class Filter:
             values = sorted({value for each in entries if (value := fact(each.request)) is not None})
             if wanted is not None and wanted not in values:
                 values.append(wanted)
-            options = [
-                element('option', short_name(each), value=each, selected=each == wanted) for each in values[:200]
-            ]
-            select = element('select', element('option', 'all', value=''), *options, id=f'by-{name}', name=name)
-            fields.append(element('p', element('label', name.capitalize(), for_=f'by-{name}'), select))
+            fields.append(choice(name, values[:200], wanted))
         button = element('button', 'Filter', type='submit')
         return element('form', *fields, button, method='get', action=f'{base}/', id='filter', aria_label='Filter')
 
@@ -143,6 +139,13 @@ def search_form(query: QueryParams, base: str) -> Html:
         id='search',
         role='search',
     )
+
+
+def choice(name: str, values: Sequence[str], wanted: str | None) -> Html:
+    """A field of a form that filters: one of these values, or all."""
+    options = [element('option', short_name(each), value=each, selected=each == wanted) for each in values]
+    select = element('select', element('option', 'all', value=''), *options, id=f'by-{name}', name=name)
+    return element('p', element('label', name.capitalize(), for_=f'by-{name}'), select)
 
 
 def _input(kind: str, name: str, query: QueryParams) -> Html:

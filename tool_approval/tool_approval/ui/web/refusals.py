@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from starlette.exceptions import HTTPException
 
 from tool_approval.answering import NotOffered
+from tool_approval.durable.steering import NobodyMay, SteeringRefused, UnknownRun
 from tool_approval.inbox import AlreadySettled, InboxError, InvalidAnswer, NotAnApprover, OtherContent, UnknownRequest
 
 
@@ -31,8 +32,8 @@ _HTTP: Mapping[int, tuple[str, str]] = {
 }
 
 
-def refusal_of(error: InboxError | NotOffered | HTTPException) -> HttpRefusal:
-    """What to answer to an error of the inbox, of an answer, or of the router."""
+def refusal_of(error: InboxError | NotOffered | SteeringRefused | HTTPException) -> HttpRefusal:
+    """What to answer to an error of the inbox, of an answer, of a run, or of the router."""
     match error:
         case HTTPException():
             code, message = _HTTP.get(error.status_code, ('refused', 'this cannot be answered'))
@@ -45,6 +46,12 @@ def refusal_of(error: InboxError | NotOffered | HTTPException) -> HttpRefusal:
             return HttpRefusal(409, 'other_content', str(error))
         case NotAnApprover():
             return HttpRefusal(403, 'not_an_approver', str(error))
+        case UnknownRun():
+            return HttpRefusal(404, 'unknown_run', str(error))
+        case NobodyMay():
+            return HttpRefusal(403, 'not_an_approver', str(error))
+        case SteeringRefused():
+            return HttpRefusal(409, 'not_possible_now', str(error))
         case InvalidAnswer() | NotOffered():
             return HttpRefusal(422, 'invalid_answer', str(error))
         case _:

@@ -13,6 +13,7 @@ from tool_approval.core.decision import Remember
 from tool_approval.core.request import ApprovalRequest, LineageEntry
 from tool_approval.display import LineKind, display, facts, warnings_of
 from tool_approval.display.digest import left_out_keys
+from tool_approval.durable.steering import RunSummary
 from tool_approval.inbox import Approver, InboxEntry, NotAnApprover, State
 
 
@@ -152,6 +153,22 @@ class RequestList(ApiModel):
     """Open ones the oldest first, settled ones the newest first."""
     more: int | None = None
     """Of open ones: how many there are beyond these."""
+
+
+class RunList(ApiModel):
+    """Several durable runs."""
+
+    runs: tuple[RunSummary, ...]
+    """The newest first."""
+
+
+class RunBody(ApiModel):
+    """Which run is meant. Anything that is not named here is refused."""
+
+    model_config = ConfigDict(extra='forbid', strict=True)
+
+    run: str = Field(max_length=1_000)
+    """Its id."""
 
 
 class SessionView(ApiModel):

@@ -1,0 +1,251 @@
+"""Durable runs on the page and in the API: what is shown of them, and who may end one."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from starlette.testclient import TestClient
+from tool_approval.durable import DurableStore
+from tool_approval.inbox import ApproverRule, Inbox
+from tool_approval.ui.web import inbox_app
+from tool_approval.ui.web.runs import RUNS_AT_ONCE
+
+from tests.approval.durable.parts import CALL, SOON, asked, executing, waiting
+
+from .parts import ADA, FORM, HOST, HOSTILE, Tags, encoded, error_of, text_of
+
+OPS = (ApproverRule(groups=frozenset({'ops'})),)
+NOT_ADA = {'forbid_self_approval': True, 'requester': 'ada'}
+
+
+@pytest.fixture
+def store(inbox):
+    return DurableStore(inbox.store)
+
+
+def page(desk, path, status=200):
+    response = desk.client.get(path)
+    assert response.status_code == status
+    return response.text
+
+
+def run(desk, run_id='order-17'):
+    return desk.client.get('/api/v1/run', params={'run': run_id}).json()
+
+
+def cancel(desk, run_id='order-17', **headers):
+    sent = {'x-csrf-token': desk.token(), **headers}
+    return desk.client.post('/api/v1/run/cancel', json={'run': run_id}, headers=sent)
+
+
+def test_the_way_to_the_runs_is_there_as_soon_as_there_is_one(desk, store):
+    assert '/runs' not in page(desk, '/')
+    assert 'There are no such runs.' in text_of(page(desk, '/runs'))
+
+    waiting(store, asked())
+
+    for path in ('/', '/history', '/run?run=order-17'):
+        assert '<a href="/runs">Runs</a>' in page(desk, path)
+    assert '<a href="/runs" aria-current="page">Runs</a>' in page(desk, '/runs')
+
+
+def test_runs_are_listed_by_status_in_pages(desk, store):
+    for number in range(RUNS_AT_ONCE + 1):
+        waiting(store, run_id=f'order {number:03}/x')
+    store.cancel('order 007/x', at=SOON)
+
+    first = page(desk, '/runs')
+    [older] = re.findall(r'href="([^"]*)" rel="next"', first)
+    second = page(desk, older)
+    cancelled = page(desk, '/runs?status=cancelled')
+
+    names = re.findall(r'>(order [^<]*)</a>', first + second)
+    assert names == [f'order {number:03}/x' for number in reversed(range(RUNS_AT_ONCE + 1))]
+    assert re.findall(r'href="(/run\?[^"]*)"', cancelled) == ['/run?run=order+007%2Fx']
+    assert '<option value="cancelled" selected>' in cancelled
+    assert 'order 007/x' in text_of(page(desk, '/run?run=order+007%2Fx'))
+    assert page(desk, '/runs?after=%00') == page(desk, '/runs?after=none')
+
+
+def test_a_status_that_is_none_is_refused(desk):
+    page(desk, '/runs?status=gone', status=400)
+    assert error_of(desk.client.get('/api/v1/runs?status=gone')) == (400, 'malformed')
+
+
+def test_a_run_is_shown_with_what_it_waits_for(desk, store):
+    waiting(store, first := asked(approvers=OPS), asked('send_mail', 'c2'))
+    store.inbox_store.settle(first.id, 'withdrawn', at=SOON)
+    executing(store)
+
+    shown = text_of(page(desk, '/run?run=order-17'))
+
+    assert 'agent shop' in shown
+    assert 'It waits for 1 answer since 2026-03-04 12:00:01 UTC.' in shown
+    assert 'pay , asked at 2026-03-04 12:00:00 UTC : Withdrawn' in shown
+    assert 'send_mail , asked at 2026-03-04 12:00:00 UTC ; may be answered by everybody who is let in' in shown
+    assert 'pay, attempt 1: executing , started at 2026-03-04 12:00:01 UTC' in shown
+    assert f'href="/requests/{first.id}"' in page(desk, '/run?run=order-17')
+
+
+def test_a_run_that_has_ended_has_an_outcome_and_no_way_to_cancel_it(desk, store):
+    waiting(store)
+    store.resume('order-17', 1, at=SOON)
+    store.finish('order-17', 1, 'done', f'"{"x" * 3000}\u202e"', at=SOON)
+
+    shown = text_of(page(desk, '/run?run=order-17'))
+
+    assert 'It ended at 2026-03-04 12:00:01 UTC: done.' in shown
+    assert f'Outcome: "{"x" * 1999}... ' in f'{shown} '
+    assert 'cancel' not in shown.lower()
+    assert run(desk)['outcome'] == f'"{"x" * 3000}\u202e"'
+
+
+def test_a_short_outcome_is_shown_escaped(desk, store):
+    waiting(store)
+    store.resume('order-17', 1, at=SOON)
+    store.finish('order-17', 1, 'failed', '"\u202e"', at=SOON)
+
+    assert 'Outcome: "<U+202E>"' in text_of(page(desk, '/run?run=order-17'))
+
+
+def test_an_approver_cancels_a_run(desk, store):
+    waiting(store, first := asked())
+    form = page(desk, '/run?run=order-17')
+
+    ended = desk.form('/run/cancel', {'run': 'order-17'})
+
+    assert '<form method="post" action="/run/cancel">' in form
+    assert (ended.status_code, ended.headers['location']) == (303, '/run?run=order-17')
+    assert 'UTC: cancelled.' in text_of(page(desk, ended.headers['location']))
+    assert [row.state for row in store.inbox_store.get([first.id])] == ['withdrawn']
+    assert desk.form('/run/cancel', {'run': 'order-17'}).status_code == 409
+    assert error_of(cancel(desk)) == (409, 'not_possible_now')
+
+
+def test_a_program_lists_reads_and_cancels_runs(desk, store):
+    waiting(store, asked(), run_id='order-16')
+    waiting(store, asked(approvers=OPS, expires_at=SOON))
+    store.add_execution(CALL)
+
+    listed = desk.client.get('/api/v1/runs?limit=1').json()['runs']
+    rest = desk.client.get('/api/v1/runs?status=waiting&after=order-17').json()['runs']
+    shown = run(desk)
+    cancelled = cancel(desk, 'order-16').json()
+
+    assert [[each['id'] for each in found] for found in (listed, rest)] == [['order-17'], ['order-16']]
+    assert listed[0] == {
+        'id': 'order-17',
+        'agent': 'shop',
+        'status': 'waiting',
+        'created_at': '2026-03-04T12:00:00Z',
+        'changed_at': '2026-03-04T12:00:01Z',
+    }
+    [request], [execution] = shown['requests'], shown['executions']
+    assert (request['approvers'], request['tool_call_id'], request['expires_at']) == (
+        'members of ops', 'c1', '2026-03-04T12:00:01Z',
+    )  # fmt: skip
+    assert (execution['key'], execution['state'], execution['started_at']) == (CALL.key, 'approved', None)
+    assert (cancelled['status'], cancelled['requests'][0]['state']) == ('cancelled', 'withdrawn')
+
+
+@pytest.mark.parametrize(
+    ('requests', 'why'),
+    [
+        ([asked(approvers=OPS)], 'they are not listed'),
+        ([asked(**NOT_ADA)], 'it is their own request'),
+        ([asked(), asked(call='c2', approvers=OPS)], 'they are not listed'),
+        ([], 'no request of the run says who may do that; use `tool-approval runs`'),
+    ],
+)
+def test_who_may_not_answer_may_not_cancel(desk, store, requests, why):
+    waiting(store, *requests)
+
+    shown = page(desk, '/run?run=order-17')
+
+    assert f'ada may not cancel this run: {why}.' in text_of(shown)
+    assert 'action="/run/cancel"' not in shown
+    assert desk.form('/run/cancel', {'run': 'order-17'}).status_code == 403
+    assert error_of(cancel(desk)) == (403, 'not_an_approver')
+    assert store.get_run('order-17').status == 'waiting'
+
+
+def test_without_the_token_of_this_visitor_or_from_elsewhere_nothing_is_cancelled(desk, store):
+    waiting(store, asked())
+    headers = {'content-type': FORM}
+    forms = [
+        desk.client.post('/run/cancel', content=encoded(fields), headers=headers)
+        for fields in ([('run', 'order-17')], [('run', 'order-17'), ('csrf', 'x')])
+    ]
+    refused = [
+        *forms,
+        desk.form('/run/cancel', {'run': 'order-17'}, origin='https://evil.test'),
+        desk.form('/run/cancel', {'run': 'order-17'}, **{'sec-fetch-site': 'cross-site'}),
+        cancel(desk, **{'x-csrf-token': 'x'}),
+        cancel(desk, origin='https://evil.test'),
+    ]
+
+    assert [each.status_code for each in refused] == [403] * len(refused)
+    assert desk.form('/run/cancel', [('run', 'order-17'), ('run', 'order-17')]).status_code == 400
+    assert store.get_run('order-17').status == 'waiting'
+
+
+def test_what_is_not_there_is_not_found(desk, store):
+    for run_id in ('none', '', '\0', '../..'):
+        assert error_of(desk.client.get('/api/v1/run', params={'run': run_id})) == (404, 'unknown_run')
+        assert error_of(cancel(desk, run_id)) == (404, 'unknown_run')
+        assert desk.client.get('/run', params={'run': run_id}).status_code == 404
+        assert desk.form('/run/cancel', {'run': run_id}).status_code == 404
+    assert error_of(cancel(desk, 'x' * 1001)) == (422, 'invalid_answer')
+
+
+def test_no_field_of_a_run_becomes_markup(desk, store):
+    rules = (ApproverRule(users=frozenset({HOSTILE}), groups=frozenset({HOSTILE})),)
+    waiting(store, asked(HOSTILE, HOSTILE, approvers=rules), run_id=HOSTILE, agent=HOSTILE)
+    store.add_execution(replace(CALL, run_id=HOSTILE, tool_name=HOSTILE, tool_call_id=HOSTILE))
+    waiting(store, run_id=f'{HOSTILE}2', agent=HOSTILE)
+    store.resume(f'{HOSTILE}2', 1, at=SOON)
+    store.finish(f'{HOSTILE}2', 1, 'failed', HOSTILE, at=SOON)
+    pages = [
+        page(desk, '/runs'),
+        *(desk.client.get('/run', params={'run': run_id}).text for run_id in (HOSTILE, f'{HOSTILE}2')),
+    ]
+
+    for each in pages:
+        found = Tags()
+        found.feed(each)
+        assert 'alert(1)' in each
+        assert 'img' not in found.tags
+        assert found.tags.count('script') == 1
+        assert not [name for name, _ in found.attributes if name.startswith('on') or name == 'style']
+        assert all(
+            value.startswith(('/', '#')) for name, value in found.attributes if name in ('href', 'src', 'action')
+        )
+
+
+class Elsewhere:
+    """A store of somebody's own, which keeps requests and no runs."""
+
+    place = 'elsewhere'
+
+    def __init__(self, inner):
+        for name in ('open', 'history', 'get', 'beats', 'beat', 'watch', 'prune', 'close'):
+            setattr(self, name, getattr(inner, name))
+
+
+def test_a_store_without_runs_has_none(inbox):
+    with Inbox(Elsewhere(inbox.store)) as other:
+        client = TestClient(inbox_app(other, authenticate=lambda request: ADA, hosts=[HOST]), base_url=f'http://{HOST}')
+
+        assert '/runs' not in client.get('/').text
+        assert client.get('/api/v1/runs').json() == {'runs': []}
+        assert client.get('/api/v1/run?run=order-17').status_code == 404
+
+
+def test_a_store_that_is_away_is_told(desk, store):
+    waiting(store)
+    desk.inbox.store.close()
+
+    for path in ('/runs', '/run?run=order-17', '/api/v1/runs', '/api/v1/run?run=order-17'):
+        response = desk.client.get(path)
+        assert response.status_code == 503
+        assert 'inbox.sqlite' not in response.text

@@ -1,0 +1,234 @@
+"""Durable runs on the page: which there are, what one waits for, and what steers it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar, get_args
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from tool_approval.display import escape_line, name_of
+from tool_approval.durable import DurableStore, ExecutionRow, RunRow, RunStatus
+from tool_approval.durable.steering import (
+    RunDetails,
+    SteeringRefused,
+    UnknownRun,
+    approvers_of,
+    cancel_run,
+    has_ended,
+    keeps_runs,
+    read_run,
+)
+from tool_approval.inbox import Approver, Inbox, InboxEntry, NotAnApprover
+from tool_approval.inbox.entry import short_name
+
+from .bodies import read_form, single
+from .cards import PageContext, hidden, timed
+from .guard import draw_apart
+from .html import Html, element
+from .pages import base_of, choice, page
+from .refusals import HttpRefusal
+from .visitors import Visitors
+
+T = TypeVar('T')
+
+RUNS_AT_ONCE = 50
+"""Chosen: a page of runs."""
+
+_LONGEST_OUTCOME = 2_000
+"""Chosen: characters; `tool-approval runs show` prints the whole of it."""
+
+STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
+"""What a run can be."""
+
+
+class Runs:
+    """The durable runs that the store of an inbox keeps; none where it keeps none."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._store = DurableStore(inbox.store) if keeps_runs(inbox.store) else None
+        self._turn = asyncio.Semaphore()
+        self._has_any = False
+
+    async def has_any(self) -> bool:
+        """Whether there has been any since this page is served."""
+        self._has_any = self._has_any or bool(await self.some(None, 1))
+        return self._has_any
+
+    async def some(self, status: str | None, limit: int, after: str | None = None) -> Sequence[RunRow]:
+        """Runs, the newest first; an empty status is any. See `DurableStore.list_runs`.
+
+        Raises:
+            HttpRefusal: There is no such status.
+        """
+        store = self._store
+        wanted = STATUSES.get(status or '')
+        if status and wanted is None:
+            raise HttpRefusal(400, 'malformed', f'`status` must be one of {", ".join(STATUSES)}')
+        if store is None or (after is not None and not after.isprintable()):
+            return ()
+        return await self._apart(lambda: store.list_runs(wanted, limit, after))
+
+    async def get(self, run_id: str) -> RunDetails:
+        """One run; see `read_run`."""
+        store = self._known()
+        return await self._apart(lambda: read_run(store, run_id))
+
+    async def cancel(self, run_id: str, by: Approver) -> RunDetails:
+        """End a run; see `cancel_run`."""
+        store = self._known()
+        return await self._apart(lambda: cancel_run(store, run_id, by, at=datetime.now(UTC)))
+
+    def _known(self) -> DurableStore:
+        if self._store is None:
+            raise UnknownRun
+        return self._store
+
+    async def _apart(self, act: Callable[[], T]) -> T:
+        return await draw_apart(self._turn, act)
+
+
+class RunRoutes:
+    """The pages of runs."""
+
+    def __init__(
+        self, runs: Runs, visitors: Visitors, context_of: Callable[[Request, Approver], Awaitable[PageContext]]
+    ) -> None:
+        self._runs = runs
+        self._visitors = visitors
+        self._context_of = context_of
+
+    def routes(self) -> list[BaseRoute]:
+        """All of them. The id of a run is the application's, and may have a slash: it is not part of a path."""
+        return [
+            Route('/runs', self.index, methods=['GET']),
+            Route('/run', self.one, methods=['GET']),
+            Route('/run/cancel', self.cancel, methods=['POST']),
+        ]
+
+    async def index(self, request: Request) -> Response:
+        """The runs, the newest first."""
+        context = await self._context_of(request, await self._visitors.visitor(request))
+        query = request.query_params
+        status = query.get('status')
+        found = await self._runs.some(status, RUNS_AT_ONCE, query.get('after'))
+        filtering = element(
+            'form',
+            choice('status', tuple(STATUSES), status),
+            element('button', 'Filter', type='submit'),
+            method='get',
+            action=f'{context.base}/runs',
+            id='filter',
+            aria_label='Filter',
+        )
+        empty = None if found else element('p', 'There are no such runs.', class_='empty')
+        older = None
+        if len(found) == RUNS_AT_ONCE:
+            address = urlencode({**query, 'after': found[-1].id})
+            older = element('p', element('a', 'Older', href=f'{context.base}/runs?{address}', rel='next'))
+        return page(request, 'Runs', filtering, empty, *(_row(run, context) for run in found), older, context=context)
+
+    async def one(self, request: Request) -> Response:
+        """One run."""
+        visitor = await self._visitors.visitor(request)
+        context = await self._context_of(request, visitor)
+        details = await self._runs.get(request.query_params.get('run', ''))
+        return page(request, 'One run', _card(details, context), context=context)
+
+    async def cancel(self, request: Request) -> Response:
+        """End a run."""
+        fields = await read_form(request)
+        visitor = await self._visitors.changing(request, single(fields, 'csrf'))
+        run_id = single(fields, 'run') or ''
+        await self._runs.cancel(run_id, visitor)
+        return RedirectResponse(_address(run_id, base_of(request)), 303)
+
+
+def _address(run_id: str, base: str) -> str:
+    return f'{base}/run?{urlencode({"run": run_id})}'
+
+
+def _row(run: RunRow, context: PageContext) -> Html:
+    link = element('a', short_name(run.id), href=_address(run.id, context.base))
+    when = element('p', timed('changed at ', run.changed_at), class_='when')
+    told = element('p', f'{name_of(run.agent)}: {run.status}')
+    return element('article', element('header', element('h2', link), when), told, class_='card run')
+
+
+def _card(details: RunDetails, context: PageContext) -> Html:
+    run = details.run
+    outcome = None
+    if run.outcome is not None:
+        shown = run.outcome[:_LONGEST_OUTCOME] + ('...' if len(run.outcome) > _LONGEST_OUTCOME else '')
+        outcome = element(
+            'div', element('p', 'Outcome:'), element('p', escape_line(shown), class_='quote'), class_='told'
+        )
+    return element(
+        'article',
+        element(
+            'header',
+            element('h2', escape_line(run.id)),
+            element('p', timed('started at ', run.created_at), class_='when'),
+        ),
+        element('dl', element('dt', 'agent'), element('dd', name_of(run.agent))),
+        element('p', f'{details.why}.'),
+        outcome,
+        _listed('Requests', [_asked(entry, context) for entry in details.requests]),
+        _listed('Executions', [_execution(row) for row in details.executions]),
+        _cancelling(details, context),
+        class_='card run',
+    )
+
+
+def _listed(title: str, items: Sequence[Html]) -> Html | None:
+    return element('section', element('h3', title), element('ul', *items)) if items else None
+
+
+def _asked(entry: InboxEntry, context: PageContext) -> Html:
+    name = element('a', name_of(entry.request.tool_name), href=f'{context.base}/requests/{entry.id}')
+    told = timed(', asked at ', entry.posted_at)
+    if entry.state != 'pending':
+        return element('li', name, told, f': {entry.outcome}')
+    return element('li', name, told, f'; may be answered by {escape_line(approvers_of(entry))}')
+
+
+def _execution(row: ExecutionRow) -> Html:
+    started = ', not started' if row.started_at is None else timed(', started at ', row.started_at)
+    return element('li', f'{name_of(row.tool_name)}, attempt {row.attempt}: {row.state}', started)
+
+
+def _cancelling(details: RunDetails, context: PageContext) -> Html | None:
+    if has_ended(details.run):
+        return None
+    problem = why_not_cancel(details, context.visitor)
+    if problem is not None:
+        told = f'{short_name(context.visitor.id)} may not cancel this run: {problem}.'
+        return element('p', told, class_='notice')
+    return element(
+        'details',
+        element('summary', 'Cancel this run'),
+        element(
+            'form',
+            *hidden(context, run=details.run.id),
+            element('p', 'It ends for good, and its open requests are withdrawn.'),
+            element('button', 'Cancel the run', type='submit', class_='deny'),
+            method='post',
+            action=f'{context.base}/run/cancel',
+        ),
+    )
+
+
+def why_not_cancel(details: RunDetails, visitor: Approver) -> str | None:
+    """Why a visitor may not cancel a run; `None` where they may."""
+    try:
+        details.check_may_cancel(visitor)
+    except NotAnApprover as error:
+        return error.problem
+    except SteeringRefused as error:
+        return str(error)
+    return None
