@@ -113,7 +113,7 @@ class Sweep:
         while not self._ended.is_set():
             try:
                 self.look()
-                self._store.inbox_store.watch(WATCH_S)
+                self._store.inbox_store.watch(min(WATCH_S, self._beat_s / 4))
             except Exception as error:  # noqa: BLE001 - without this thread no run would go on
                 self._leases.forget()
                 self._failures += 1

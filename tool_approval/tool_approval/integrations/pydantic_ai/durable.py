@@ -1,7 +1,7 @@
 """Runs that survive their process: a run that waits for an approver needs none, and any worker takes it up.
 
 A run goes in segments. Each is a workflow of the engine, which records model requests and decisions; it ends where an
-approver has to be asked. What the next segment needs is in the store, with the requests. See `Segment.run`.
+approver has to be asked. The store keeps the state for the next segment, with the requests. See `Segment.run`.
 """
 
 from __future__ import annotations
