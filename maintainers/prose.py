@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PATTERNS = {
     '"stands" or "lies" for "is"': r'\b(stands|stood|lies|lay)\b(?! (in )?for\b)|\bstand (in|on|at|there|here)\b',
-    '"is about" for "matches" or "concerns"': r'\b(is|are|was|were) about (?![\d~])',
+    '"is about" for "matches" or "concerns"': r'\b(is|are|was|were) about (?!to\b|[\d~])',
     'a sentence whose subject is "What ..." or "Whoever ..."': r'^(What|Whoever)\b.*[^?]$',
     '"somebody" or "nobody" for a role': r'\b([Ss]omebody|[Nn]obody)\b',
     '"told" or "tells" for "reports" or "returns"': r'\b(is|are|was|were|be|been|being) told\b|\btells\b',

@@ -50,6 +50,7 @@ def test_wording_to_avoid_is_found_in_pages_and_modules(tmp_path: Path, sentence
         '```text\nNobody.\n```',
         '`TestModel` stands in for a model.',
         'It is about 20 % faster, and there is no limit.',
+        'The call is about to run.',
     ],
 )
 def test_plain_wording_and_code_pass(tmp_path: Path, text: str):
