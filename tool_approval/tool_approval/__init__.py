@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ApprovalError,
         ApprovalRefused,
         AuditError,
+        ExecutionNotRepeated,
         MissingExtraError,
         NotCanonicalError,
         StoreError,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .core.protocols import ApprovalAware, ApprovalStore, ApprovalUI, AuditSink, Presenter, RememberedApproval
     from .core.redact import Redactor
     from .core.request import ApprovalContext, ApprovalRequest, LineageEntry, RememberOption, simple_approval_request
-    from .core.tool_checks import requires_approval
+    from .core.tool_checks import CurrentCall, current_call, requires_approval
     from .core.verdict import ApprovalResult, make_request
 
 __version__ = '0.1.0'
@@ -53,6 +54,8 @@ __all__ = (
     'ApprovalUI',
     'AuditError',
     'AuditSink',
+    'CurrentCall',
+    'ExecutionNotRepeated',
     'FirstOf',
     'LineageEntry',
     'MissingExtraError',
@@ -67,6 +70,7 @@ __all__ = (
     '__version__',
     'answered_elsewhere',
     'canonical_json',
+    'current_call',
     'digest',
     'execute_tool',
     'fingerprint',
@@ -84,7 +88,7 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
             'core.config': ('PolicyConfig', 'ToolRule'),
             'core.controller': ('ApprovalController',),
             'core.decision': ('ApprovalDecision', 'ApprovalMode'),
-            'core.tool_checks': ('requires_approval',),
+            'core.tool_checks': ('CurrentCall', 'current_call', 'requires_approval'),
             'core.errors': (
                 'ApprovalBlocked',
                 'ApprovalConfigError',
@@ -92,6 +96,7 @@ if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is 
                 'ApprovalError',
                 'ApprovalRefused',
                 'AuditError',
+                'ExecutionNotRepeated',
                 'MissingExtraError',
                 'NotCanonicalError',
                 'StoreError',

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from .arguments import ARGUMENTS, CallArguments
 from .asking import ask, grouped
 from .canonical import canonical_json, digest, hash_text
-from .decision import ApprovalDecision, ApprovalMode, read_mode
+from .decision import RULES, ApprovalDecision, ApprovalMode, read_mode
 from .errors import AuditError, NotCanonicalError, StoreError
 from .memory import ApprovalMemory
 from .policy import ApprovalPolicy
@@ -43,6 +43,10 @@ class Decided(NamedTuple):
     """The decision."""
     digest: str | None
     """What it is bound to, as in the log; `None` for arguments that have no digest."""
+    approver: str | None = None
+    """The person who approved it, where known."""
+    remembered: str | None = None
+    """The id of the remembered approval that approved it, where one did."""
 
 
 class ApprovalController:
@@ -179,6 +183,50 @@ class ApprovalController:
                 _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
                 shown.append(None)
         return shown
+
+    async def ask_anew(self, request: ApprovalRequest) -> bool | None:
+        """Ask about a request whatever mode and memory say, for this once.
+
+        Returns:
+            Whether a person approved it; `None` where none has answered, or has changed the arguments.
+
+        Raises:
+            AuditError: The answer could not be written down.
+        """
+        place = self._placed(request, None, 1, 1)
+        place = place.changed(place.facts._replace(can_remember_always=False))
+        [answer] = await ask(self.ui, [await self._presented(place)], mode=self.mode, timeout_s=self._timeout_s)
+        if answer.decided_by in RULES or answer.override_args is not None:
+            return None
+        once = answer.model_copy(update={'remember': 'none', 'decided_at': self._now()})
+        once = once.model_copy(update={'decided_by': once.decided_by or 'ui'})
+        self._record(request, once, self.digest_of(request))
+        return once.approved
+
+    def still_holds(self, request: ApprovalRequest, *, approver: str | None, remembered: str | None) -> str | None:
+        """Look again at an approval that was given before.
+
+        Args:
+            request: What was approved, as it would run now.
+            approver: The person who approved it, where it was one.
+            remembered: The id of the remembered approval that approved it, where one did.
+
+        Returns:
+            Why it does not hold any more, or `None`.
+
+        Raises:
+            StoreError: Remembered approvals cannot be trusted.
+        """
+        verdict = self.policy.judge_request(request, self.memory.granted(request))
+        if verdict.is_blocked:
+            return verdict.reason
+        may_approve = UIAbilities.of(self.ui).may_approve
+        is_listed = may_approve is None or approver is None or may_approve(request, approver)
+        if approver is not None and not (is_listed and self.memory.allows(approver)):
+            return f'Its approver may not approve {request.tool_name!r} any more, so the call was not run.'
+        if remembered is not None and not self.memory.holds(remembered):
+            return 'The remembered approval of this call was revoked, so the call was not run.'
+        return None
 
     async def _ask_all(
         self, asked: Mapping[int, tuple[ApprovalRequest, str | None]], decisions: dict[int, Decided]
@@ -367,7 +415,9 @@ class ApprovalController:
         # After the log: what is remembered was written down, whatever happens in between.
         if decision.remember != 'none':
             self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
-        return Decided(decision, digest)
+        found = self.memory.find(request) if is_remembered else None
+        person = None if approver in RULES else approver
+        return Decided(decision, digest, approver=person, remembered=None if found is None else found.id)
 
     def _judged_again(
         self, request: ApprovalRequest, decision: ApprovalDecision, override_args: Mapping[str, Any]

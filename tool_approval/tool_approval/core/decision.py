@@ -35,6 +35,10 @@ def read_mode(mode: str) -> ApprovalMode:
     return _MODES[mode]
 
 
+RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit'})
+"""What `decided_by` says where no person decided."""
+
+
 class ApprovalDecision(BaseModel):
     """Approved or denied, and what goes with it."""
 

@@ -10,6 +10,7 @@ ApprovalError
 ├── AliasError (ImportError)             `compat`: the old module name means another module already
 ├── TrustError                           `settings`: what is trusted cannot be read or kept
 ├── FileToolError                        `tools.file_sandbox`: a file cannot be used; for the model to read
+├── ExecutionNotRepeated                 the ledger has a call of which no result can be returned
 ├── InboxError                           `inbox`: an answer does not count, or a request cannot be kept
 ├── SlackUnavailable, SlackRefused       `ui.slack`: Slack cannot be asked, or never takes a message
 ├── AssistantError                       the command `run`: it cannot be started
@@ -146,3 +147,20 @@ def printable(text: str, max_chars: int = LONGEST_SHOWN) -> str:
     """What an error quotes of a configuration: shortened, and safe to print on a terminal."""
     shown = text if len(text) <= max_chars else f'{text[: max_chars - 3]}...'
     return shown if shown.isprintable() else repr(shown)[1:-1]
+
+
+class ExecutionNotRepeated(ApprovalError):
+    """A ledger has this call already, and has no result of it: it failed, or it is unknown whether it happened."""
+
+    def __init__(self, tool_name: str, state: str, problem: str) -> None:
+        """Say what became of it.
+
+        Args:
+            tool_name: The tool.
+            state: `failed` or `unknown`.
+            problem: What the ledger has kept.
+        """
+        self.tool_name = tool_name
+        self.state = state
+        self.problem = problem
+        super().__init__(f'{tool_name!r} was not run again: {problem}')

@@ -8,8 +8,8 @@ from typing import Any
 
 from .arguments import CallArguments, materialised, read_arguments, restored
 from .controller import ApprovalController
-from .errors import ApprovalBlocked, ApprovalDenied, NotCanonicalError
-from .gate import Allowed, Call, Gate, GateResult, Refused
+from .errors import ApprovalBlocked, ApprovalDenied, ExecutionNotRepeated, NotCanonicalError
+from .gate import Allowed, Call, ExecutedCall, ExecutionLedger, Gate, GateResult, Kept, Refused
 from .request import CallFacts
 from .tool_checks import judging
 
@@ -22,6 +22,7 @@ async def execute_tool(
     context_metadata: Mapping[str, Any] | None = None,
     *,
     default: str = 'none',
+    ledger: ExecutionLedger | None = None,
 ) -> Any:
     """Run `func(**args)` if it may run.
 
@@ -32,19 +33,37 @@ async def execute_tool(
         controller: Who decides.
         context_metadata: What the framework knows: `run_id`, `session_id`, `caller` and more.
         default: What holds for a function about which nothing is said; a bare one runs, unless this is `required`.
+        ledger: Executes the call at most once. `context_metadata` needs `tool_call_id` then, and `session_id` or
+            `run_id`, which together name the call whenever it is tried.
 
     Returns:
-        What `func` returns, awaited if need be.
+        What `func` returns, awaited if need be; its JSON form where the ledger has kept it.
 
     Raises:
         ApprovalBlocked: Policy refuses the call. Nothing has run.
         ApprovalDenied: It was denied, with the note as reason, or changed after it was approved. Nothing has run.
         AuditError: The refusal could not be written down. Nothing has run.
         StoreError: Remembered approvals cannot be trusted or kept. Nothing has run.
+        ValueError: With a ledger, the call has no name. Nothing has run.
+        ExecutionNotRepeated: The ledger has that it failed before, or that it is unknown whether it happened.
         Exception: Whatever `func` raises.
     """
     gate = Gate(controller, default=default)
     metadata = dict(context_metadata or {})
+    call_id, run_id = metadata.get('tool_call_id'), metadata.get('session_id') or metadata.get('run_id')
+    if ledger is not None and not (isinstance(call_id, str) and isinstance(run_id, str) and call_id and run_id):
+        raise ValueError('with a ledger, `context_metadata` needs `tool_call_id`, and `session_id` or `run_id`')
+
+    async def execute(allowed: Allowed) -> Any:
+        with gate.execution(allowed):
+            return await _run(func, allowed.call.values)
+
+    async def run(allowed: Allowed) -> Any:
+        if ledger is None:
+            return await execute(allowed)
+        executed = ExecutedCall.of(allowed.call, str(run_id))
+        result = await gate.keep(ledger, executed, allowed, lambda: execute(allowed))
+        return _kept(name, result) if isinstance(result, Kept) else result
 
     def call_with(given: Mapping[str, Any]) -> Call:
         values, arguments = _read(given)
@@ -58,6 +77,7 @@ async def execute_tool(
             values=values,
             facts=CallFacts.of(metadata),
             metadata=metadata,
+            tool_call_id=call_id if isinstance(call_id, str) else None,
             checks=[func],
             reread=reread,
         )
@@ -65,16 +85,14 @@ async def execute_tool(
     with judging():
         prepared = await gate.prepare(call_with(args))
         if prepared.verdict.is_pre_approved:
-            return await _run(func, prepared.call.values)
+            return await run(Allowed(call=prepared.call, request=None, binding=None))
         [settled] = await gate.decide_all([prepared])
         if not isinstance(settled, Refused):
             # The tool is asked again: about changed arguments, and whether what it bound the approval to still holds.
             again = await gate.prepare(settled.call)
             # Attack: the caller, or the tool's own check, holds the same nested objects (test_attacks.py).
             settled = gate.confirm(again._replace(call=call_with(settled.call.values)), settled.binding)
-        allowed = _allowed(name, settled)
-        with gate.execution(allowed):
-            return await _run(func, allowed.call.values)
+        return await run(_allowed(name, settled))
 
 
 def _allowed(name: str, settled: GateResult) -> Allowed:
@@ -84,6 +102,16 @@ def _allowed(name: str, settled: GateResult) -> Allowed:
         raise ApprovalBlocked(name, settled.reason)
     has_reason = settled.decision is None or settled.decision.note
     raise ApprovalDenied(name, settled.reason if has_reason else 'no reason was given')
+
+
+def _kept(name: str, kept: Kept) -> Any:
+    match kept.state:
+        case 'done':
+            return kept.value if kept.text is None else kept.text
+        case 'refused':
+            raise ApprovalDenied(name, kept.text or '')
+        case _:
+            raise ExecutionNotRepeated(name, kept.state, kept.text or '')
 
 
 async def _run(func: Callable[..., Any], args: Mapping[str, Any]) -> Any:

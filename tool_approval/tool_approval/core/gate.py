@@ -7,9 +7,9 @@ one call does, `execution` around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
 from .arguments import ARGUMENTS, CallArguments
 from .canonical import canonical_json, copied
@@ -21,6 +21,8 @@ from .redact import Outcome
 from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .tool_checks import Approved, approved
 from .verdict import ApprovalResult, make_request
+
+T = TypeVar('T')
 
 CHANGED = 'The call changed after it was approved, so it was not run.'
 """The reason where what would run is not what was approved."""
@@ -100,6 +102,10 @@ class Binding(NamedTuple):
     """Whether the approver changed the arguments."""
     by_policy: bool = False
     """Whether a rule alone let the call run, and neither an approver, nor a mode, nor memory."""
+    approver: str | None = None
+    """Who approved it, where it was a person."""
+    remembered: str | None = None
+    """The id of the remembered approval that approved it, where one did."""
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -118,6 +124,8 @@ class Binding(NamedTuple):
             'bound_to': copied(self.bound_to),
             'has_changed_arguments': self.has_changed_arguments,
             'by_policy': self.by_policy,
+            'approver': self.approver,
+            'remembered': self.remembered,
         }
 
     @classmethod
@@ -127,12 +135,18 @@ class Binding(NamedTuple):
         is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping)
         return cls(
             digest=digest if is_sound and isinstance(digest, str) else '',
-            decided=decided if isinstance(decided, str) else None,
+            decided=_text(decided),
             bound_to=cast('Mapping[str, Any]', bound_to) if isinstance(bound_to, Mapping) else {},
             granted=granted,
             has_changed_arguments=carried.get('has_changed_arguments') is True,
             by_policy=carried.get('by_policy') is not False,
+            approver=_text(carried.get('approver')),
+            remembered=_text(carried.get('remembered')),
         )
+
+
+def _text(carried: object) -> str | None:
+    return carried if isinstance(carried, str) else None
 
 
 def was_asked(binding: Binding | None) -> bool:
@@ -174,6 +188,65 @@ class Allowed(NamedTuple):
 
 GateResult: TypeAlias = Refused | Allowed
 """What becomes of a call before it runs."""
+
+
+class ExecutedCall(NamedTuple):
+    """A call as a ledger knows it."""
+
+    run_id: str
+    """What it belongs to: a run, or a conversation of several."""
+    tool_name: str
+    """The tool."""
+    tool_call_id: str
+    """The call's id there."""
+    args: Mapping[str, Any]
+    """Its arguments, for the tool's own check whether it happened."""
+    identity: Sequence[Any]
+    """What makes it this call and no other; it has a canonical form."""
+
+    @classmethod
+    def of(cls, call: Call, run_id: str, occurrence: int = 1) -> ExecutedCall:
+        """Read a call.
+
+        Args:
+            call: The call, with an id.
+            run_id: What it belongs to.
+            occurrence: How many calls of that id there were, with this one. Models use an id again.
+        """
+        lineage = [[each.agent_name, each.tool_name, each.tool_call_id] for each in call.facts.lineage]
+        received = call.arguments.bound.get('received', call.arguments.shown)
+        call_id = str(call.tool_call_id)
+        identity = [run_id, lineage, call_id, occurrence, call.tool_name, received]
+        return cls(run_id, call.tool_name, call_id, call.arguments.shown, copied(identity))
+
+
+class Kept(NamedTuple):
+    """What a ledger has kept of an execution, which is not run again."""
+
+    state: Literal['done', 'failed', 'refused', 'unknown']
+    """What became of it."""
+    value: Any = None
+    """Its result, as JSON has it."""
+    text: str | None = None
+    """In place of a result: what the model is told."""
+
+
+class ExecutionLedger(Protocol):
+    """Executes each call at most once: a `tool_approval.durable.Ledger`."""
+
+    async def execute(
+        self,
+        call: ExecutedCall,
+        run: Callable[[], Awaitable[T]],
+        *,
+        check: Callable[[], str | None],
+        ask: Callable[[str], Awaitable[bool | None]] | None,
+        dump: Callable[[T], object] = ...,
+        text_of: Callable[[Exception], str] = ...,
+        not_begun: tuple[type[Exception], ...] = (),
+    ) -> T | Kept:
+        """Run it, or return what was kept; see `Ledger.execute`."""
+        ...  # pragma: no cover - a protocol has no body
 
 
 class Execution:
@@ -332,6 +405,57 @@ class Gate:
             return Refused(reason=CHANGED)
         return allowed
 
+    async def keep(
+        self,
+        ledger: ExecutionLedger,
+        call: ExecutedCall,
+        allowed: Allowed,
+        run: Callable[[], Awaitable[T]],
+        *,
+        recheck: Callable[[], str | None] | None = None,
+        **how: Any,
+    ) -> T | Kept:
+        """Let a ledger execute a call that may run, at most once.
+
+        Args:
+            ledger: The ledger.
+            call: The call, as the ledger knows it.
+            allowed: The call.
+            run: Executes it.
+            recheck: Looks again at the approval right before; `still_holds` if `None`.
+            **how: As for `ExecutionLedger.execute`.
+        """
+
+        def check() -> str | None:
+            reason = self.still_holds(allowed) if recheck is None else recheck()
+            if reason is not None:
+                self.record(allowed, 'refused')
+            return reason
+
+        async def ask(question: str) -> bool | None:
+            request = allowed.request or self._anew(allowed.call)
+            text = f'{question} Approve it to run it again, deny it to give it up.'
+            return await self.controller.ask_anew(request.changed(description=text, described_by=None))
+
+        return await ledger.execute(call, run, check=check, ask=ask, **how)
+
+    def still_holds(self, allowed: Allowed) -> str | None:
+        """Why the approval of a call does not hold any more, right before it runs; `None` where it does."""
+        binding = allowed.binding
+        approver, remembered = (None, None) if binding is None else (binding.approver, binding.remembered)
+        request = allowed.request or self._anew(allowed.call)
+        return self.controller.still_holds(request, approver=approver, remembered=remembered)
+
+    def _anew(self, call: Call) -> ApprovalRequest:
+        return ApprovalRequest.of_call(
+            call.tool_name,
+            call.arguments.shown,
+            call.facts,
+            description=call.tool_name,
+            payload={},
+            tool_call_id=call.tool_call_id,
+        )
+
     def is_bound(self, binding: Binding, call: Call, declared: Mapping[str, Any] | None = None) -> bool:
         """Whether an approval is of just this call.
 
@@ -397,6 +521,7 @@ class Gate:
             return Refused(reason=decision.note or DENIED, is_block=is_block, decision=decision)
         call, request = prepared.call, prepared.request
         binding = _binding(request, decided.digest, by_policy=decision.decided_by == 'policy')
+        binding = binding._replace(approver=decided.approver, remembered=decided.remembered)
         allowed = Allowed(call=call, request=request, binding=binding, decision=decision)
         if decision.override_args is None:
             return allowed

@@ -63,21 +63,48 @@ class ApprovalMemory:
             StoreError: The store's contents cannot be trusted.
             NotCanonicalError: The payload has no canonical form.
         """
+        found = self.find(request)
+        if found is None:
+            return None
+        return ApprovalDecision(
+            approved=True,
+            note=f'remembered: {found.label}',
+            remember_option=found.kind,
+            decided_by=found.approved_by,
+            decided_at=found.approved_at,
+        )
+
+    def find(self, request: ApprovalRequest) -> RememberedApproval | None:
+        """As `lookup`, the approval itself.
+
+        Raises:
+            StoreError: The store's contents cannot be trusted.
+            NotCanonicalError: The payload has no canonical form.
+        """
         if request.hides_arguments:
             return None
         for kind, payload in request.coverings.items():
-            found = self._session.get(self._approval_id(request, kind, payload, None))
-            if found is None and self._store is not None:
-                found = self._store.get(self._approval_id(request, kind, payload, self._store))
-            if found is not None and self._is_allowed(found.approved_by):
-                return ApprovalDecision(
-                    approved=True,
-                    note=f'remembered: {found.label}',
-                    remember_option=kind,
-                    decided_by=found.approved_by,
-                    decided_at=found.approved_at,
-                )
+            for store in (None,) if self._store is None else (None, self._store):
+                found = self._by_id(self._approval_id(request, kind, payload, store), store)
+                if found is not None and self._is_allowed(found.approved_by):
+                    return found
         return None
+
+    def holds(self, approval_id: str) -> bool:
+        """Whether an approval that was found before is still remembered, and its approver may still decide.
+
+        Raises:
+            StoreError: The store's contents cannot be trusted.
+        """
+        found = self._by_id(approval_id, None) or self._by_id(approval_id, self._store)
+        return found is not None and self._is_allowed(found.approved_by)
+
+    def allows(self, approver: str | None) -> bool:
+        """Whether that approver may still decide."""
+        return self._is_allowed(approver)
+
+    def _by_id(self, approval_id: str, store: ApprovalStore | None) -> RememberedApproval | None:
+        return self._session.get(approval_id) if store is None else store.get(approval_id)
 
     def store(self, request: ApprovalRequest, decision: ApprovalDecision) -> None:
         """Remember what was decided, if it is to be: an approval of the arguments as they are.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
@@ -55,6 +55,8 @@ class UIAbilities(NamedTuple):
     """Called with a request, from the event loop's thread, when nobody waits for this answer any more. A UI that is
     asked one question at a time and blocks keeps its turn until the abandoned call returns: what is typed for an old
     question must not answer a new one."""
+    may_approve: Callable[[ApprovalRequest, str], bool] | None = None
+    """Whether a person may still approve a request: asked right before the call runs."""
 
     @classmethod
     def of(cls, ui: object) -> Self:
@@ -63,6 +65,7 @@ class UIAbilities(NamedTuple):
         choose_group: object = getattr(ui, 'choose_group', None)
         one_at_a_time: object = getattr(ui, 'one_at_a_time', None)
         withdraw: object = getattr(ui, 'withdraw', None)
+        may_approve: object = getattr(ui, 'may_approve', None)
         is_said = isinstance(one_at_a_time, bool)
         return cls(
             choose_group=choose_group if callable(choose_group) else None,
@@ -70,6 +73,7 @@ class UIAbilities(NamedTuple):
             one_at_a_time=one_at_a_time if is_said else None,
             asks_in_turn=one_at_a_time if is_said else _may_block(choose) or _may_block(choose_group),
             withdraw=withdraw if callable(withdraw) else None,
+            may_approve=cast('Callable[[ApprovalRequest, str], bool]', may_approve) if callable(may_approve) else None,
         )
 
 

@@ -37,6 +37,36 @@ approved: ContextVar[Approved | None] = ContextVar('tool_approval_approved', def
 """What `take_approval` finds; see `approving`."""
 
 
+class CurrentCall(NamedTuple):
+    """The call that executes, as a ledger knows it."""
+
+    tool_name: str
+    """The tool."""
+    tool_call_id: str
+    """The call's id in its run."""
+    attempt: int
+    """1, unless a person or the tool's own check had an unknown call run again."""
+    idempotency_key: str
+    """The same for this attempt whoever executes it, and another for every other. Pass it to a peer that does what it
+    is asked to once for each key."""
+
+
+executing_call: ContextVar[CurrentCall | None] = ContextVar('tool_approval_executing_call', default=None)
+"""See `current_call`."""
+
+
+def current_call() -> CurrentCall:
+    """The call that executes, in a tool whose executions a ledger keeps. Agents that the tool runs are inside it.
+
+    Raises:
+        LookupError: No ledger keeps this execution.
+    """
+    found = executing_call.get()
+    if found is None:
+        raise LookupError('no ledger keeps this execution; pass `ledger=` to what runs the tool')
+    return found
+
+
 @contextmanager
 def judging() -> Generator[None]:
     """Enclose the check of one call, the question and the execution: afterwards nothing is left of the check.

@@ -1,5 +1,19 @@
 """Runs that survive: a store that keeps them, and a ledger of what was executed."""
 
+from .ledger import Done, Ledger, Reconcile, Reconciled, UnknownCall
 from .store import MOVES, DurableStore, ExecutionRow, ExecutionState, RunRow, RunStatus, open_store
 
-__all__ = ('MOVES', 'DurableStore', 'ExecutionRow', 'ExecutionState', 'RunRow', 'RunStatus', 'open_store')
+__all__ = (
+    'MOVES',
+    'Done',
+    'DurableStore',
+    'ExecutionRow',
+    'ExecutionState',
+    'Ledger',
+    'Reconcile',
+    'Reconciled',
+    'RunRow',
+    'RunStatus',
+    'UnknownCall',
+    'open_store',
+)

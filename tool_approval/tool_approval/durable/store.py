@@ -23,7 +23,7 @@ MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = MappingProxyType(
     {
         'approved': frozenset[ExecutionState]({'reserved', 'refused'}),
         'reserved': frozenset[ExecutionState]({'executing', 'approved', 'refused'}),
-        'executing': frozenset[ExecutionState]({'done', 'failed', 'unknown'}),
+        'executing': frozenset[ExecutionState]({'done', 'failed', 'unknown', 'approved'}),
         'unknown': frozenset[ExecutionState]({'done', 'failed', 'unknown'}),
         'done': frozenset[ExecutionState](),
         'failed': frozenset[ExecutionState](),
@@ -81,6 +81,11 @@ class ExecutionRow:
     """What came of it, as JSON."""
     started_at: datetime | None = None
     """When it began to execute."""
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether it is unknown, was not tried again, and nobody has given it up."""
+        return self.state == 'unknown' and self.owner is not None and self.result is None
 
 
 class DurableStore:
@@ -381,10 +386,10 @@ class DurableStore:
         return [self._execution(each) for each in found]
 
     def unknown_executions(self, limit: int = 100) -> Sequence[ExecutionRow]:
-        """Executions of which it is unknown what came, and which were not tried again; the oldest first."""
+        """Executions that are unknown, and that nobody has settled; the oldest first."""
         found = self._select(
             f"SELECT {_EXECUTION} FROM executions WHERE state = 'unknown' AND owner IS NOT NULL "
-            'ORDER BY changed_at, key LIMIT ?',
+            'AND result IS NULL ORDER BY changed_at, key LIMIT ?',
             (limit,),
         )
         return [self._execution(each) for each in found]

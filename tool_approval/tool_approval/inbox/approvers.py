@@ -8,10 +8,10 @@ from fnmatch import translate
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from tool_approval.core.decision import RULES
+
 LONGEST_NAME = 200
 """Chosen: characters of an id, a name or a group. Longer than any that a directory gives out."""
-
-_RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit'})
 
 
 class Approver(BaseModel):
@@ -31,7 +31,7 @@ class Approver(BaseModel):
     def _is_a_person(cls, value: str) -> str:
         # Attack: somebody calls themselves like a rule, and the log says that policy has approved
         # (test_approvers.py: test_nobody_is_called_like_a_rule).
-        if value in _RULES:
+        if value in RULES:
             raise ValueError(f'{value!r} is the name of a rule; call the person otherwise')
         return value
 

@@ -158,6 +158,13 @@ class InboxUI:
         while self._telling:
             await asyncio.wait(self._telling)
 
+    def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
+        """Whether a person may still approve a request. Who was in a group when answering counts as in it."""
+        rules = () if self._approvers is None else self._approvers.for_tool(request.tool_name)
+        requester = self._requester(request) if callable(self._requester) else self._requester
+        is_listed = all(rule.groups or approver in rule.users for rule in rules)
+        return is_listed and not (self._forbid_self_approval and requester in (None, approver))
+
     def content_of(self, request: ApprovalRequest) -> Content | ApprovalDecision:
         """What is to be posted for a request; or its denial, where no approver can be found for it."""
         requester = self._requester(request) if callable(self._requester) else self._requester

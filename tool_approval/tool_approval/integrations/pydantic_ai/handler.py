@@ -19,6 +19,7 @@ from tool_approval.core.gate import (
     CHANGED,
     Allowed,
     Call,
+    ExecutionLedger,
     Gate,
     GateResult,
     Prepared,
@@ -35,9 +36,9 @@ from .results import (
     External,
     approval,
     binding_metadata,
-    carry_out,
+    carry_out_once,
     enclosed,
-    execute,
+    execute_once,
     failure,
     find_binding,
     refuse,
@@ -53,6 +54,7 @@ def approval_handler(
     *,
     session: Session = None,
     tells_changes: bool = True,
+    ledger: ExecutionLedger | None = None,
 ) -> ApprovalHandler:
     """A `deferred_tool_handler` that lets `controller` decide.
 
@@ -65,13 +67,18 @@ def approval_handler(
         external: What carries out external calls, and answers questions, by tool name.
         session: The conversation approvals are remembered for.
         tells_changes: Whether the model is told that an approver changed arguments, and to what.
+        ledger: Executes each approved call, and each external one, at most once; also calls that were approved before
+            the run began.
 
     Raises:
         UserError: What is given as controller is none.
     """
     if not isinstance(controller, ApprovalController):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UserError(f'`approval_handler` takes an `ApprovalController`, not {type(controller).__name__}.')
-    return ApprovalHandler(controller=controller, external=external or {}, session=session, tells_changes=tells_changes)
+    made = ApprovalHandler if ledger is None else _LedgerHandler
+    return made(
+        controller=controller, external=external or {}, session=session, tells_changes=tells_changes, ledger=ledger
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,6 +93,8 @@ class ApprovalHandler:
     """The conversation approvals are remembered for."""
     tells_changes: bool = True
     """Whether the model is told that an approver changed arguments."""
+    ledger: ExecutionLedger | None = None
+    """Executes each call at most once."""
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer every deferred call of a response.
@@ -94,7 +103,8 @@ class ApprovalHandler:
             StoreError: Remembered approvals cannot be trusted, or kept. None of `requests` has run.
         """
         facts = facts_of(ctx, self.session)
-        return await Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx).answer()
+        batch = Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx, ledger=self.ledger)
+        return await batch.answer()
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
         """Run what was approved, and only that; write down what came of it."""
@@ -114,7 +124,13 @@ class ApprovalHandler:
             gate.record(allowed, 'refused')
             return refuse(CHANGED, 'refused')
         with enclosed(ctx):
-            return await execute(gate, allowed, run(dict(made.values)))
+            return await execute_once(self.ledger, gate, allowed, lambda: run(dict(made.values)), ctx=ctx)
+
+
+class _LedgerHandler(ApprovalHandler):
+    """Also encloses calls that were approved before the run began."""
+
+    wraps_resumed = True
 
 
 class Batch:
@@ -128,6 +144,7 @@ class Batch:
         external: External,
         facts: CallFacts,
         ctx: RunContext[Any] | None,
+        ledger: ExecutionLedger | None = None,
     ) -> None:
         """Prepare.
 
@@ -137,7 +154,9 @@ class Batch:
             external: What carries out external calls, by tool name.
             facts: What is known of the run.
             ctx: The run that waits for the answer; `None` where it has ended.
+            ledger: Executes each external call of a run that waits at most once.
         """
+        self.ledger = ledger
         self.gate = Gate(controller, default='none')
         self.requests = requests
         self.external = external
@@ -291,12 +310,9 @@ class Batch:
         return settled._replace(request=prepared.request)
 
     async def carry_out(self, allowed: Allowed) -> None:
-        """Do one external call, and answer it with its result."""
-        call = allowed.call
-        with self.gate.execution(allowed) as execution:
-            result, is_done = await carry_out(self.ctx, self.external, call.tool_name, call.values)
-            execution.outcome = 'executed' if is_done else 'failed'
-        self.results.calls[str(call.tool_call_id)] = result
+        """Do one external call, and answer it with what came of it."""
+        result = await carry_out_once(self.ledger, self.gate, allowed, self.ctx, self.external)
+        self.results.calls[str(allowed.call.tool_call_id)] = result
 
 
 def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Call]) -> Call:

@@ -6,13 +6,15 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any, Literal, TypeAlias, cast
 
+from pydantic import TypeAdapter
 from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
-from pydantic_ai.messages import ToolReturn
+from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturn
 
 from tool_approval.core.decision import ApprovalDecision
-from tool_approval.core.gate import DENIED, Allowed, Binding, Gate
+from tool_approval.core.gate import DENIED, Allowed, Binding, ExecutedCall, ExecutionLedger, Gate, Kept
 from tool_approval.core.redact import Outcome
 from tool_approval.core.threads import call_sync_or_async
 
@@ -85,6 +87,85 @@ async def execute(gate: Gate, allowed: Allowed, run: Awaitable[Any]) -> Any:
             execution.outcome = outcome_of(result)
             return result
     return result if execution.notice is None else with_notice(result, execution.notice)
+
+
+async def execute_once(
+    ledger: ExecutionLedger | None,
+    gate: Gate,
+    allowed: Allowed,
+    run: Callable[[], Awaitable[Any]],
+    *,
+    ctx: RunContext[Any],
+    recheck: Callable[[], str | None] | None = None,
+) -> Any:
+    """Execute a call as `execute` does, and at most once where there is a ledger."""
+    if ledger is None:
+        return await execute(gate, allowed, run())
+    result = await _once(ledger, gate, allowed, lambda: execute(gate, allowed, run()), ctx=ctx, recheck=recheck)
+    if not isinstance(result, Kept):
+        return result
+    if result.state != 'done':
+        return refuse(result.text or '', 'refused' if result.state == 'refused' else 'failed')
+    return _restored(result)
+
+
+async def _once(
+    ledger: ExecutionLedger,
+    gate: Gate,
+    allowed: Allowed,
+    run: Callable[[], Awaitable[Any]],
+    *,
+    ctx: RunContext[Any],
+    recheck: Callable[[], str | None] | None = None,
+) -> Any:
+    call_id, run_id, occurrence = allowed.call.tool_call_id, ctx.run_id, 0
+    for message in ctx.messages:
+        if isinstance(message, ModelResponse) and (made := _calls_of(message, call_id)):
+            run_id, occurrence = message.run_id or run_id, occurrence + made
+    # Older hosts have no conversations: then it is the run that made the call.
+    name = getattr(ctx, 'conversation_id', None) or run_id or ''
+    return await gate.keep(
+        ledger,
+        ExecutedCall.of(allowed.call, name, occurrence),
+        allowed,
+        run,
+        recheck=recheck,
+        dump=_dumped,
+        text_of=partial(_text_of, allowed.call.tool_name),
+        not_begun=(exceptions.ApprovalRequired, exceptions.CallDeferred),
+    )
+
+
+def _calls_of(message: ModelResponse, call_id: str | None) -> int:
+    return sum(isinstance(part, ToolCallPart) and part.tool_call_id == call_id for part in message.parts)
+
+
+@cache
+def _adapter() -> TypeAdapter[ToolReturn[Any]]:
+    return TypeAdapter(ToolReturn[Any])
+
+
+def _dumped(result: object) -> object:
+    """What a ledger keeps: of a `ToolReturn` also what is beside the result that the model is sent."""
+    if not isinstance(result, ToolReturn):
+        return result
+    return {'__tool_return__': _adapter().dump_python(cast('ToolReturn[Any]', result), mode='json')}
+
+
+def _restored(kept: Kept) -> Any:
+    if kept.text is not None:
+        return kept.text
+    match kept.value:
+        case {'__tool_return__': value, **others} if not others:
+            return _adapter().validate_python(value)
+        case value:
+            return value
+
+
+def _text_of(tool_name: str, error: Exception) -> str:
+    # Of others the text may quote arguments; these are written for the model.
+    is_for_model = isinstance(error, exceptions.ModelRetry | _Failed) or type(error) is TOOL_FAILED
+    return str(error) if is_for_model else f'The call of {tool_name!r} failed ({type(error).__name__}).'
 
 
 def approval(decision: ApprovalDecision) -> Literal[True] | ToolApproved | ToolDenied:
@@ -183,6 +264,40 @@ def unfit(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> st
     places = sorted({'.'.join(str(part) for part in each.absolute_path) or 'the whole' for each in errors})
     rules = sorted({str(each.validator) for each in errors})
     return f'they do not fit its schema ({", ".join(places)}: {", ".join(rules)})'
+
+
+class _Failed(Exception):
+    """An external call that was not done, with what the model is told."""
+
+
+async def carry_out_once(
+    ledger: ExecutionLedger | None,
+    gate: Gate,
+    allowed: Allowed,
+    ctx: RunContext[Any] | None,
+    external: External,
+    recheck: Callable[[], str | None] | None = None,
+) -> Any:
+    """Do one external call, write down what came of it, and do it at most once where there is a ledger."""
+    call = allowed.call
+
+    async def run() -> Any:
+        with gate.execution(allowed) as execution:
+            result, is_done = await carry_out(ctx, external, call.tool_name, call.values)
+            execution.outcome = 'executed' if is_done else 'failed'
+        if not is_done:
+            raise _Failed(result)
+        return result
+
+    try:
+        if ledger is None or ctx is None:
+            return await run()
+        result = await _once(ledger, gate, allowed, run, ctx=ctx, recheck=recheck)
+    except _Failed as failed:
+        return failed.args[0]
+    if not isinstance(result, Kept):
+        return result
+    return _restored(result) if result.state == 'done' else failure(result.text or '')
 
 
 async def carry_out(

@@ -11,13 +11,13 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import Allowed, Gate, Refused
+from tool_approval.core.gate import Allowed, ExecutionLedger, Gate, Refused
 from tool_approval.core.tool_checks import judging
 
 from .arguments import call_arguments, checks_of
 from .guard import is_enclosed, judged_context
 from .requests import Session, conventional, executing
-from .results import execute, find_binding, refuse
+from .results import execute_once, find_binding, refuse
 
 
 @dataclass
@@ -37,6 +37,9 @@ class ApprovalToolset(WrapperToolset[Any]):
     """The conversation approvals are remembered for."""
     tells_changes: bool = field(default=True, kw_only=True)
     """Whether the model is told that an approver changed arguments, where no `approval_handler` tells it."""
+
+    ledger: ExecutionLedger | None = field(default=None, kw_only=True)
+    """Executes approved calls at most once, where no `approval_handler` encloses them: give that one a ledger too."""
 
     def __post_init__(self) -> None:
         """Refuse what would otherwise be found out in the middle of a run.
@@ -96,5 +99,8 @@ class ApprovalToolset(WrapperToolset[Any]):
                 raise ApprovalRequired(metadata=conventional(prepared.request))
             if isinstance(settled, Refused):
                 return refuse(settled.reason, 'refused')
-            run = self.wrapped.call_tool(name, args, judged_context(ctx, prepared), tool)
-            return await execute(gate, settled, run)
+            judged = judged_context(ctx, prepared)
+            ledger = self.ledger if ctx.tool_call_approved and not call.is_enclosed else None
+            return await execute_once(
+                ledger, gate, settled, lambda: self.wrapped.call_tool(name, args, judged, tool), ctx=ctx
+            )

@@ -1,0 +1,378 @@
+"""Runs that are stopped, resumed and tried again by hand, with a ledger."""
+
+import asyncio
+from typing import Any
+
+import pydantic_ai
+import pydantic_ai_deferred
+import pytest
+from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext
+from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.messages import ModelResponse, ToolReturn, ToolReturnPart
+from pydantic_ai.toolsets import FunctionToolset
+from tool_approval.durable import Done, Ledger, open_store
+from tool_approval.inbox import ApproverRule, Inbox, InboxUI
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, collect_approvals
+from tool_approval.storage import FileApprovalStore
+from tool_approval.testing import RecordingUI, ScriptedUI
+
+from tests.loop.scripted import call, scripted
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, current_call
+
+from .test_handler import Log, external
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = open_store(f'{tmp_path}/state/inbox.sqlite')
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ledger(store):
+    with Ledger(store, beats=False) as made:
+        yield made
+
+
+def rows(store):
+    return [(row.tool_call_id, row.attempt, row.state) for row in store.unknown_executions() or all_of(store)]
+
+
+def all_of(store):
+    with store.inbox_store.reading() as execute:
+        found = execute('SELECT DISTINCT run_id FROM executions').fetchall()
+    return [row for (run_id,) in found for row in store.executions_of(run_id)]
+
+
+class Tools:
+    """Counts what was really done."""
+
+    def __init__(self, result: Any = 'deleted') -> None:
+        self.keys: list[str] = []
+        self.result = result
+
+    def delete(self, path: str) -> Any:
+        """A plain function: the host runs it in a thread."""
+        self.keys.append(current_call().idempotency_key)
+        if isinstance(self.result, BaseException):
+            raise self.result
+        return self.result
+
+
+def made(controller, tools, ledger, kind):
+    """An agent that stops at the call, and runs it when it is resumed."""
+    responses = [call('delete', '1', path='a')], 'done'
+    if kind == 'toolset':
+        toolset = ApprovalToolset(FunctionToolset([tools.delete]), controller, ledger=ledger)
+        return pydantic_ai.Agent(scripted(*responses), toolsets=[toolset], output_type=[str, DeferredToolRequests])
+    agent = pydantic_ai_deferred.Agent(
+        scripted(*responses),
+        output_type=[str, DeferredToolRequests],
+        deferred_tool_handler=approval_handler(controller, ledger=ledger),
+    )
+    agent.tool_plain(requires_approval=True)(tools.delete)
+    return agent
+
+
+async def stopped(controller, kind='toolset'):
+    """The run that has stopped, and its answers."""
+    bare = pydantic_ai.Agent(scripted([call('delete', '1', path='a')], 'done'), output_type=[str, DeferredToolRequests])
+    if kind == 'toolset':
+        bare = made(controller, Tools(), None, kind)
+    else:
+        bare.tool_plain(requires_approval=True)(Tools().delete)
+    result = await bare.run('go')
+    assert isinstance(result.output, DeferredToolRequests)
+    answers = await collect_approvals(result.output, controller=controller)
+    return {'message_history': result.all_messages(), 'deferred_tool_results': answers}
+
+
+def returned(result):
+    return [part.content for each in result.new_messages() for part in each.parts if isinstance(part, ToolReturnPart)]
+
+
+@pytest.mark.parametrize('kind', ['toolset', 'handler'])
+async def test_a_run_that_is_resumed_twice_does_its_call_once(store, ledger, kind):
+    controller, tools = ApprovalController(ui=RecordingUI(), audit=(log := Log())), Tools({'gone': ['a']})
+    resumed = await stopped(controller, kind)
+
+    first = await made(controller, tools, ledger, kind).run(**resumed)
+    with Ledger(store, beats=False) as later:
+        second = await made(controller, tools, later, kind).run(**resumed)
+
+    assert (first.output, second.output) == ('done', 'done')
+    assert returned(first) == returned(second) == [{'gone': ['a']}]
+    assert len(tools.keys) == 1
+    assert rows(store) == [('1', 1, 'done')]
+    assert [each['outcome'] for each in log.entries if each['event'] == 'outcome'] == ['executed']
+
+
+async def test_a_run_in_one_piece_does_its_calls_and_keeps_them(store, ledger):
+    tools = Tools()
+    agent = pydantic_ai_deferred.Agent(
+        scripted([call('delete', '1', path='a'), call('delete', '2', path='b')], [call('delete', '1', path='a')], 'ok'),
+        deferred_tool_handler=approval_handler(ApprovalController(ui=RecordingUI()), ledger=ledger),
+    )
+    agent.tool_plain(requires_approval=True)(tools.delete)
+
+    assert (await agent.run('go')).output == 'ok'
+
+    assert sorted(rows(store)) == [('1', 1, 'done'), ('1', 1, 'done'), ('2', 1, 'done')]
+    assert len(set(tools.keys)) == 3, 'the model used an id again, for another call'
+
+
+async def test_more_than_the_result_is_kept(store, ledger):
+    tool_return = ToolReturn(return_value={'n': 1}, content=['look', 'here'], metadata={'at': 7})
+    controller, tools = ApprovalController(ui=RecordingUI()), Tools(tool_return)
+    resumed = await stopped(controller)
+
+    first = await made(controller, tools, ledger, 'toolset').run(**resumed)
+    second = await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    kept = [
+        [(part.part_kind, part.content) for each in run.new_messages() for part in each.parts][:3]
+        for run in (first, second)
+    ]
+    assert kept[0] == kept[1]
+    assert len(tools.keys) == 1
+
+
+@pytest.mark.parametrize(
+    ('error', 'text'),
+    [(OSError('secret'), "The call of 'delete' failed (OSError)."), (ModelRetry('Use another.'), 'Use another.')],
+)
+async def test_a_failure_is_kept_and_the_model_is_told_of_it(store, ledger, error, text):
+    controller, tools = ApprovalController(ui=RecordingUI()), Tools(error)
+    resumed = await stopped(controller)
+    with pytest.raises(OSError) if isinstance(error, OSError) else pytest.MonkeyPatch.context():
+        await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    again = await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    assert returned(again) == [text]
+    assert rows(store) == [('1', 1, 'failed')]
+    assert len(tools.keys) == 1
+
+
+async def test_a_tool_that_defers_again_has_done_nothing(store, ledger):
+    controller, tools = ApprovalController(ui=RecordingUI()), Tools(ApprovalRequired())
+    resumed = await stopped(controller)
+
+    await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    assert rows(store) == [('1', 1, 'approved')]
+
+
+async def refused(store, ledger, controller, resumed, text, kind='toolset'):
+    tools = Tools()
+    result = await made(controller, tools, ledger, kind).run(**resumed)
+    assert returned(result) == [text]
+    assert tools.keys == []
+    return rows(store)
+
+
+@pytest.mark.parametrize('kind', ['toolset', 'handler'])
+async def test_a_block_that_was_added_meanwhile_holds(store, ledger, kind):
+    key, log = b'k' * 32, Log()
+    resumed = await stopped(ApprovalController(ui=RecordingUI(), key=key), kind)
+    now = ApprovalController(policy={'delete': {'approval': 'blocked'}}, key=key, audit=log)
+
+    state = await refused(store, ledger, now, resumed, "The tool 'delete' is blocked by policy.", kind)
+
+    # A toolset refuses before it asks the ledger.
+    assert state == ([] if kind == 'toolset' else [('1', 1, 'refused')])
+    assert 'refused' in [each.get('outcome') for each in log.entries]
+
+
+@pytest.mark.parametrize('kind', ['toolset', 'handler'])
+async def test_an_approver_who_may_not_approve_any_more(store, ledger, kind):
+    def answer(request):
+        return ApprovalDecision(approved=True, decided_by='ada')
+
+    allowed = {'ada'}
+    memory = ApprovalMemory(is_allowed=lambda approver: approver in allowed)
+    controller = ApprovalController(ui=ScriptedUI([answer]), memory=memory)
+    resumed = await stopped(controller, kind)
+    allowed.clear()
+
+    state = await refused(
+        store,
+        ledger,
+        controller,
+        resumed,
+        "Its approver may not approve 'delete' any more, so the call was not run.",
+        kind,
+    )
+
+    assert state == [('1', 1, 'refused')]
+
+
+async def test_an_approver_whom_the_inbox_does_not_list_any_more(store, ledger):
+    key = b'k' * 32
+    ui = ScriptedUI([lambda request: ApprovalDecision(approved=True, decided_by='ada')])
+    resumed = await stopped(ApprovalController(ui=ui, key=key))
+    for users, groups, is_refused in (('bob', '', True), ('ada', '', False), ('bob', 'ops', False)):
+        rule = ApproverRule(users={users}, groups={groups} - {''})
+        with Inbox(store.inbox_store) as inbox:
+            now = ApprovalController(ui=InboxUI(inbox, approvers={'delete': rule}), key=key)
+            binding = resumed['deferred_tool_results'].metadata['1']['tool_approval']
+            assert binding['approver'] == 'ada'
+            request = ui.requests[0]
+            assert (now.still_holds(request, approver='ada', remembered=None) is not None) is is_refused
+            own = InboxUI(inbox, requester='ada', forbid_self_approval=True)
+            assert own.may_approve(request, 'ada') is False
+            assert own.may_approve(request, 'bob') is True
+            anybody = InboxUI(inbox, requester=lambda request: None)
+            assert anybody.may_approve(request, 'ada') is True
+
+
+@pytest.mark.parametrize('remember', ['session', 'always'])
+@pytest.mark.parametrize('kind', ['toolset', 'handler'])
+async def test_a_remembered_approval_that_was_revoked(store, ledger, tmp_path, kind, remember):
+    ui = ScriptedUI([ApprovalDecision(approved=True, remember=remember)])
+    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'memory' / 'approvals.json'))
+    controller = ApprovalController(ui=ui, memory=memory)
+    await stopped(controller, kind)
+    resumed = await stopped(controller, kind)
+    ui.assert_done()
+    [approval] = memory.list_approvals()
+    assert resumed['deferred_tool_results'].metadata['1']['tool_approval']['remembered'] == approval.id
+    assert memory.revoke(approval.id)
+
+    state = await refused(
+        store,
+        ledger,
+        controller,
+        resumed,
+        'The remembered approval of this call was revoked, so the call was not run.',
+        kind,
+    )
+
+    assert state == [('1', 1, 'refused')]
+
+
+async def test_a_remembered_approval_that_still_holds(ledger):
+    controller = ApprovalController(ui=ScriptedUI(['s']))
+    await stopped(controller)
+    resumed = await stopped(controller)
+    tools = Tools()
+
+    await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    assert len(tools.keys) == 1
+
+
+async def unknown(store, controller, resumed):
+    """The run ends in the middle of the execution."""
+    with Ledger(store, beats=False) as dying, pytest.raises(asyncio.CancelledError):
+        await made(controller, Interrupted(), dying, 'toolset').run(**resumed)
+    assert rows(store) == [('1', 1, 'unknown')]
+
+
+class Interrupted(Tools):
+    async def delete(self, path: str) -> str:
+        raise asyncio.CancelledError
+
+
+ASKED = [
+    (True, 'deleted', [('1', 1, 'unknown'), ('1', 2, 'done')]),
+    (False, 'An approver decided not to run it again.', [('1', 1, 'unknown')]),
+    (ApprovalDecision(approved=True, override_args={'path': 'b'}), 'It may have happened.', [('1', 1, 'unknown')]),
+    (OSError(), 'It may have happened.', [('1', 1, 'unknown')]),
+]
+
+
+@pytest.mark.parametrize(('answer', 'told', 'state'), ASKED)
+async def test_a_person_is_asked_what_to_do_about_an_unknown_call_whatever_the_mode_says(
+    store, ledger, answer, told, state
+):
+    ui, log, key = ScriptedUI([answer]), Log(), b'k' * 32
+    before = ApprovalController('approve_all', key=key)
+    resumed = await stopped(before)
+    await unknown(store, before, resumed)
+    controller, tools = ApprovalController('approve_all', ui=ui, key=key, audit=log), Tools()
+
+    result = await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    [text] = returned(result)
+    assert text.endswith(told)
+    assert all_states(store) == state
+    assert len(tools.keys) == len(state) - 1
+    [request] = ui.requests
+    assert 'It may have happened. Approve it to run it again, deny it to give it up.' in request.description
+    assert dict(request.args) == {'path': 'a'}
+    decisions = [each for each in log.entries if each['event'] == 'decision']
+    assert len(decisions) == (1 if isinstance(answer, bool) else 0)
+
+
+def all_states(store):
+    return [(row.tool_call_id, row.attempt, row.state) for row in all_of(store)]
+
+
+async def test_an_external_call_is_done_once(store, ledger):
+    sent = []
+
+    def send(question):
+        sent.append((question, current_call().idempotency_key))
+        return {'sent': question}
+
+    def agent(*responses):
+        return pydantic_ai_deferred.Agent(
+            scripted(*responses),
+            toolsets=[external('send')],
+            deferred_tool_handler=approval_handler(ApprovalController(ui=RecordingUI()), {'send': send}, ledger=ledger),
+        )
+
+    first = await agent([call('send', '1', question='ada')], 'done').run('go', conversation_id='talk')
+    second = await agent([call('send', '1', question='ada')], 'done').run('go', conversation_id='talk')
+
+    assert returned(first) == returned(second) == [{'sent': 'ada'}]
+    assert len(sent) == 1
+
+
+async def test_an_external_call_that_fails_is_not_done_again(store, ledger):
+    sent = []
+
+    def send(question):
+        sent.append(question)
+        raise OSError
+
+    def agent():
+        return pydantic_ai_deferred.Agent(
+            scripted([call('send', '1', question='ada')], 'done'),
+            toolsets=[external('send')],
+            deferred_tool_handler=approval_handler(ApprovalController(ui=RecordingUI()), {'send': send}, ledger=ledger),
+        )
+
+    results = [await agent().run('go', conversation_id='talk') for _ in range(2)]
+
+    assert [returned(each) for each in results] == [["The call of 'send' failed (OSError)."]] * 2
+    assert sent == ['ada']
+    assert all_states(store) == [('1', 1, 'failed')]
+
+
+async def test_on_a_host_without_conversations_the_run_that_made_the_call_is_its_place(store, ledger, monkeypatch):
+    controller, tools = ApprovalController(ui=RecordingUI()), Tools()
+    resumed = await stopped(controller)
+    [response] = [each for each in resumed['message_history'] if isinstance(each, ModelResponse)]
+    monkeypatch.setattr(RunContext, 'conversation_id', property(lambda self: None, lambda self, value: None))
+
+    await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    assert [row.run_id for row in all_of(store)] == [response.run_id]
+
+
+async def test_what_the_check_of_a_tool_finds_out_is_the_result(store):
+    key = b'k' * 32
+    controller, tools = ApprovalController(ui=RecordingUI(), key=key), Tools()
+    resumed = await stopped(controller)
+    await unknown(store, controller, resumed)
+
+    with Ledger(store, beats=False, reconcile={'delete': lambda call: Done(f'{call.args["path"]} is gone')}) as later:
+        result = await made(controller, tools, later, 'toolset').run(**resumed)
+
+    assert returned(result) == ['a is gone']
+    assert tools.keys == []

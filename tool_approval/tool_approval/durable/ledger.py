@@ -1,0 +1,526 @@
+"""Execute each approved call at most once, or say visibly that it is unknown whether it happened."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import secrets
+import threading
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, cast
+
+from pydantic_core import to_json
+
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.gate import ExecutedCall, Kept
+from tool_approval.core.threads import call_sync_or_async
+from tool_approval.core.tool_checks import CurrentCall, executing_call
+from tool_approval.display import escape_line
+from tool_approval.inbox.entry import MAX_BYTES
+from tool_approval.inbox.errors import InboxError, InboxUnavailable
+from tool_approval.inbox.keeper import LEASE_S, Leases
+from tool_approval.inbox.worker import Worker
+
+from .store import DurableStore, ExecutionRow, ExecutionState
+
+T = TypeVar('T')
+
+POLL_S = 0.2
+"""Chosen: seconds between two looks at an execution that another worker holds. It is rare."""
+
+PATIENCE_S = 30.0
+"""Chosen: for so long a call waits for a store that is away before it begins. Then it is not run."""
+
+RETRY_S = 0.5
+"""Chosen: seconds between two such attempts."""
+
+_log = logging.getLogger('tool_approval')
+
+
+class UnknownCall(NamedTuple):
+    """A call of which it is unknown whether it happened."""
+
+    tool_name: str
+    """The tool."""
+    args: Mapping[str, Any]
+    """The arguments it was, or was not, called with."""
+    tool_call_id: str
+    """Its id in the run."""
+    run_id: str
+    """The run."""
+    attempt: int
+    """The number of this attempt, from 1."""
+    idempotency_key: str
+    """What the tool found in `current_call()`."""
+    started_at: datetime | None
+    """When it began."""
+
+
+class Done(NamedTuple):
+    """It did happen."""
+
+    result: Any = None
+    """The result for the model."""
+
+
+Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
+"""What became of an unknown call, as far as its tool can find out."""
+
+Reconcile: TypeAlias = Callable[[UnknownCall], Reconciled | Awaitable[Reconciled]]
+"""Finds out what became of a call, such as by asking the tool's peer for its idempotency key."""
+
+
+class Ledger:
+    """Keeps what became of each approved call. Safe to share between runs, threads and event loops.
+
+    Make one for each process, after forking. Nothing is started before the first call.
+    """
+
+    def __init__(
+        self,
+        store: DurableStore,
+        *,
+        reconcile: Mapping[str, Reconcile] | None = None,
+        lease_s: float = LEASE_S,
+        beats: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Use a store.
+
+        Args:
+            store: Where executions are kept. It stays open when the ledger is closed.
+            reconcile: By tool name: finds out whether a call of which it is unknown happened.
+            lease_s: Seconds without a heartbeat after which a worker counts as dead.
+            beats: Whether a thread calls `tick` by itself.
+            clock: Seconds that never go back, to measure heartbeats.
+            now: The time of day, to be written down. Nothing is decided by it.
+        """
+        self.store = store
+        self.worker_id = secrets.token_urlsafe(16)
+        """This worker. No other has ever had this id, so it fences what this one writes."""
+        self._reconcile = dict(reconcile or {})
+        self._lease_s = lease_s
+        self._has_thread = beats
+        self._now = now
+        self._leases = Leases(clock, lease_s)
+        self._worker = Worker(store.place, clock)
+        self._beats = 0
+        self._secret = b''
+        self._lock = threading.Lock()
+        self._in_hand: set[str] = set()
+        self._pending: dict[str, Callable[[], object]] = {}
+        self._failed: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    async def execute(
+        self,
+        call: ExecutedCall,
+        run: Callable[[], Awaitable[T]],
+        *,
+        check: Callable[[], str | None] = lambda: None,
+        ask: Callable[[str], Awaitable[bool | None]] | None = None,
+        dump: Callable[[T], object] = lambda result: result,
+        text_of: Callable[[Exception], str] = lambda error: f'The call failed ({type(error).__name__}).',
+        not_begun: tuple[type[Exception], ...] = (),
+    ) -> T | Kept:
+        """Execute a call, unless the ledger has what came of it.
+
+        Args:
+            call: The call.
+            run: Executes it.
+            check: Called right before: why it must not run, or `None`.
+            ask: Asks a person a question about an unknown call: whether to run it again, or to give it up. `None` where
+                nobody has answered.
+            dump: Makes of the result what is kept of it as JSON.
+            text_of: What is kept of an error.
+            not_begun: What `run` raises where it has done nothing yet.
+
+        Returns:
+            What `run` returned; or what was kept, without calling it.
+
+        Raises:
+            InboxError: The store cannot be used. The call did not run.
+            BaseException: Whatever `run` raises.
+        """
+        self.start()
+        if not self._secret:
+            self._secret = await self._patiently(self.store.secret)
+        key = self._digest(call.identity, 32)
+        async with self._alone(key):
+            while True:
+                row = await self._patiently(lambda: self.store.latest(key))
+                match row:
+                    case None:
+                        await self._add(call, key, 1)
+                    case ExecutionRow(state='approved'):
+                        if (reason := check()) is not None:
+                            await self._change(row, 'refused', text=reason)
+                        elif (begun := await self._begin(row)) is not None:
+                            return await self._run(begun, run, dump, text_of, not_begun)
+                    case ExecutionRow(state='reserved' | 'executing'):
+                        await asyncio.sleep(POLL_S)
+                    case ExecutionRow(state='unknown', result=None):
+                        if not await self._settled(row, call, ask):
+                            return Kept('unknown', text=_unknown_text(row))
+                    case _:
+                        return _read(row)
+
+    async def unknown(self, run_id: str) -> Sequence[ExecutionRow]:
+        """The executions of a run that are unknown, and that nobody has settled.
+
+        Raises:
+            InboxError: The store cannot be used.
+        """
+        rows = await self._patiently(lambda: self.store.executions_of(run_id))
+        return [row for row in rows if row.is_unsettled]
+
+    async def reconcile(self, row: ExecutionRow, args: Mapping[str, Any]) -> bool:
+        """Let the tool of an unknown call find out what became of it.
+
+        Returns:
+            Whether it is settled: it was done, or may be run again as another attempt.
+
+        Raises:
+            InboxError: The store cannot be used.
+        """
+        check = self._reconcile.get(row.tool_name)
+        if check is None:
+            return False
+        call = UnknownCall(
+            tool_name=row.tool_name,
+            args=args,
+            tool_call_id=row.tool_call_id,
+            run_id=row.run_id,
+            attempt=row.attempt,
+            idempotency_key=row.idempotency_key,
+            started_at=row.started_at,
+        )
+        try:
+            found = cast('Reconciled', await call_sync_or_async(check, call))
+        except Exception as error:  # noqa: BLE001 - what cannot be found out stays unknown
+            _log.error('The check whether a call of %r happened failed with %s', row.tool_name, type(error).__name__)
+            return False
+        if isinstance(found, Done):
+            return await self.settle(row, found.result)
+        return found == 'not_done' and await self.again(row)
+
+    async def settle(self, row: ExecutionRow, result: object) -> bool:
+        """Write down the result of an unknown call; `False` if it is not unknown any more.
+
+        Raises:
+            InboxError: The store cannot be used.
+        """
+        return await self._change(row, 'done', result=result)
+
+    async def again(self, row: ExecutionRow) -> bool:
+        """Let an unknown call run again, as another attempt; `False` if it is not unknown any more.
+
+        Raises:
+            InboxError: The store cannot be used.
+        """
+        if not self._secret:
+            self._secret = await self._patiently(self.store.secret)
+        attempt = row.attempt + 1
+        following = replace(
+            row,
+            attempt=attempt,
+            state='approved',
+            owner=None,
+            started_at=None,
+            changed_at=self._now(),
+            idempotency_key=self._idempotency_key(row.key, attempt),
+        )
+        return await self._patiently(lambda: self.store.retry(following))
+
+    async def give_up(self, row: ExecutionRow, by: str | None = None) -> bool:
+        """Let an unknown call stay unknown, and ask no more; `False` if it is not unknown any more.
+
+        Raises:
+            InboxError: The store cannot be used.
+        """
+        who = 'An approver' if by is None else escape_line(by)
+        return await self._change(row, 'unknown', text=f'{_unknown_text(row)} {who} decided not to run it again.')
+
+    def start(self) -> None:
+        """Begin to count up the heartbeat, in a thread, unless that is so already."""
+        with self._lock:
+            if self._has_thread and self._thread is None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._keep_ticking, name='tool-approval-ledger', daemon=True)
+                self._thread.start()
+
+    def tick(self) -> Collection[str]:
+        """Count up the heartbeat, write down what could not be before, and free what dead workers held. It blocks.
+
+        Returns:
+            The workers that are dead. They are returned again until `DurableStore.forget_worker`.
+
+        Raises:
+            InboxError: The store cannot be used.
+        """
+        try:
+            self._beats += 1
+            self.store.beat(self.worker_id, self._beats)
+            for key in list(self._failed):
+                self._pending[key]()
+                self._failed.discard(key)
+                del self._pending[key]
+            gone = dict(self._leases.gone(self.store.beats()))
+            gone.pop(self.worker_id, None)
+            for worker, number in gone.items():
+                if self.store.release(worker, number, at=self._now()):
+                    _log.warning('A worker has ended in the middle of executions; what it began is unknown')
+        except InboxError:
+            self._leases.forget()
+            raise
+        return gone.keys()
+
+    def close(self) -> None:
+        """End the thread. What is in hand is settled by whoever takes it over."""
+        self._closing.set()
+        self._worker.close(PATIENCE_S)
+        if self._thread is not None:
+            self._thread.join(PATIENCE_S)
+
+    def __enter__(self) -> Self:
+        """The ledger itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _keep_ticking(self) -> None:
+        is_available = True
+        while True:
+            try:
+                self.tick()
+                is_available = True
+            except Exception as error:  # noqa: BLE001 - without this thread, others would take this worker for dead
+                if is_available:
+                    _log.error('%s', error if isinstance(error, InboxError) else type(error).__name__)
+                is_available = False
+            if self._closing.wait(self._lease_s / 3 if is_available else RETRY_S):
+                return
+
+    # Before the tool begins
+
+    @asynccontextmanager
+    async def _alone(self, key: str) -> AsyncGenerator[None]:
+        """Let one task of this process at a time execute a call, and none before what the last one wrote is kept.
+
+        Otherwise that could be written, again, when the next one has begun: it frees what the same worker holds.
+        """
+        while True:
+            with self._lock:
+                if key not in self._in_hand and key not in self._pending:
+                    self._in_hand.add(key)
+                    break
+            await asyncio.sleep(POLL_S)
+        try:
+            yield
+        finally:
+            self._in_hand.discard(key)
+
+    async def _add(self, call: ExecutedCall, key: str, attempt: int) -> None:
+        row = ExecutionRow(
+            key=key,
+            attempt=attempt,
+            run_id=escape_line(call.run_id),
+            tool_name=escape_line(call.tool_name),
+            tool_call_id=escape_line(call.tool_call_id),
+            idempotency_key=self._idempotency_key(key, attempt),
+            changed_at=self._now(),
+        )
+        await self._patiently(lambda: self.store.add_execution(row))
+
+    async def _begin(self, row: ExecutionRow) -> ExecutionRow | None:
+        """Reserve an execution, and say that it executes; `None` where another worker was faster."""
+        try:
+            for state in ('reserved', 'executing'):
+                if not await self._moved(row, state):
+                    return None
+                row = replace(row, state=state, owner=self.worker_id)
+        except BaseException:
+            # The tool has not begun, whatever the store has kept by now, or is about to.
+            self._free(row)
+            raise
+        return row
+
+    async def _moved(self, row: ExecutionRow, state: ExecutionState) -> bool:
+        """Move it; whether it is there, held by this worker. The answer to an earlier attempt may have got lost."""
+
+        def move() -> bool:
+            if self.store.move(row, state, owner=self.worker_id, at=self._now()):
+                return True
+            found = self.store.latest(row.key)
+            return found is not None and (found.attempt, found.state, found.owner) == (
+                row.attempt,
+                state,
+                self.worker_id,
+            )
+
+        return await self._patiently(move)
+
+    def _free(self, row: ExecutionRow) -> asyncio.Future[None]:
+        """Give back what this worker holds and has not begun."""
+
+        def free() -> None:
+            for state in ('reserved', 'executing'):
+                held = replace(row, state=state, owner=self.worker_id)
+                self.store.move(held, 'approved', owner=None, at=self._now())
+
+        return self._soon(row, free)
+
+    # From the beginning of the tool on
+
+    async def _run(
+        self,
+        row: ExecutionRow,
+        run: Callable[[], Awaitable[T]],
+        dump: Callable[[T], object],
+        text_of: Callable[[Exception], str],
+        not_begun: tuple[type[Exception], ...],
+    ) -> T:
+        token = executing_call.set(CurrentCall(row.tool_name, row.tool_call_id, row.attempt, row.idempotency_key))
+        try:
+            result = await run()
+        except not_begun:
+            await self._free(row)
+            raise
+        except Exception as error:
+            await self._ended(row, 'failed', _write(text=text_of(error)))
+            raise
+        except BaseException:
+            # Cancelled, or the process is to end: the tool may have done it, or may still do it in a thread.
+            self._soon(row, lambda: self._end(row, 'unknown', None))
+            raise
+        finally:
+            executing_call.reset(token)
+        await self._ended(row, 'done', _write_result(result, dump))
+        return result
+
+    async def _ended(self, row: ExecutionRow, state: ExecutionState, result: str) -> None:
+        """Write down what came of it. A store that is away does not keep the run from going on."""
+        await self._soon(row, lambda: self._end(row, state, result))
+
+    def _end(self, row: ExecutionRow, state: ExecutionState, result: str | None) -> None:
+        """In the worker's thread. A worker that was taken for dead may settle its own while nobody has tried again."""
+        at = self._now()
+        if self.store.move(row, state, owner=row.owner, at=at, result=result) or state == 'unknown':
+            return
+        if self.store.move(replace(row, state='unknown'), state, owner=row.owner, at=at, result=result):
+            return
+        found = self.store.latest(row.key)
+        if found is None or (found.attempt, found.state, found.owner) != (row.attempt, state, row.owner):
+            _log.warning('The result of a call of %r came after it was settled otherwise', row.tool_name)
+
+    def _soon(self, row: ExecutionRow, write: Callable[[], object]) -> asyncio.Future[None]:
+        """Write in the worker's thread, even if the wait for it is cancelled; later where the store is away."""
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pending[row.key] = write
+
+        def done(_: object, error: BaseException | None) -> None:
+            if error is None:
+                del self._pending[row.key]
+            else:
+                self._failed.add(row.key)
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+                written.get_loop().call_soon_threadsafe(lambda: written.done() or written.set_result(None))
+
+        try:
+            self._worker.submit(write, done)
+        except InboxError:  # closed: another worker takes it over
+            written.set_result(None)
+        return written
+
+    # Unknown ones
+
+    async def _settled(
+        self, row: ExecutionRow, call: ExecutedCall, ask: Callable[[str], Awaitable[bool | None]] | None
+    ) -> bool:
+        if await self.reconcile(row, call.args):
+            return True
+        is_again = None if ask is None else await ask(_unknown_text(row))
+        match is_again:
+            case None:
+                # It may have been settled while nobody answered.
+                return await self._patiently(lambda: self.store.latest(row.key)) != row
+            case True:
+                await self.again(row)
+            case False:
+                await self.give_up(row)
+        return True
+
+    async def _change(
+        self, row: ExecutionRow, to: ExecutionState, *, result: object = None, text: str | None = None
+    ) -> bool:
+        written = _write_result(result, lambda value: value) if text is None else _write(text=text)
+        return await self._patiently(lambda: self.store.move(row, to, owner=row.owner, at=self._now(), result=written))
+
+    async def _patiently(self, action: Callable[[], T]) -> T:
+        """Do it in the worker's thread; again for a while where the store is away."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return await self._worker.run(action)
+            except InboxUnavailable:
+                if time.monotonic() > until:
+                    raise
+            await asyncio.sleep(RETRY_S)
+
+    def _digest(self, value: object, size: int) -> str:
+        text = canonical_json(value).encode()
+        return blake2b(text, digest_size=size, key=self._secret, person=b'execution').hexdigest()
+
+    def _idempotency_key(self, key: str, attempt: int) -> str:
+        return self._digest([key, attempt], 16)
+
+
+def _unknown_text(row: ExecutionRow) -> str:
+    began = '' if row.started_at is None else f' at {row.started_at:%Y-%m-%d %H:%M:%S} UTC'
+    return (
+        f'The call of {row.tool_name!r} was started{began} and its end was not recorded: its worker died, or the run '
+        'was cancelled. It may have happened.'
+    )
+
+
+def _read(row: ExecutionRow) -> Kept:
+    """What was kept. Of what another program has written, only that it is not run again."""
+    state = cast("Literal['done', 'failed', 'refused', 'unknown']", row.state)
+    try:
+        kept: object = json.loads(row.result or '')
+    except (ValueError, RecursionError):
+        kept = None
+    match cast('Any', kept):
+        case {'value': value}:
+            return Kept(state, value=value)
+        case {'text': str(text)}:
+            return Kept(state, text=text)
+        case _:
+            return Kept(state, text=f'The call of {row.tool_name!r} ended ({row.state}); what was kept is unreadable.')
+
+
+def _write(**kept: object) -> str:
+    return json.dumps(json.loads(to_json(kept, inf_nan_mode='constants')), separators=(',', ':'))
+
+
+def _write_result(result: T, dump: Callable[[T], object]) -> str:
+    try:
+        written = _write(value=dump(result))
+    except Exception as error:  # noqa: BLE001 - a result may serialise itself with any code
+        return _write(text=f'The call was executed. Its result has no JSON form ({type(error).__name__}).')
+    if len(written) > MAX_BYTES:
+        return _write(text=f'The call was executed. Its result is too large to be kept ({len(written)} bytes).')
+    return written
