@@ -347,7 +347,7 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         '',
         '## Memory',
         '',
-        'What one waiting call takes, in a fresh process, in kB.',
+        'The memory of one waiting call, in a fresh process, in kB.',
         'Traced is what Python has allocated; resident is what the process has grown by.',
         'A call that waits for a bare future has no inbox: the difference to it is what the inbox takes.',
         f'The limit of the difference is {MEMORY_LIMIT_KB:g} kB.',

@@ -15,11 +15,11 @@ _INTRODUCTION = """\
 The same work is done by each system that can ask before a tool runs.
 A scripted model answers a number of times with tool calls and then with a text.
 The tool returns a short string.
-Whoever is asked approves at once.
-What runs is counted: model requests, questions and executions must be the same everywhere, or the figure is refused.
+The approver approves at once.
+Model requests, questions and executions are counted: they must be the same everywhere, or the figure is refused.
 
-Every system lives in an environment of its own and works in a process of its own.
-The processes take turns, round after round, and only one of them works at a time; who begins moves on with each round.
+Every system has an environment and a process of its own.
+The processes take turns, round after round, and only one of them works at a time; each round begins with the next one.
 Keys and proxies are taken out of their environment, tracing is off, and nothing needs a network.
 In each round each of them does the same run twice: with approval, and with a tool that needs none.
 So two questions have separate answers: how much a whole run costs, and what approval *adds* to it.
@@ -82,7 +82,7 @@ def page(results: Results, *, pictures: str) -> str:
         '',
         *_INTRODUCTION.splitlines(),
         '',
-        'What the systems can do besides is in the [feature comparison](feature-comparison.md).',
+        'The [feature comparison](feature-comparison.md) lists their features.',
         '',
         *_verdict(found),
         *(f'![{title}]({pictures}-{kind}.svg)\n' for kind, title in _titles(results)),
@@ -128,8 +128,8 @@ def _loud(results: Results) -> Iterator[str]:
 def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield from ('## Who is faster than ours', '')
     yield (
-        'Compared is our handler, async. Named is who lies below it by more than ours differs from itself: '
-        f'all quartiles apart. With fewer than {ENOUGH} rounds nobody is named.'
+        'Our async handler is compared. A system is named if it is faster by more than ours differs from itself: '
+        f'all quartiles apart. With fewer than {ENOUGH} rounds, none is named.'
     )
     yield ''
     yield from _table(
@@ -156,7 +156,7 @@ def _named(beaten: Iterable[Cost], is_added: bool) -> str:
         else f'{each.peer} ({each.ratio.median:.2f})'
         for each in beaten
     ]
-    return ', '.join(names) or 'nobody'
+    return ', '.join(names) or 'none'
 
 
 def _cost_table(case: Case, found: Sequence[Cost]) -> Iterator[str]:
