@@ -3,6 +3,9 @@
 import asyncio
 import json
 import logging
+import os
+import signal
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,7 +16,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.durable import open_store
+from tool_approval.durable import Done, open_store
 from tool_approval.inbox import ApproverRule, Inbox, InboxUI
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.storage import FileApprovalStore
@@ -21,7 +24,7 @@ from tool_approval.storage import FileApprovalStore
 from tests.approval.inbox.parts import ADA, BOB, NO, YES, answer, soon
 from tests.approval.parts import ListSink
 from tests.loop.scripted import call, returns
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalError, ApprovalMemory
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
@@ -59,8 +62,8 @@ class Bot:
 
 
 @asynccontextmanager
-async def working(durable):
-    async with asyncio.timeout(60), durable.worker(polling=0.05, lease=2):
+async def working(durable, lease=2):
+    async with asyncio.timeout(60), durable.worker(polling=0.05, lease=lease):
         yield
 
 
@@ -266,7 +269,8 @@ def test_the_approval_of_who_is_no_longer_listed_does_not_hold(approvers, url, i
         ui = InboxUI(Inbox(open_store(url).inbox_store), approvers=approvers)
         return await finish(bot.durable(url, ApprovalController(ui=ui)))
 
-    assert asyncio.run(main())['1'][1] == 'denied'
+    problem = "Its approver may not approve 'pay' any more, so the call was not run."
+    assert asyncio.run(main()) == {'1': [problem, 'failed']}
     assert bot.paid == []
 
 
@@ -531,6 +535,144 @@ def test_the_run_of_another_version_waits_for_a_worker_that_knows_it(url, inbox,
     with caplog.at_level(logging.ERROR):
         assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
     assert [each.getMessage() for each in caplog.records if 'another version' in each.getMessage()] != []
+
+
+async def cut_off(bot, url, inbox, **keywords):
+    """Leave a run in the middle of its approved call, as a crash does."""
+    durable = bot.durable(url, **keywords)
+    async with working(durable, lease=1):
+        await durable.start('go', run_id='run')
+        [entry] = await soon(inbox)
+        await answer(inbox, entry)
+        while not bot.paid:
+            await asyncio.sleep(0.01)
+
+
+class Hanging(Bot):
+    """Its payment never ends, the first time."""
+
+    def __init__(self):
+        super().__init__([call('wire', '1', amount=10)])
+
+        @self.agent.tool_plain(requires_approval=True)
+        async def wire(amount: int) -> str:
+            self.paid.append(amount)
+            if len(self.paid) == 1:
+                await asyncio.Event().wait()
+            return f'wired {amount}'
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """A worker that is closed cuts off what it is running."""
+    monkeypatch.setattr('tool_approval.durable.engine.GRACE_S', 0)
+
+
+@pytest.mark.parametrize(
+    ('decision', 'result', 'paid'),
+    [
+        (YES, 'wired 10', 2),
+        (NO, 'ada decided not to run it again.', 1),
+        (ApprovalDecision(approved=True, override_args={'amount': 1}), 'decided not to run it again.', 1),
+    ],
+)
+def test_an_approver_decides_about_a_call_that_may_have_happened(decision, result, paid, url, inbox, at_once):
+    bot = Hanging()
+
+    async def main():
+        await cut_off(bot, url, inbox)
+        durable = bot.durable(url)
+        async with working(durable, lease=1):
+            [entry] = await soon(inbox)
+            assert (
+                'It may have happened. Approve it to run it again, deny it to give it up.' in entry.request.description
+            )
+            await answer(inbox, entry, decision)
+            return json.loads(await durable.get('run').result())
+
+    assert asyncio.run(main())['1'][0].endswith(result)
+    assert len(bot.paid) == paid
+
+
+@pytest.mark.parametrize(
+    ('found', 'result', 'paid'), [(Done('it was wired'), 'it was wired', 1), ('not_done', 'wired 10', 2)]
+)
+def test_a_tool_may_find_out_what_became_of_its_call(found, result, paid, url, inbox, at_once):
+    bot = Hanging()
+
+    async def main():
+        await cut_off(bot, url, inbox)
+        durable = bot.durable(url, reconcile={'wire': lambda call: found})
+        async with working(durable, lease=1):
+            return json.loads(await durable.get('run').result())
+
+    assert asyncio.run(main()) == {'1': [result, 'success']}
+    assert len(bot.paid) == paid
+
+
+def test_a_call_that_may_have_happened_is_given_up_where_nobody_may_approve_it(url, inbox, at_once):
+    bot = Hanging()
+
+    async def main():
+        await cut_off(bot, url, inbox)
+        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers={'wire': ApproverRule()})
+        durable = bot.durable(url, ApprovalController(ui=ui))
+        async with working(durable, lease=1):
+            return json.loads(await durable.get('run').result())
+
+    assert 'It may have happened.' in asyncio.run(main())['1'][0]
+    assert len(bot.paid) == 1
+
+
+def test_a_tool_that_is_cancelled_from_inside_ends_its_run(url):
+    bot = Bot([call('stop', '1')])
+
+    @bot.agent.tool_plain
+    async def stop() -> str:
+        raise asyncio.CancelledError
+
+    async def main():
+        durable = bot.durable(url)
+        async with working(durable):
+            run = await durable.start('go')
+            with pytest.raises(DurableRunFailed, match='CancelledError'):
+                await run.result()
+
+    asyncio.run(main())
+
+
+def test_a_worker_ends_when_its_process_is_asked_to(url):
+    bot = Bot([PAY])
+    controller = ApprovalController(policy={'pay': {'approval': 'none'}})
+    durable = bot.durable(url, controller)
+    asyncio.run(durable.start('go', run_id='run'))
+
+    async def ended():
+        await durable.get('run').result()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=lambda: asyncio.run(ended()))
+    thread.start()
+    durable.run_worker()
+    thread.join()
+
+    assert bot.paid == [10]
+
+
+def test_a_process_is_one_worker_of_an_agent(url):
+    async def main():
+        durable = Bot().durable(url)
+        async with working(durable):
+            with pytest.raises(ApprovalError, match='a worker of this agent already'):
+                async with working(durable):
+                    raise AssertionError
+
+    asyncio.run(main())
+
+
+def test_a_run_has_a_name_that_can_be_printed(url):
+    with pytest.raises(UserError, match='cannot be printed'):
+        asyncio.run(Bot().durable(url).start('go', run_id='a\0b'))
 
 
 def test_there_may_be_no_such_run(url):

@@ -171,7 +171,7 @@ class Ledger:
                         await asyncio.sleep(POLL_S)
                     case ExecutionRow(state='unknown', result=None):
                         if not await self._settled(row, call, ask):
-                            return Kept('unknown', text=_unknown_text(row))
+                            return Kept('unknown', text=unknown_text(row))
                     case _:
                         return _read(row)
 
@@ -249,7 +249,7 @@ class Ledger:
             InboxError: The store cannot be used.
         """
         who = 'An approver' if by is None else escape_line(by)
-        return await self._change(row, 'unknown', text=f'{_unknown_text(row)} {who} decided not to run it again.')
+        return await self._change(row, 'unknown', text=f'{unknown_text(row)} {who} decided not to run it again.')
 
     def start(self) -> None:
         """Begin to count up the heartbeat, in a thread, unless that is so already."""
@@ -452,7 +452,7 @@ class Ledger:
     ) -> bool:
         if await self.reconcile(row, call.args):
             return True
-        is_again = None if ask is None else await ask(_unknown_text(row))
+        is_again = None if ask is None else await ask(unknown_text(row))
         match is_again:
             case None:
                 # It may have been settled while nobody answered.
@@ -488,7 +488,8 @@ class Ledger:
         return self._digest([key, attempt], 16)
 
 
-def _unknown_text(row: ExecutionRow) -> str:
+def unknown_text(row: ExecutionRow) -> str:
+    """Say what is known of an unknown call."""
     began = '' if row.started_at is None else f' at {row.started_at:%Y-%m-%d %H:%M:%S} UTC'
     return (
         f'The call of {row.tool_name!r} was started{began} and its end was not recorded: its worker died, or the run '

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from tool_approval.core.errors import ApprovalError
-from tool_approval.inbox.keeper import LEASE_S, Leases
 
 from .engine import Engine
+from .ledger import Ledger
 from .store import DurableStore, RunRow
 
 AT_ONCE = 100
@@ -37,11 +37,11 @@ class Sweep:
         self,
         store: DurableStore,
         engine: Engine,
+        ledger: Ledger,
         *,
-        worker: str,
         agent: str,
         is_readable: Callable[[RunRow], bool],
-        lease_s: float = LEASE_S,
+        lease_s: float,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -50,23 +50,21 @@ class Sweep:
         Args:
             store: Where the runs are, for this alone. The sweep closes it.
             engine: Runs the segments.
-            worker: The id of this process.
+            ledger: Counts up the heartbeat when it is asked to, and finds dead workers.
             agent: The agent whose runs this process takes.
             is_readable: Whether this version can go on with a run.
             lease_s: A worker that has not counted on for so many seconds is dead.
             now: The time of day, for the deadlines of requests.
-            clock: Seconds that never go back, for leases.
+            clock: Seconds that never go back.
         """
         self._store = store
         self._engine = engine
-        self._worker = worker
+        self._ledger = ledger
         self._agent = agent
         self._is_readable = is_readable
         self._beat_s = lease_s / 3
         self._now = now
         self._clock = clock
-        self._leases = Leases(clock, lease_s)
-        self._beats = 0
         self._beat_at = clock()
         self._seen: set[tuple[str, int]] = set()
         self._failures = 0
@@ -91,11 +89,8 @@ class Sweep:
         """
         if self._clock() >= self._beat_at:
             self._beat_at = self._clock() + self._beat_s
-            self._beats += 1
-            self._store.beat(self._worker, self._beats)
-            for dead, number in self._leases.gone(self._store.beats()).items():
+            for dead in self._ledger.tick():
                 _log.warning('A worker of durable runs is gone; what it was running is taken up')
-                self._store.release(dead, number, at=self._now())
                 self._engine.take_up(dead)
                 self._store.forget_worker(dead)
         self._store.expire(self._now())
@@ -115,7 +110,6 @@ class Sweep:
                 self.look()
                 self._store.inbox_store.watch(min(WATCH_S, self._beat_s / 4))
             except Exception as error:  # noqa: BLE001 - without this thread no run would go on
-                self._leases.forget()
                 self._failures += 1
                 if self._failures == 1:
                     # The text of our own errors holds no arguments.

@@ -11,7 +11,7 @@ import json
 import logging
 import secrets
 import signal
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -26,6 +26,7 @@ from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.threads import call_sync_or_async
 from tool_approval.durable import RunRow, open_store
 from tool_approval.durable.engine import DBOSEngine, Engine, engine_url
+from tool_approval.durable.ledger import Ledger, Reconcile
 from tool_approval.durable.worker import Sweep
 from tool_approval.inbox import Inbox, InboxUI
 from tool_approval.inbox.errors import InboxUnavailable
@@ -70,6 +71,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         store: str,
         deps: Mapping[str, Factory] | None = None,
         external: External | None = None,
+        reconcile: Mapping[str, Reconcile] | None = None,
         tells_changes: bool = True,
     ) -> None:
         """Put the parts together. Nothing is opened or started before the first use.
@@ -80,6 +82,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
             store: Where runs and requests are: `postgresql://...`, `sqlite:///path`, or the path of an SQLite file.
             deps: By the name that `start` is given: makes the dependencies.
             external: By tool name: carries out external calls.
+            reconcile: By tool name: finds out whether a call happened that a crash has cut off. See `Ledger`.
             tells_changes: Whether the model learns that an approver changed arguments.
 
         Raises:
@@ -105,7 +108,9 @@ class DurableAgent(Generic[DepsT, OutputT]):
         self.external = external or {}
         self.tells_changes = tells_changes
         self._thread = Worker(self.store.place)
+        self._reconcile = dict(reconcile or {})
         self._engine: DBOSEngine | None = None
+        self._ledger: Ledger | None = None
 
     async def start(
         self,
@@ -129,6 +134,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 start it again with the same `run_id`.
         """
         run_id = run_id or secrets.token_urlsafe(16)
+        if not run_id.isprintable():
+            raise UserError('`run_id` has characters that cannot be printed.')
         state = RunState(
             history=[ModelRequest(parts=[UserPromptPart(content=prompt)])],
             session=session,
@@ -157,19 +164,14 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """
         if self._engine is not None:
             raise ApprovalError('this process is a worker of this agent already')
-        worker = secrets.token_urlsafe(16)
-        engine = DBOSEngine(engine_url(self._url), self.name, self._run_segment, worker=worker, polling_s=polling)
+        url = engine_url(self._url)
         self.key = await self.do(self.store.secret)
         self.controller.use_key(self.key)
-        sweep = Sweep(
-            open_store(self._url),
-            engine,
-            worker=worker,
-            agent=self.name,
-            is_readable=is_readable,
-            lease_s=lease,
-        )
-        self._engine = engine
+        ledger = Ledger(open_store(self._url), reconcile=self._reconcile, lease_s=lease, beats=False)
+        engine = DBOSEngine(url, self.name, self._run_segment, worker=ledger.worker_id, polling_s=polling)
+        store = open_store(self._url)
+        sweep = Sweep(store, engine, ledger, agent=self.name, is_readable=is_readable, lease_s=lease)
+        self._engine, self._ledger = engine, ledger
         try:
             await asyncio.to_thread(engine.start)
             sweep.start()
@@ -179,7 +181,9 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 await asyncio.to_thread(sweep.close)
         finally:
             await asyncio.to_thread(engine.close)
-            self._engine = None
+            await asyncio.to_thread(ledger.close)
+            ledger.store.close()
+            self._engine = self._ledger = None
 
     def run_worker(self) -> None:
         """Be a worker until the process is asked to end (SIGTERM, SIGINT): what a service calls."""
@@ -199,6 +203,12 @@ class DurableAgent(Generic[DepsT, OutputT]):
         assert self._engine is not None, 'segments run in workers'
         return self._engine
 
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of this worker."""
+        assert self._ledger is not None, 'segments run in workers'
+        return self._ledger
+
     async def _run_segment(self, run_id: str, number: int) -> None:
         """Run a segment for the engine; after a crash, again from its beginning. Errors of the run are not raised."""
         if not await self.patiently(lambda: self.store.resume(run_id, number, at=now())):
@@ -213,7 +223,10 @@ class DurableAgent(Generic[DepsT, OutputT]):
             status, outcome = 'done', output
         except RunCancelled:
             return
-        except Exception as error:  # noqa: BLE001 - whatever ends the run has to be seen
+        except (Exception, asyncio.CancelledError) as error:  # whatever ends the run has to be seen
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise  # the worker ends, and not the run
             _log.error('A durable run of %r failed with %s', self.name, type(error).__name__)
             outcome = as_json({'error': type(error).__name__, 'message': str(error)})
         await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()))
@@ -223,10 +236,14 @@ class DurableAgent(Generic[DepsT, OutputT]):
         return await self._thread.run(action)
 
     async def patiently(self, action: Callable[[], T]) -> T:
-        """Do it as soon as the store can be reached."""
+        """Use the store as soon as it can be reached."""
+        return await self.persistently(lambda: self.do(action))
+
+    async def persistently(self, action: Callable[[], Awaitable[T]]) -> T:
+        """Do it again until the store could be reached."""
         while True:
             try:
-                return await self.do(action)
+                return await action()
             except InboxUnavailable:
                 await asyncio.sleep(RETRY_S)
 

@@ -33,6 +33,7 @@ from tool_approval.core.verdict import ApprovalResult, make_request
 from .arguments import call_arguments, find_tool, function_of, given_arguments, is_unpacked, validated
 from .requests import REQUEST_KEY, Session, executing, facts_of, request_of, tool_facts
 from .results import (
+    CallPlace,
     External,
     approval,
     binding_metadata,
@@ -145,6 +146,7 @@ class Batch:
         facts: CallFacts,
         ctx: RunContext[Any] | None,
         ledger: ExecutionLedger | None = None,
+        place: CallPlace | None = None,
     ) -> None:
         """Prepare.
 
@@ -155,7 +157,9 @@ class Batch:
             facts: What is known of the run.
             ctx: The run that waits for the answer; `None` where it has ended.
             ledger: Executes each external call of a run that waits at most once.
+            place: In place of `ctx`, for the ledger, where the run has ended.
         """
+        self.place = place
         self.ledger = ledger
         self.gate = Gate(controller, default='none')
         self.requests = requests
@@ -311,7 +315,7 @@ class Batch:
 
     async def carry_out(self, allowed: Allowed) -> None:
         """Do one external call, and answer it with what came of it."""
-        result = await carry_out_once(self.ledger, self.gate, allowed, self.ctx, self.external)
+        result = await carry_out_once(self.ledger, self.gate, allowed, self.ctx, self.external, place=self.place)
         self.results.calls[str(allowed.call.tool_call_id)] = result
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import TypeAdapter
 from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
-from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturn
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturn
 
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.gate import DENIED, Allowed, Binding, ExecutedCall, ExecutionLedger, Gate, Kept
@@ -109,13 +109,24 @@ async def execute_once(
     return _restored(result)
 
 
+class CallPlace(NamedTuple):
+    """Where a call was made, for a ledger: in place of the context of a run that has ended."""
+
+    messages: Sequence[ModelMessage]
+    """The history up to the call."""
+    conversation_id: str
+    """The conversation."""
+    run_id: str | None = None
+    """The run, where there is no conversation."""
+
+
 async def _once(
     ledger: ExecutionLedger,
     gate: Gate,
     allowed: Allowed,
     run: Callable[[], Awaitable[Any]],
     *,
-    ctx: RunContext[Any],
+    ctx: RunContext[Any] | CallPlace,
     recheck: Callable[[], str | None] | None = None,
 ) -> Any:
     call_id, run_id, occurrence = allowed.call.tool_call_id, ctx.run_id, 0
@@ -277,6 +288,8 @@ async def carry_out_once(
     ctx: RunContext[Any] | None,
     external: External,
     recheck: Callable[[], str | None] | None = None,
+    *,
+    place: CallPlace | None = None,
 ) -> Any:
     """Do one external call, write down what came of it, and do it at most once where there is a ledger."""
     call = allowed.call
@@ -290,9 +303,10 @@ async def carry_out_once(
         return result
 
     try:
-        if ledger is None or ctx is None:
+        found = ctx if place is None else place
+        if ledger is None or found is None:
             return await run()
-        result = await _once(ledger, gate, allowed, run, ctx=ctx, recheck=recheck)
+        result = await _once(ledger, gate, allowed, run, ctx=found, recheck=recheck)
     except _Failed as failed:
         return failed.args[0]
     if not isinstance(result, Kept):

@@ -12,6 +12,7 @@ import hmac
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
@@ -26,14 +27,15 @@ from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import Allowed, Binding, Prepared
 from tool_approval.core.request import ApprovalRequest, CallFacts
 from tool_approval.core.verdict import ApprovalResult
-from tool_approval.inbox import Approver, InboxEntry
+from tool_approval.display import escape_line
+from tool_approval.durable.ledger import unknown_text
 from tool_approval.inbox.entry import read_entry, write_content
-from tool_approval.inbox.errors import NotAnApprover, RequestTooLarge
+from tool_approval.inbox.errors import RequestTooLarge
 from tool_approval.inbox.store import Row
 
 from .handler import ApprovalHandler, Batch, Run
 from .requests import REQUEST_KEY, facts_of, session_of_deps, tool_facts
-from .results import failure
+from .results import CallPlace, failure
 from .run_state import (
     Decided,
     DecidedExternal,
@@ -103,10 +105,11 @@ class Segment:
         while True:
             results: DeferredToolResults | None = None
             if state.stop is not None:
-                decided = await self._decided(state.stop)
-                if decided is None:
+                stop = state.stop = await self._decided(state.stop)
+                if stop.decided is None or await self.durable.persistently(partial(self._asks_about_unknown, stop)):
+                    await self._park(stop)
                     return None
-                results = await self._carried_out(state.stop, decided)
+                results = await self._carried_out(stop, stop.decided)
             handler = DurableHandler(self)
             try:
                 result: AgentRunResult[Any] = await agent.run(
@@ -129,14 +132,11 @@ class Segment:
             state.history, state.usage, state.stop = result.all_messages(), result.usage, handler.stop
             assert state.stop is not None, 'only our handler lets calls leave the run'
 
-    async def _decided(self, stop: Stop) -> Decided | None:
-        """The decisions about all calls of a stop; `None` where the run is parked for answers."""
-        if stop.decided is None:
-            recorded = await self.durable.engine.record('decide', lambda: self._decide(stop))
-            self.state.stop = stop = Stop.model_validate_json(recorded)
-            if stop.decided is None:
-                await self._park(stop)
-        return stop.decided
+    async def _decided(self, stop: Stop) -> Stop:
+        """The stop with its decisions, or with the questions to ask first."""
+        if stop.decided is not None:
+            return stop
+        return Stop.model_validate_json(await self.durable.engine.record('decide', lambda: self._decide(stop)))
 
     async def _decide(self, stop: Stop) -> str:
         """Find out what has to be asked; if that is nothing more, decide.
@@ -160,7 +160,9 @@ class Segment:
                 continue
             call.request, call.facts = plain_request(request), request.facts
             if answer is None:
-                question = self._question(call, request)
+                # Other arguments, or another definition of the tool, are another question.
+                of = [self.state.rounds, call.id, durable.controller.digest_of(request), call.facts.tool_digest]
+                question = self._question(request, of)
                 if isinstance(question, ApprovalDecision):
                     call.denial = answers[call.id] = question
                 else:
@@ -187,10 +189,15 @@ class Segment:
         asked = {call.question: call.id for call in stop.calls if call.question is not None}
         if not asked:
             return answers
-        for row in await self.durable.patiently(lambda: self.durable.store.requests_of(self.run_id)):
+        for row in (await self._requests()).values():
             if row.id in asked and row.state != 'pending':
                 answers[asked[row.id]] = self._answer(row)
         return answers
+
+    async def _requests(self) -> dict[str, Row]:
+        """The requests of the run, by id."""
+        rows = await self.durable.patiently(lambda: self.durable.store.requests_of(self.run_id))
+        return {row.id: row for row in rows}
 
     def _answer(self, row: Row) -> ApprovalDecision:
         try:
@@ -204,20 +211,7 @@ class Segment:
             expires_at = entry.content.expires_at
             if expires_at is not None and (entry.settled_at or expires_at) > expires_at:
                 entry = entry.model_copy(update={'state': 'expired', 'answer': None})
-            elif (problem := self._problem_with(entry, entry.answer.by)) is not None:
-                return _denied(problem)
         return self.durable.ui.decision_of(entry)
-
-    def _problem_with(self, entry: InboxEntry, approver: Approver) -> str | None:
-        """Why an approver may not decide by now, where that is so."""
-        content = self.durable.ui.content_of(entry.request)
-        if isinstance(content, ApprovalDecision):
-            return content.note
-        try:
-            entry.model_copy(update={'content': content}).check_approver(approver)
-        except NotAnApprover as error:
-            return f'The approval does not hold any more ({error}), so the call was denied.'
-        return None
 
     def _restored(self, batch: Batch, call: StoredCall) -> Prepared:
         request, verdict = call.restored, ApprovalResult(status=call.status, reason=call.reason)
@@ -227,7 +221,8 @@ class Segment:
             verdict = judged if judged.is_blocked else verdict
         return batch.restore(_part(self.state.history, call.id), request, verdict)
 
-    def _question(self, call: StoredCall, request: ApprovalRequest) -> Question | ApprovalDecision:
+    def _question(self, request: ApprovalRequest, of: Sequence[object]) -> Question | ApprovalDecision:
+        """The question that asks for a request, with an id made of what it is of; or the denial."""
         content = self.durable.ui.content_of(request)
         if isinstance(content, ApprovalDecision):
             return content
@@ -235,10 +230,7 @@ class Segment:
             written = write_content(content)
         except (NotCanonicalError, RequestTooLarge) as error:
             return _denied(f'The inbox could not take the request ({error}), so the call was denied.')
-        # Other arguments, or another definition of the tool, are another question.
-        digest = self.durable.controller.digest_of(request)
-        of = [self.run_id, self.state.rounds, call.id, digest, call.facts.tool_digest]
-        made = hmac.digest(self.durable.key, canonical_json(of).encode(), 'sha256')
+        made = hmac.digest(self.durable.key, canonical_json([self.run_id, *of]).encode(), 'sha256')
         question_id = base64.urlsafe_b64encode(made).decode().rstrip('=')
         return Question(id=question_id, content=written, expires_at=content.expires_at)
 
@@ -250,6 +242,34 @@ class Segment:
         stop.questions = []
         state = write_state(self.state, 'history')
         await self.durable.patiently(lambda: store.park(self.run_id, self.number, state, rows, deadline, at=at))
+
+    async def _asks_about_unknown(self, stop: Stop) -> bool:
+        """Settle the calls that may have happened or not; whether there are questions about some."""
+        stop.questions = []
+        ledger, asked = self.durable.ledger, {escape_line(call.id): call for call in stop.calls}
+        # Those of nested runs ask where they are tried again.
+        unknown = [row for row in await ledger.unknown(self.run_id) if row.tool_call_id in asked]
+        answers = await self._requests() if unknown else {}
+        for row in unknown:
+            call = asked[row.tool_call_id]
+            if await ledger.reconcile(row, call.request.args):
+                continue
+            text = f'{unknown_text(row)} Approve it to run it again, deny it to give it up.'
+            facts = call.facts._replace(can_remember_always=False)
+            request = call.restored.changed(facts, description=text, described_by=None, remember_options=())
+            question = self._question(request, ['unknown', row.key, row.attempt])
+            if isinstance(question, Question):
+                found = answers.get(question.id)
+                if found is None or found.state == 'pending':
+                    stop.questions.append(question)
+                    continue
+                question = self._answer(found)
+            controller = self.durable.controller.with_ui(Answers({call.id: question}))
+            if await controller.ask_anew(request):
+                await ledger.again(row)
+            else:
+                await ledger.give_up(row, question.decided_by)
+        return bool(stop.questions)
 
     async def _carried_out(self, stop: Stop, decided: Decided) -> DeferredToolResults:
         """The results that the agent is resumed with; external calls are done here."""
@@ -280,7 +300,7 @@ class Segment:
 
     async def _prepared_again(self, stop: Stop, ctx: RunContext[Any]) -> Stop:
         """The calls of a stop, with what is known of their tools now."""
-        requests = self._requests(stop)
+        requests = self._deferred(stop)
         for call in stop.calls:
             if call.is_made:
                 requests.metadata[call.id] = {**call.request.metadata, REQUEST_KEY: call.restored}
@@ -303,15 +323,23 @@ class Segment:
             ]
         )
 
-    def _requests(self, stop: Stop) -> DeferredToolRequests:
+    def _deferred(self, stop: Stop) -> DeferredToolRequests:
         return DeferredToolRequests(
             approvals=[_part(self.state.history, each.id) for each in stop.calls if not each.is_external],
             calls=[_part(self.state.history, each.id) for each in stop.calls if each.is_external],
         )
 
     def _batch(self, stop: Stop, controller: ApprovalController) -> Batch:
-        requests = self._requests(stop)
-        return Batch(controller, requests, external=self.durable.external, facts=CallFacts(), ctx=None)
+        requests = self._deferred(stop)
+        return Batch(
+            controller,
+            requests,
+            external=self.durable.external,
+            facts=CallFacts(),
+            ctx=None,
+            ledger=self.durable.ledger,
+            place=CallPlace(self.state.history, self.run_id),
+        )
 
     def is_changed(self, ctx: RunContext[Any]) -> bool:
         """Whether the definition of a tool whose call was decided is another one by now."""
@@ -328,6 +356,7 @@ class Segment:
             external=self.durable.external,
             session=self.session,
             tells_changes=self.durable.tells_changes,
+            ledger=self.durable.ledger,
         )
 
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
@@ -342,13 +371,13 @@ class Segment:
                 row = await self.durable.patiently(lambda: self.durable.store.get_run(self.run_id))
                 if row is None or row.status == 'cancelled':
                     raise RunCancelled
-                ended.append((await action(), None))
+                ended.append((await self.durable.persistently(action), None))
             except Exception as error:  # noqa: BLE001 - an error need not be one that the engine can keep
                 ended.append((None, error))
 
         await self.durable.engine.record(name, step)
         if not ended:
-            return await action()
+            return await self.durable.persistently(action)
         [(result, error)] = ended
         if error is not None:
             raise error
@@ -370,7 +399,7 @@ class DurableHandler:
         if lineage():
             # A nested run cannot end and begin again: it asks here, and waits in this process.
             nested = self.segment.handler()
-            return await self.segment.once('ask', lambda: nested(ctx, requests))
+            return await self.segment.durable.engine.record('ask', lambda: nested(ctx, requests))
         self.stop = await self.segment.prepared(ctx, requests)
         return bubble_up(ctx, requests)
 
