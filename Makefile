@@ -59,11 +59,16 @@ $(DEMO)/.installed: pydantic_ai_slim/pyproject.toml tool_approval/pyproject.toml
 	@$(DEMO)/bin/python -m pip install --quiet --editable ./pydantic_ai_slim --editable './tool_approval[cli]'
 	@touch $@
 
+# What the story of durable runs needs beyond the others.
+$(DEMO)/.durable: $(DEMO)/.installed
+	@$(DEMO)/bin/python -m pip install --quiet --editable './tool_approval[cli,durable]'
+	@touch $@
+
 # Providers with a library of their own; Pydantic AI reaches the others through OpenAI's.
 OWN_LIBRARY := anthropic bedrock cohere google groq huggingface mistral typesafe xai
 MODEL_EXTRA = $(or $(filter $(OWN_LIBRARY),$(firstword $(subst :, ,$(subst -, ,$(MODEL:gateway/%=%))))),openai)
 
-demo: $(DEMO)/.installed ## Play a demo, STORY=port, edit, nested or batch; ANSWERS=yn answers for you, MODEL=openai-chat:... takes a real model
+demo: $(DEMO)/.installed $(if $(filter restart,$(STORY)),$(DEMO)/.durable) ## Play a demo, STORY=port, edit, nested, batch or restart; ANSWERS=yn answers for you, MODEL=openai-chat:... takes a real model
 	@$(if $(MODEL),$(DEMO)/bin/python -m pip install --quiet 'pydantic-ai-slim[$(MODEL_EXTRA)]')
 	@$(DEMO)/bin/tool-approval demo $(STORY) $(if $(ANSWERS),--answers '$(ANSWERS)') $(if $(MODEL),--model '$(MODEL)')
 
@@ -86,7 +91,7 @@ test-hosts: install #- Run what runs on pydantic-ai-slim on other releases of it
 test-core: install #- Run the tests of tool_approval's core where nothing but pydantic is installed
 	@$(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \
 		--ignore tests/approval/tools --ignore tests/approval/os_sandbox --ignore tests/approval/settings \
-		--ignore tests/approval/cli --ignore tests/approval/assistant --ignore tests/approval/inbox --ignore tests/approval/ui $(PYTEST_ARGS)
+		--ignore tests/approval/cli --ignore tests/approval/assistant --ignore tests/approval/durable --ignore tests/approval/inbox --ignore tests/approval/ui $(PYTEST_ARGS)
 
 test-published: install #- Run the published tests of the packages that the compatibility layer serves; it needs the network
 	@$(RUN) python -m tests.approval.compat.published

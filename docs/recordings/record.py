@@ -16,13 +16,20 @@ import pyte
 
 FOLDER = Path(__file__).parent
 COLUMNS, LINES = 90, 40
-ANSWERS = {'port': ['y', 'y'], 'edit': ['y', 'y', 'n'], 'nested': ['y', 'y'], 'batch': ['o', 'y', 'y', 'y', 'n']}
+ANSWERS = {
+    'port': ['y', 'y'],
+    'edit': ['y', 'y', 'n'],
+    'nested': ['y', 'y'],
+    'batch': ['o', 'y', 'y', 'y', 'n'],
+    'restart': ['y'],
+}
 """What is pressed in each story."""
 TITLES = {
     'port': 'One run, two questions',
     'edit': 'Diffs before anything changes',
     'nested': 'An agent inside a tool',
     'batch': 'Several calls at once',
+    'restart': 'An answer to a process that was killed',
 }
 CELL, ROW, EDGE, BAR = 8.4, 18, 14, 34
 """Pixels: of a column and a row, around the text, and above it."""

@@ -52,6 +52,7 @@ def test_in_a_terminal_a_person_is_asked(monkeypatch):
         (['--answers', 'y1'], '--answers takes letters'),
         (['no-such-story'], 'invalid choice'),
         (['--model', 'no-such-model'], 'model'),
+        (['restart', '--model', 'test'], 'leave --model out'),
     ],
 )
 def test_what_means_nothing_is_one_line(arguments, problem, capsys):
@@ -61,6 +62,38 @@ def test_what_means_nothing_is_one_line(arguments, problem, capsys):
     assert status == 2
     assert problem in shown.err.splitlines()[-1]
     assert 'Traceback' not in shown.err
+
+
+def test_the_story_of_a_killed_process_is_played_to_its_end(capsys):
+    pytest.importorskip('dbos')
+
+    status = main(['demo', 'restart', '--answers', 'y'])
+
+    shown = capsys.readouterr()
+    assert (status, shown.err) == (0, '')
+    assert 'In fact: payments of invoice 17: 1.' in shown.out
+
+
+def test_a_story_that_was_stopped_has_that_status(monkeypatch):
+    pytest.importorskip('dbos')
+    from tool_approval.assistant.stories import restart
+
+    async def stopped(**_):
+        return 'stopped'
+
+    monkeypatch.setattr(restart, 'play_restart', stopped)
+
+    assert main(['demo', 'restart', '--answers', 'y']) == 130
+
+
+def test_without_its_library_that_story_names_the_extra():
+    code = "import sys; sys.modules['dbos'] = None; from tool_approval.cli import main; sys.exit(main(sys.argv[1:]))"
+
+    finished = subprocess.run([sys.executable, '-c', code, 'demo', 'restart'], capture_output=True, text=True)
+
+    assert finished.returncode == 2
+    [line] = finished.stderr.splitlines()
+    assert "pip install 'tool-approval[durable]'" in line
 
 
 def test_debug_shows_where(capsys):

@@ -157,3 +157,28 @@ def test_prepared_answers_ask_nobody(start: Start) -> None:
 
     assert status == 0
     assert 'greeting.py was changed' in screen.text.replace('\n', ' ')
+
+
+def test_the_story_of_the_restart(start: Start) -> None:
+    pytest.importorskip('dbos')
+    screen = start('restart')
+
+    shown = answer(screen, '╭─ pay_invoice', 'y')
+    status = screen.end()
+
+    assert status == 0
+    assert 'no process of the agent is left' in shown.replace('\n', ' ')
+    assert '● Invoice 17 is paid.\n\nIn fact: payments of invoice 17: 1.' in screen.text
+
+
+@pytest.mark.parametrize('key', ['q', '\x03'])
+def test_stopped_while_nothing_runs_it_says_what_is_true(key: str, start: Start) -> None:
+    pytest.importorskip('dbos')
+    screen = start('restart')
+    screen.wait_for_question('╭─ pay_invoice')
+
+    screen.type(key)
+    status = screen.end()
+
+    assert status == 130
+    assert 'Stopped.\n\nIn fact: payments of invoice 17: 0.' in screen.text

@@ -85,7 +85,7 @@ class Conversation:
             Exception: The error of the run; the history is as far as it came, and can be gone on with.
         """
         self.view.begin()
-        with _stops_at_signals(self.view.stop), capture_run_messages() as captured:
+        with stops_at_signals(self.view.stop), capture_run_messages() as captured:
 
             async def kept(events: AsyncIterable[AgentStreamEvent]) -> AsyncIterator[AgentStreamEvent]:
                 async for event in events:
@@ -131,7 +131,8 @@ def has_answer(messages: Sequence[ModelMessage]) -> bool:
 
 
 @contextlib.contextmanager
-def _stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
+def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
+    """Call `stop` at Ctrl-C, and where the terminal or another process ends this one, which it then does."""
     loop = asyncio.get_running_loop()
     received: list[int] = []
 

@@ -111,7 +111,7 @@ exit status: 0 it is written, 2 it is not
                 'story',
                 nargs='?',
                 default='port',
-                choices=('port', 'edit', 'nested', 'batch'),
+                choices=('port', 'edit', 'nested', 'batch', 'restart'),
                 help='which story; port',
             ),
             _option('--answers', metavar='LETTERS', help='answer for the person: a letter for each question'),
@@ -122,6 +122,7 @@ tool-approval demo                                find what listens on a port, a
 tool-approval demo edit                           diffs before files change
 tool-approval demo nested                         an agent inside a tool
 tool-approval demo batch                          several calls at once
+tool-approval demo restart                        an answer to an agent whose process was killed
 tool-approval demo --answers yn                   answers for you: yes, then no
 tool-approval demo --model openai-chat:gpt-5.2    a real model in place of the script
 

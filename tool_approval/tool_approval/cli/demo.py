@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from importlib.util import find_spec
 
 from tool_approval.assistant.asking import MakeAsked, PreparedAnswers, ask_at_terminal
 from tool_approval.assistant.errors import one_line_errors
 from tool_approval.assistant.screen import Screen
 from tool_approval.assistant.stories import STORIES
 from tool_approval.assistant.stories.scene import play
+from tool_approval.core.errors import MissingExtraError
 
 from .output import INTERRUPTED, Output, UsageError
 
@@ -19,15 +21,26 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Play the story.
 
     Raises:
-        UsageError: There are answers for nobody.
+        UsageError: There are answers for nobody, or a model that the story has no use for.
+        MissingExtraError: The story needs the extra `durable`.
         AssistantError: The model cannot be used.
     """
     if options.answers is not None and not options.answers.isalpha():
         raise UsageError('--answers takes letters, such as yn')
+    if options.story == 'restart' and options.model is not None:
+        raise UsageError('the story restart plays with its script alone; leave --model out')
     screen = Screen()
     with one_line_errors(debug=options.debug):
         make_ui = choose_ui(options.answers, screen)
-        end = asyncio.run(play(STORIES[options.story], make_ui=make_ui, screen=screen, model=options.model))
+        if options.story == 'restart':
+            if find_spec('dbos') is None:
+                raise MissingExtraError('dbos', extra='durable')
+            from tool_approval.assistant.stories.restart import play_restart
+
+            playing = play_restart(make_ui=make_ui, screen=screen)
+        else:
+            playing = play(STORIES[options.story], make_ui=make_ui, screen=screen, model=options.model)
+        end = asyncio.run(playing)
     return 0 if end == 'done' else INTERRUPTED
 
 

@@ -1,0 +1,105 @@
+"""An agent's process is killed while its question waits. The answer is kept, and another process goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import tempfile
+from collections.abc import Coroutine, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tool_approval.assistant.asking import MakeAsked
+from tool_approval.assistant.conversation import End, stops_at_signals
+from tool_approval.assistant.screen import Screen, StreamWrapper
+from tool_approval.core.memory import ApprovalMemory
+from tool_approval.inbox import Approver, Inbox, InboxEntry
+
+from .restart_worker import INVOICE, PAYMENTS, make_bookkeeper
+
+T = TypeVar('T')
+
+_WITHIN_S = 60.0
+"""Chosen: a process starts, asks or ends in less on any machine that is not stuck."""
+
+
+async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:
+    """Play it, and show what is true afterwards, also when the person stopped it.
+
+    Raises:
+        RuntimeError: The agent's process does not work here.
+    """
+    task = asyncio.current_task()
+    assert task is not None, 'it is awaited in a task'
+    with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
+        folder = Path(temporary)
+        end: End = 'done'
+        with stops_at_signals(task.cancel):
+            try:
+                await _play(folder, make_ui, screen)
+            except (asyncio.CancelledError, KeyboardInterrupt):
+                end = 'stopped'
+                screen.say('Stopped.')
+        path = folder / PAYMENTS
+        payments = len(path.read_text().splitlines()) if path.exists() else 0
+        screen.write('\n')
+        screen.say(f'In fact: payments of invoice {INVOICE}: {payments}.')
+        return end
+
+
+async def _play(folder: Path, make_ui: MakeAsked, screen: Screen) -> None:
+    screen.say('An agent pays invoices. A process of its own executes its runs, and a file keeps them.')
+    screen.say(f'You ask: Pay invoice {INVOICE}.')
+    bookkeeper = make_bookkeeper(folder)
+    inbox = bookkeeper.ui.inbox
+    with closing(bookkeeper.store), inbox:
+        run = await bookkeeper.start(f'Pay invoice {INVOICE}.')
+        with _worker(folder) as process:
+            entry = await _soon(_question(inbox))
+            process.kill()
+            process.wait()
+        screen.say(f'It wants to ask you. Now `kill -9 {process.pid}`: no process of the agent is left.')
+        asked: Any = make_ui(ApprovalMemory(), {}).choose(entry.request, mode='interactive')
+        decision = await asked if inspect.isawaitable(asked) else asked
+        await inbox.decide(entry.id, decision, by=Approver(id='you'), digest=entry.digest)
+        screen.say('Your answer is in the file. Another process starts, and takes the run up.')
+        with _worker(folder):
+            output = await _soon(run.result())
+    words = StreamWrapper(screen)
+    words.add(output)
+    words.end()
+
+
+async def _question(inbox: Inbox) -> InboxEntry:
+    async for _ in inbox.changes():
+        for entry in await inbox.open(1):
+            return entry
+    raise AssertionError('an inbox is followed without end')
+
+
+async def _soon(wait: Coroutine[Any, Any, T]) -> T:
+    try:
+        return await asyncio.wait_for(wait, _WITHIN_S)
+    except TimeoutError:
+        raise RuntimeError('the process of the story does not run the agent here') from None
+
+
+@contextmanager
+def _worker(folder: Path) -> Generator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, '-P', str(Path(__file__).with_name('restart_worker.py')), str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdin is not None, 'it is a pipe'
+    with process.stdin:
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()

@@ -1,0 +1,48 @@
+"""An agent that pays invoices, and the process that executes its runs: `python restart_worker.py FOLDER`.
+
+It ends when its standard input does, so it does not outlive the process that started it, however that one ended.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from pydantic_ai.durable_exec.dbos import DBOSDurability
+from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai_deferred import Agent
+
+from tool_approval.assistant.stories.scene import Step, denied, scripted
+from tool_approval.core.controller import ApprovalController
+from tool_approval.integrations.pydantic_ai.durable import DurableAgent
+
+INVOICE = 17
+PAYMENTS = 'payments.txt'
+
+
+def make_bookkeeper(folder: Path) -> DurableAgent[None, str]:
+    """The agent, made in the same way by each process; what it pays is a line of a file."""
+    agent: Agent[None, str] = Agent(scripted(_plan), name='bookkeeper', capabilities=[DBOSDurability()])
+
+    @agent.tool_plain(requires_approval=True)
+    def pay_invoice(number: int, euros: int) -> str:
+        with open(folder / PAYMENTS, 'a', encoding='utf-8') as payments:
+            payments.write(f'{number}: {euros}\n')
+        return f'Invoice {number} is paid.'
+
+    return DurableAgent(agent, ApprovalController(), store=str(folder / 'inbox.sqlite'))
+
+
+def _plan(results: list[ToolReturnPart]) -> Step:
+    if not results:
+        return [ToolCallPart('pay_invoice', {'number': INVOICE, 'euros': 250}, tool_call_id='payment')]
+    return f'Invoice {INVOICE} is {"not paid: I was not allowed to" if denied(results[-1]) else "paid"}.'
+
+
+async def work(folder: Path) -> None:
+    """Execute the agent's runs until standard input ends."""
+    async with make_bookkeeper(folder).worker():
+        await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == '__main__':  # pragma: no cover - a process of its own
+    asyncio.run(work(Path(sys.argv[1])))
