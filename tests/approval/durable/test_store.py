@@ -41,7 +41,7 @@ def test_a_run_is_parked_with_its_requests_and_is_ready_when_all_are_answered(ma
     assert other.add_run(replace(RUN, state='{"other":1}')) is False
     assert store.get_run('run') == RUN
     assert store.get_run('other') is None
-    assert other.ready('agent', 10) == [('run', 0)]
+    assert other.ready('agent', 10) == other.ready_after('agent', 10, []) == [('run', 0)]
     second = replace(ASKED, id='second')
 
     assert store.resume('run', 0, at=NOON)
@@ -51,10 +51,11 @@ def test_a_run_is_parked_with_its_requests_and_is_ready_when_all_are_answered(ma
     assert other.requests_of('run') == other.inbox_store.open(10) == [ASKED, second]
     assert other.ready('agent', 10) == []
     other.inbox_store.settle('asked', 'approved', at=LATER, answer='{}')
-    assert store.ready('agent', 10) == []
+    assert store.ready('agent', 10) == store.ready_after('agent', 10, ['asked']) == []
     other.inbox_store.settle('second', 'denied', at=LATER, answer='{}')
-    assert store.ready('agent', 10) == [('run', 1)]
-    assert store.ready('another', 10) == []
+    assert store.ready('agent', 10) == store.ready_after('agent', 10, ['second', 'unknown']) == [('run', 1)]
+    assert store.ready('another', 10) == store.ready_after('another', 10, ['second']) == []
+    assert store.ready_after('agent', 10, []) == store.ready_after('agent', 10, ['unknown']) == []
     assert store.resume('run', 1, at=LATER)
     assert store.get_run('run').status == 'queued'
     assert store.resume('run', 1, at=LATER)

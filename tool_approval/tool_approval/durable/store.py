@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -252,13 +252,22 @@ class DurableStore:
             return True
 
     def ready(self, agent: str, limit: int) -> Sequence[tuple[str, int]]:
-        """The id and segment of each run of an agent that waits for no answer any more, or was never begun."""
-        found = self._select(
-            "SELECT id, segment FROM runs WHERE agent = ? AND status IN ('queued', 'waiting') AND NOT EXISTS "
-            "(SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending') "
-            'ORDER BY status DESC, changed_at LIMIT ?',
-            (agent, limit),
-        )
+        """The id and segment of each run of an agent that waits for no answer any more, or was never begun.
+
+        It looks at each run that waits; `ready_after` does not.
+        """
+        found = self._select(f'{_READY} ORDER BY status DESC, changed_at LIMIT ?', (agent, limit))
+        return [(run_id, segment) for run_id, segment in found]
+
+    def ready_after(self, agent: str, limit: int, settled: Collection[str]) -> Sequence[tuple[str, int]]:
+        """The same, of the runs that were never begun, and of those that have waited for one of these requests."""
+        with self.inbox_store.reading() as execute:
+            queued = f"{_READY} AND status = 'queued' ORDER BY changed_at LIMIT ?"
+            found = list(execute(queued, (agent, limit)).fetchall())
+            if settled:
+                ids = ', '.join('?' * len(settled))
+                which = f"status = 'waiting' AND id IN (SELECT run FROM requests WHERE id IN ({ids}))"
+                found += execute(f'{_READY} AND {which}', (agent, *settled)).fetchall()
         return [(run_id, segment) for run_id, segment in found]
 
     def resume(self, run_id: str, segment: int, *, at: datetime) -> bool:
@@ -305,6 +314,10 @@ class DurableStore:
 
     def expire(self, now: datetime) -> int:
         """Settle the parked requests whose deadline has passed as `expired`; how many there were."""
+        # Most times there are none, and even a change of nothing has to wait for the disk.
+        due = "SELECT 1 FROM requests WHERE state = 'pending' AND deadline <= ? LIMIT 1"
+        if not self._select(due, (_number(now),)):
+            return 0
         with self.inbox_store.transaction() as execute:
             return self.inbox_store.settle_parked(execute, 'expired', now, 'deadline <= ?', _number(now))
 
@@ -433,6 +446,11 @@ class DurableStore:
         except (TypeError, OverflowError):
             raise InboxUntrusted(self.place, 'a row of it was changed by another program') from None
 
+
+_READY = (
+    "SELECT id, segment FROM runs WHERE agent = ? AND status IN ('queued', 'waiting') "
+    "AND NOT EXISTS (SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending')"
+)
 
 _RUN = 'id, agent, status, segment, state, outcome, created_at, changed_at'
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from tool_approval.core.errors import ApprovalError
+from tool_approval.inbox.store import Changes
 
 from .engine import Engine
 from .ledger import Ledger
@@ -19,6 +20,10 @@ AT_ONCE = 100
 
 WATCH_S = 0.25
 """Chosen: a run that was started elsewhere begins within so many seconds. Answers end the wait for them at once."""
+
+SWEEP_S = 1.0
+"""Chosen: a look at all parked runs takes some milliseconds where there are ten thousand. Seconds between two; whatever
+is missed otherwise is found by it."""
 
 LONGEST_PAUSE_S = 2.0
 """Chosen: a store that is back is noticed within so many seconds."""
@@ -66,6 +71,7 @@ class Sweep:
         self._now = now
         self._clock = clock
         self._beat_at = clock()
+        self._sweep_at = clock()
         self._seen: set[tuple[str, int]] = set()
         self._failures = 0
         self._ended = threading.Event()
@@ -81,8 +87,11 @@ class Sweep:
         self._thread.join()
         self._store.close()
 
-    def look(self) -> None:
+    def look(self, changed: Changes | None = None) -> None:
         """Look once.
+
+        Args:
+            changed: What has changed since the last time; `None` to look at all runs.
 
         Raises:
             InboxError: The store cannot be used.
@@ -93,23 +102,30 @@ class Sweep:
                 _log.warning('A worker of durable runs is gone; what it was running is taken up')
                 self._engine.take_up(dead)
                 self._store.forget_worker(dead)
-        self._store.expire(self._now())
         # A run is ready until its segment has begun and, while nothing waits, until it has ended.
-        ready = self._store.ready(self._agent, len(self._seen) + AT_ONCE)
+        limit = len(self._seen) + AT_ONCE
+        if changed is None or len(changed.settled) > AT_ONCE or self._clock() >= self._sweep_at:
+            self._sweep_at = self._clock() + SWEEP_S
+            self._store.expire(self._now())
+            ready = self._store.ready(self._agent, limit)
+            self._seen.intersection_update(ready)
+        else:
+            ready = self._store.ready_after(self._agent, limit, changed.settled)
         for run_id, segment in ready:
             if (run_id, segment) not in self._seen:
                 row = self._store.get_run(run_id)
                 if row is not None and self._is_readable(row):
                     self._engine.enqueue(run_id, segment)
                 self._seen.add((run_id, segment))
-        self._seen.intersection_update(ready)
 
     def _run(self) -> None:
+        changed: Changes | None = None
         while not self._ended.is_set():
             try:
-                self.look()
-                self._store.inbox_store.watch(min(WATCH_S, self._beat_s / 4))
+                self.look(changed)
+                changed = self._store.inbox_store.watch(min(WATCH_S, self._beat_s / 4))
             except Exception as error:  # noqa: BLE001 - without this thread no run would go on
+                changed = None
                 self._failures += 1
                 if self._failures == 1:
                     # The text of our own errors holds no arguments.
