@@ -65,6 +65,15 @@ def test_confined_a_command_reads_no_secret_and_all_the_rest(work):
     assert 'Permission denied' in desk.run('cat .env')[0]
 
 
+def test_confined_a_command_that_was_refused_a_secret_learns_that_no_access_helps(work):
+    desk = Desk(work, SETTINGS)
+
+    note = '[No command can read {}, approved or not, with any access: it usually holds secrets. Tell the user.]'
+    assert note.format('.env') in desk.run('cat .env')[0]
+    assert note.format('sub/.env.local') in desk.approved('cat ./sub/.env.local')
+    assert 'it usually holds secrets' not in desk.approved('echo ".env"; echo "closed: Permission denied"; false')
+
+
 def test_confined_a_secret_cannot_be_moved_linked_or_replaced_to_be_read(work):
     desk = Desk(work, SETTINGS)
 

@@ -54,6 +54,7 @@ _UNASKED: Final = (
     'It ran without a question, so it could not write in this directory. To change a file, use the file tools; the '
     'user is asked then.'
 )
+_SECRET: Final = 'No command can read {}, approved or not, with any access: it usually holds secrets. Tell the user.'
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands have those of the system, of the active environment, and of the toolchains that '
     '`tool-approval doctor` lists. One of the project is called by its path, such as `.venv/bin/pytest`. Otherwise, '
@@ -264,6 +265,7 @@ class ConfinedShell(ShellTool):
         if bound_to is not None:
             extra = ExtraAccess.of_json(bound_to.get(EXTRA_ACCESS, {})).beyond(confinement.approved)
             profile = confinement.approved.with_access(extra)
+        base = len(profile.hidden)
         profile = await _to_its_end(partial(confinement.closed, profile))
         values = clean_environment(os.environ)
         # Attack: a relative part of the search path, which a backend passes on, finds a program in the workspace.
@@ -278,7 +280,8 @@ class ConfinedShell(ShellTool):
             result = replace(result, notes=(*result.notes, _WHAT_IS_FOUND, *self._environments()))
         elif result.exit_status:
             unasked = (_UNASKED,) if bound_to is None and self._is_read_only_unasked() else ()
-            result = replace(result, notes=(*result.notes, *unasked, *self._advice(extra, explanation)))
+            secrets = self._secrets(result, profile.hidden[base:])
+            result = replace(result, notes=(*result.notes, *secrets, *unasked, *self._advice(extra, explanation)))
         return result
 
     async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
@@ -296,6 +299,14 @@ class ConfinedShell(ShellTool):
             return replace(result, notes=await _to_its_end(partial(layer.keep, cancelled), cancelled))
         finally:
             await _to_its_end(opened.close)
+
+    def _secrets(self, result: ShellResult, hidden: Collection[str]) -> tuple[str, ...]:
+        """A note on a secret that a command could not read, by what it printed; a forged one grants nothing."""
+        refused = [line for line in f'{result.stdout}\n{result.stderr}'.splitlines() if 'ermission denied' in line]
+        names = (os.path.relpath(path, self.cwd) for path in hidden)
+        # The longest: `.env` is in `sub/.env` too.
+        named = max((name for name in names if any(name in line for line in refused)), key=len, default=None)
+        return () if named is None else (_SECRET.format(printable(named, 300)),)
 
     def _environments(self) -> tuple[str, ...]:
         """A note on each environment in the working directory, if none is active."""
