@@ -32,10 +32,10 @@ _MARKUP = re.compile(r'^[ >]*([-*] |\d+\. )?')
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, without its code, headings and tables."""
+    """The sentences and the cells of a text, without its code and headings."""
     for line in _CODE.sub('`code`', text).splitlines():
-        if not line.lstrip().startswith(('#', '|', '!')):
-            yield from re.split(r'(?<=[.!?:;]) +', _MARKUP.sub('', line).strip())
+        if not line.lstrip().startswith(('#', '!')):
+            yield from re.split(r'(?<=[.!?:;]) +| *\| *', _MARKUP.sub('', line).strip())
 
 
 def texts_of_module(source: str) -> Iterator[str]:
