@@ -17,7 +17,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.durable import Done, open_store
-from tool_approval.inbox import ApproverRule, Inbox, InboxUI
+from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.storage import FileApprovalStore
 
@@ -123,6 +123,23 @@ def test_an_answer_counts_while_no_process_waits_for_it(url, inbox):
 
     assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
     assert (bot.paid, other.paid) == ([], [10])
+
+
+def test_of_two_answers_at_once_one_counts(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        [entry] = await park(bot.durable(url), inbox)
+        with Inbox(open_store(url).inbox_store) as other:
+            said = await asyncio.gather(
+                answer(inbox, entry, YES), answer(other, entry, NO, BOB), return_exceptions=True
+            )
+        [refused] = [each for each in said if isinstance(each, AlreadySettled)]
+        return refused.state, await finish(bot.durable(url))
+
+    state, told = asyncio.run(main())
+    assert told == {'1': ['paid 10', 'success'] if state == 'approved' else ['Not now.', 'denied']}
+    assert bot.paid == ([10] if state == 'approved' else [])
 
 
 def test_two_rounds_and_several_calls_of_one_response(url, inbox):

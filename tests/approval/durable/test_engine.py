@@ -1,14 +1,16 @@
 """DBOS as the engine: what of it is not public, and where its tables are."""
 
 import asyncio
+import importlib
 import inspect
 import os
 import stat
+import sys
 import time
 
 import pytest
 
-from tool_approval import ApprovalError
+from tool_approval import ApprovalError, MissingExtraError
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
@@ -94,3 +96,11 @@ def test_the_engines_file_is_beside_the_store_and_the_users_alone(tmp_path):
 
 def test_the_engines_tables_are_in_the_stores_database():
     assert engine_url('postgres://user@host/base') == 'postgresql://user@host/base'
+
+
+def test_without_dbos_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'dbos', None)
+    monkeypatch.delitem(sys.modules, 'tool_approval.durable.engine')
+
+    with pytest.raises(MissingExtraError, match=r'tool-approval\[durable\]'):
+        importlib.import_module('tool_approval.durable.engine')

@@ -12,7 +12,7 @@ from tool_approval.storage.private_file import make_private_folder, open_private
 
 try:
     from dbos import DBOS, DBOSConfig, SetWorkflowID
-except ImportError:  # pragma: no cover - a test takes dbos away in a process of its own
+except ImportError:
     raise MissingExtraError('dbos', extra='durable') from None
 
 T = TypeVar('T')

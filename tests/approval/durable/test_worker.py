@@ -1,0 +1,167 @@
+"""The sweep: which runs are enqueued, whose work is taken up, and what a store that is away does to it."""
+
+import time
+from datetime import timedelta
+
+import pytest
+from tool_approval.durable import RunRow, open_store
+from tool_approval.inbox.errors import InboxUnavailable
+from tool_approval.inbox.store import Row
+
+from tests.approval.parts import NOON, logged
+
+pytest.importorskip('dbos', reason='the development environment has DBOS')
+
+from tool_approval.durable.worker import AT_ONCE, Sweep
+
+
+class FakeEngine:
+    """Keeps what it is asked for."""
+
+    def __init__(self):
+        self.enqueued = []
+        self.taken = []
+
+    def enqueue(self, run_id, segment):
+        self.enqueued.append((run_id, segment))
+
+    def take_up(self, worker):
+        self.taken.append(worker)
+
+
+class FakeLedger:
+    """Finds the workers dead that it is given."""
+
+    def __init__(self):
+        self.dead = []
+        self.ticks = 0
+
+    def tick(self):
+        self.ticks += 1
+        return self.dead
+
+
+class Looking:
+    """A sweep of a store, with a clock of the test's."""
+
+    def __init__(self, url):
+        self.store = open_store(url)
+        self.engine, self.ledger = FakeEngine(), FakeLedger()
+        self.time, self.day = 0.0, NOON
+        self.sweep = Sweep(
+            self.store,
+            self.engine,
+            self.ledger,
+            agent='bot',
+            is_readable=lambda row: row.state != 'unreadable',
+            lease_s=3.0,
+            now=lambda: self.day,
+            clock=lambda: self.time,
+        )
+
+    def add(self, run_id, **fields):
+        made = {'agent': 'bot', 'state': '{}', 'created_at': NOON, 'changed_at': NOON, **fields}
+        self.store.add_run(RunRow(id=run_id, **made))
+
+    def park(self, run_id, deadline=None):
+        row = Row(id=run_id.ljust(43, '_'), owner=run_id, content='{}', posted_at=NOON)
+        self.add(run_id)
+        self.store.park(run_id, 0, '{}', [row], deadline, at=NOON)
+
+
+@pytest.fixture
+def looking(url):
+    made = Looking(url)
+    yield made
+    made.store.close()
+
+
+def test_each_run_that_waits_for_nothing_is_enqueued_once(looking):
+    for number in range(AT_ONCE + 1):
+        looking.add(f'run {number}')
+    looking.add('of another agent', agent='other')
+    looking.add('of another version', state='unreadable')
+    looking.park('that waits')
+
+    for _ in range(3):
+        looking.sweep.look()
+
+    assert sorted(looking.engine.enqueued) == sorted((f'run {number}', 0) for number in range(AT_ONCE + 1))
+
+
+def test_a_run_goes_on_when_its_question_is_answered(looking):
+    looking.park('run')
+    looking.sweep.look()
+    assert looking.engine.enqueued == []
+
+    looking.store.inbox_store.settle('run'.ljust(43, '_'), 'denied', at=NOON, answer='{}')
+    looking.sweep.look()
+
+    assert looking.engine.enqueued == [('run', 1)]
+
+
+@pytest.mark.parametrize(
+    ('set_to', 'enqueued'), [(timedelta(days=-400), []), (timedelta(0), []), (timedelta(hours=2), [('run', 1)])]
+)
+def test_a_deadline_is_a_time_of_day_and_a_clock_that_is_set_can_only_deny(looking, set_to, enqueued):
+    looking.park('run', deadline=NOON + timedelta(hours=1))
+    looking.day = NOON + set_to
+
+    looking.sweep.look()
+
+    [row] = looking.store.requests_of('run')
+    assert row.state == ('expired' if enqueued else 'pending')
+    assert looking.engine.enqueued == enqueued
+
+
+def test_the_work_of_a_dead_worker_is_taken_up(looking):
+    looking.store.beat('dead', 7)
+    looking.ledger.dead = ['dead']
+
+    looking.sweep.look()
+    looking.sweep.look()
+
+    assert (looking.engine.taken, looking.ledger.ticks) == (['dead'], 1)
+    assert looking.store.beats() == {}
+    looking.time += 1.0
+    looking.sweep.look()
+    assert looking.ledger.ticks == 2
+
+
+def test_looking_goes_on_when_the_store_is_back(looking, caplog, monkeypatch):
+    expire, failures = looking.store.expire, [InboxUnavailable('the inbox', 'gone'), ValueError('secret')]
+
+    def failing(now):
+        if failures:
+            raise failures.pop(0)
+        return expire(now)
+
+    monkeypatch.setattr(looking.store, 'expire', failing)
+    looking.add('run')
+    looking.sweep.start()
+    ends_at = time.monotonic() + 20
+    while not looking.engine.enqueued or not any('go on' in each for each in logged(caplog)):
+        assert time.monotonic() < ends_at
+        time.sleep(0.02)
+    looking.sweep.close()
+
+    assert looking.engine.enqueued == [('run', 0)]
+    first, second = logged(caplog)
+    assert first.startswith('Durable runs wait: ')
+    assert 'gone' in first
+    assert second == 'Durable runs go on'
+
+
+def test_an_unexpected_error_is_logged_by_its_name_alone(looking, caplog, monkeypatch):
+    def failing(now):
+        raise ValueError('secret')
+
+    monkeypatch.setattr(looking.store, 'expire', failing)
+    looking.sweep.start()
+    ends_at = time.monotonic() + 20
+    while not logged(caplog):
+        assert time.monotonic() < ends_at
+        time.sleep(0.02)
+    looking.sweep.close()
+
+    assert logged(caplog)[0] == 'Durable runs wait: ValueError'
