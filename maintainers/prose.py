@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PATTERNS = {
     '"stands" or "lies" for "is"': r'\b(stands|stood|lies|lay)\b(?! (in )?for\b)|\bstand (in|on|at|there|here)\b',
     '"is about" for "matches" or "concerns"': r'\b(is|are|was|were) about (?!to\b|[\d~])',
-    'a sentence whose subject is "What ..." or "Whoever ..."': r'^(What|Whoever)\b.*[^?]$',
+    'a sentence whose subject is "What ..." or "Who ..."': r'^(What|Whatever|Who|Whoever)\b.*[^?]$',
     '"somebody" or "nobody" for a role': r'\b([Ss]omebody|[Nn]obody)\b',
     '"told" or "tells" for "reports" or "returns"': r'\b(is|are|was|were|be|been|being) told\b|\btells\b',
     '"is no ..." for "is not a ..."': r'(?<![Tt]here )\b(is|are) no (?!longer|more|less|fewer|later|one\b)\w',

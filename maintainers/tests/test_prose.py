@@ -25,6 +25,7 @@ def findings(path: Path, text: str, *allowed: str) -> list[str]:
         'The names stand in the list.',
         'No rule is about the call.',
         'What is found is shown.',
+        'Who may answer may cancel.',
         'Nobody is asked.',
         'The model is told why.',
         'The hook tells the host.',

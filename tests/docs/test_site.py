@@ -98,6 +98,9 @@ def test_the_site_builds_strictly_and_fetches_nothing_from_elsewhere(tmp_path: P
         requests.feed(page.read_text())
     assert any(request.endswith('.css') for request in requests.fetched)
     assert [request for request in requests.fetched if re.match(r'([a-z]+:)?//', request)] == []
+    listed = links_of(site / 'llms.txt')
+    assert 'how-to/handlers.html' in listed
+    assert [link for link in listed if not (site / link).is_file()] == []
     styles = [style for style in site.glob('**/*.css') if re.search(r'url\(["\']?(https?:)?//', style.read_text())]
     assert styles == []
 
