@@ -7,29 +7,33 @@ import os
 import signal
 import threading
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.messages import ModelResponse, TextContent, TextPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.durable import Done, open_store
+from tool_approval.durable import Done, DurableStore, open_store
 from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI
+from tool_approval.inbox.errors import InboxUnavailable
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.storage import FileApprovalStore
 
 from tests.approval.inbox.parts import ADA, BOB, NO, YES, answer, soon
 from tests.approval.parts import ListSink
 from tests.loop.scripted import call, returns
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalError, ApprovalMemory
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalError, ApprovalMemory, ApprovalPresentation
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
 from pydantic_ai.durable_exec.dbos import DBOSDurability
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent, DurableRunFailed
+from tool_approval.integrations.pydantic_ai.run_state import RunState
+from tool_approval.integrations.pydantic_ai.segment import Segment
 
 PAY = call('pay', '1', amount=10)
 
@@ -512,12 +516,13 @@ def change_state(url, state, run_id='run'):
     store.close()
 
 
-def test_a_corrupt_run_fails_alone(url, inbox):
+@pytest.mark.parametrize('state', ['{"version": 1, "history": "x"}', '{', '[]'])
+def test_a_corrupt_run_fails_alone(state, url, inbox):
     bot = Bot([PAY])
 
     async def main():
         [entry] = await park(bot.durable(url), inbox)
-        change_state(url, '{"version": 1, "history": "x"}')
+        change_state(url, state)
         await answer(inbox, entry)
         durable = bot.durable(url)
         async with working(durable):
@@ -690,6 +695,121 @@ def test_a_process_is_one_worker_of_an_agent(url):
 def test_a_run_has_a_name_that_can_be_printed(url):
     with pytest.raises(UserError, match='cannot be printed'):
         asyncio.run(Bot().durable(url).start('go', run_id='a\0b'))
+
+
+def change_requests(url, change):
+    store = open_store(url)
+    with store.inbox_store.transaction() as execute:
+        execute(f'UPDATE requests SET {change}')
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ('change', 'problem'),
+    [
+        ("content = '{'", 'The request could not be read again, so the call was denied.'),
+        (
+            "content = replace(content, '10', '99')",
+            'The answer was to something else than what was asked, so the call was denied.',
+        ),
+    ],
+)
+def test_a_request_that_was_changed_in_the_store_approves_nothing(change, problem, url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        [entry] = await park(bot.durable(url), inbox)
+        await answer(inbox, entry)
+        change_requests(url, change)
+        return await finish(bot.durable(url))
+
+    assert asyncio.run(main()) == {'1': [problem, 'denied']}
+    assert bot.paid == []
+
+
+def test_what_is_too_large_to_be_shown_is_denied_and_no_reason_to_fail(url, inbox):
+    bot = Bot([call('note', '2', text='x' * 5_000_000), PAY])
+
+    @bot.agent.tool_plain(requires_approval=True)
+    def note(text: str) -> str:
+        return 'noted'
+
+    def present(request):
+        return ApprovalPresentation(type='text', content='x' * 5_000_000)
+
+    told = asyncio.run(answered(bot.durable(url, ApprovalController(presenters={'pay': present})), inbox))
+
+    assert [told['1'][1], told['2'][1]] == ['denied', 'denied']
+    assert told['1'][0].startswith('The inbox could not take the request')
+    assert told['2'][0].startswith("The arguments of 'note' cannot be judged")
+    assert bot.paid == []
+
+
+def test_nothing_more_executes_once_a_run_is_cancelled(url):
+    bot = Bot([call('stop', '1'), call('pay', '2', amount=10)])
+    controller = ApprovalController(policy={'*': {'approval': 'none'}})
+    durable = bot.durable(url, controller)
+
+    @bot.agent.tool_plain(requires_approval=True, sequential=True)
+    async def stop() -> str:
+        await durable.get('run').cancel()
+        return 'stopped'
+
+    async def main():
+        async with working(durable):
+            run = await durable.start('go', run_id='run')
+            with pytest.raises(DurableRunFailed, match='cancelled'):
+                await run.result()
+            await asyncio.sleep(0.5)
+
+    asyncio.run(main())
+    assert bot.paid == []
+
+
+def test_a_worker_waits_for_a_store_that_is_away(url, inbox, monkeypatch):
+    bot = Bot([PAY])
+    get_run, failures = DurableStore.get_run, []
+
+    def failing(self, run_id):
+        if bot.paid or len(failures) == 2 or threading.current_thread().name != 'tool-approval-inbox':
+            return get_run(self, run_id)
+        failures.append(run_id)
+        raise InboxUnavailable(self.place, 'gone')
+
+    async def main():
+        durable = bot.durable(url)
+        [entry] = await park(durable, inbox)
+        await answer(inbox, entry)
+        monkeypatch.setattr(DurableStore, 'get_run', failing)
+        return await finish(durable)
+
+    assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
+    assert len(failures) == 2
+
+
+def test_a_segment_that_is_over_is_not_run_again(url):
+    bot = Bot([PAY])
+
+    asyncio.run(bot.durable(url)._run_segment('run', 0))
+
+    assert bot.paid == []
+
+
+def test_of_a_step_that_was_recorded_the_ledger_has_the_result():
+    async def record(name, step):
+        return None
+
+    async def kept():
+        return 'kept'
+
+    durable = SimpleNamespace(engine=SimpleNamespace(record=record), persistently=lambda action: action())
+
+    assert asyncio.run(Segment(durable, 'run', 0, RunState(history=[])).once('execute', kept)) == 'kept'
+
+
+def test_a_prompt_that_cannot_be_kept_is_refused(url):
+    with pytest.raises(UserError, match='`prompt` has no JSON form'):
+        asyncio.run(Bot().durable(url).start([TextContent(content='go', metadata=object())]))
 
 
 def test_there_may_be_no_such_run(url):

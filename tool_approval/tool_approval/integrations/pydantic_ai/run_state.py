@@ -169,7 +169,7 @@ def write_state(state: RunState, field: str) -> str:
         UserError: Some of it has no JSON form; the error names `field`.
     """
     try:
-        return as_json(state.model_dump(mode='json'))
+        return as_json(state.model_dump(mode='json', warnings=False))
     except PydanticSerializationError as error:
         raise UserError(f'The run cannot be kept: `{field}` has no JSON form ({error}).') from None
 

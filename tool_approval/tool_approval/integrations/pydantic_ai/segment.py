@@ -158,7 +158,6 @@ class Segment:
                     facts = call.facts._replace(is_blocked=True, block_reason=answer.note or 'The call was denied.')
                     prepared[index] = prepared[index]._replace(request=call.request.changed(facts))
                 continue
-            call.request, call.facts = plain_request(request), request.facts
             if answer is None:
                 # Other arguments, or another definition of the tool, are another question.
                 of = [self.state.rounds, call.id, durable.controller.digest_of(request), call.facts.tool_digest]
@@ -166,6 +165,7 @@ class Segment:
                 if isinstance(question, ApprovalDecision):
                     call.denial = answers[call.id] = question
                 else:
+                    call.request, call.facts = plain_request(request), request.facts
                     call.question = question.id
                     questions.append(question)
         if questions:
