@@ -113,7 +113,7 @@ def open_question(lock: PromptLock) -> Generator[PromptLock]:
 
 
 Answer: TypeAlias = list[ApprovalDecision] | KeyboardInterrupt | RunCancelled
-"""What a UI answers: a decision for each request, or that the run is to be stopped."""
+"""A decision for each request, or that the run is to be stopped."""
 
 
 async def ask(
@@ -137,8 +137,7 @@ async def ask(
         is_answered: Whether the answer to another question has answered this one while it waited for its turn.
         lock: Where a UI with `one_at_a_time` waits.
         abilities: What the UI can do beside `choose`; looked up if `None`.
-        hear: Called with what the UI answers in the moment in which it does so, in its thread, also if nobody waits any
-            more.
+        hear: Called with each answer of the UI at once, in its thread, also after the wait was cancelled.
 
     Returns:
         A decision for each request, in order; none if `is_answered`. Whatever goes wrong is a denial with the reason as
@@ -253,7 +252,7 @@ async def _call(
 def _heard(
     choose: Callable[..., object], requests: Sequence[ApprovalRequest], hear: Callable[[Answer], None]
 ) -> Callable[..., object]:
-    """`choose`, of which `hear` hears what it answers before anything else does with it what it likes."""
+    """`choose`, whose answer is passed to `hear` before anything else."""
 
     @contextmanager
     def hearing_stops() -> Generator[None]:

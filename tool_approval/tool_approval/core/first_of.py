@@ -72,10 +72,6 @@ class FirstOf:
         return await _Questions(self._uis, self._abilities, requests, mode).decide()
 
 
-_Heard = tuple[int, ApprovalDecision] | KeyboardInterrupt | RunCancelled
-"""A denial of the request with this index, or a stop."""
-
-
 class _Questions:
     """The questions about one group: each is a task, of one UI and some of the requests."""
 
@@ -90,11 +86,12 @@ class _Questions:
         self._abilities = abilities
         self._requests = requests
         self._mode: ApprovalMode = mode
-        self._tasks: dict[asyncio.Task[Answer], tuple[int, list[int]]] = {}
-        self._decided: dict[int, ApprovalDecision] = {}
-        self._asked: dict[int, set[int]] = {index: set(range(len(uis))) for index in range(len(requests))}
+        self._tasks: dict[asyncio.Task[list[ApprovalDecision]], tuple[int, list[int]]] = {}
+        self._able = [set(range(len(uis))) for _ in requests]
         self._answered: _Answered = []
-        self._heard: list[_Heard] = []
+        # Threads write these two until it is over.
+        self._decided: dict[int, ApprovalDecision] = {}
+        self._stop: KeyboardInterrupt | RunCancelled | None = None
         self._is_over = False
         self._lock = threading.Lock()
 
@@ -102,18 +99,18 @@ class _Questions:
         """Ask until each request is decided."""
         try:
             for number in range(len(self._uis)):
-                self._start(number, list(self._asked))
-            while self._tasks:
+                self._start(number, list(range(len(self._requests))))
+            while self._tasks and self._stop is None:
                 done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     self._count(*self._tasks.pop(task), task.result())
-                self._count_heard()
                 await self._withdraw()
-            self._count_heard(is_last=True)
         finally:
-            for heard in self._take_heard(is_last=True):
-                self._report(heard)
+            with self._lock:
+                self._is_over = True
             await self._cancel(list(self._tasks))
+        if self._stop is not None:
+            raise self._stop
         return [self._decided[index] for index in range(len(self._requests))]
 
     def _start(self, number: int, indices: list[int]) -> None:
@@ -122,7 +119,7 @@ class _Questions:
             task = asyncio.create_task(self._ask(number, some))
             self._tasks[task] = number, some
 
-    async def _ask(self, number: int, indices: list[int]) -> Answer:
+    async def _ask(self, number: int, indices: list[int]) -> list[ApprovalDecision]:
         _answered.set((*_answered.get(), self._answered))
         try:
             return await ask(
@@ -133,73 +130,46 @@ class _Questions:
                 abilities=self._abilities[number],
                 hear=partial(self._hear, indices),
             )
-        except (KeyboardInterrupt, RunCancelled) as stop:
-            return stop  # raised in a task, the one would end the event loop, and the other be taken for its end
+        except (KeyboardInterrupt, RunCancelled):
+            return []  # `_hear` has it; raised in a task, one would end the event loop, the other look like its end
 
     def _hear(self, indices: list[int], answer: Answer) -> None:
-        """Take what counts also of a question that is being withdrawn, in any thread. An approval of one does not."""
-        denials = zip(indices, answer, strict=True) if isinstance(answer, list) else ()
-        heard: list[_Heard] = [each for each in denials if not (each[1].approved or _is_of_nobody(each[1]))]
-        if not isinstance(answer, list):
-            heard.append(answer)
+        """Count a denial or a stop in any thread, also of a question that is being withdrawn; log one that is late."""
+        decisions = zip(indices, answer, strict=True) if isinstance(answer, list) else ()
+        denials = {index: each for index, each in decisions if not (each.approved or _is_of_nobody(each))}
+        stop = None if isinstance(answer, list) else answer
         with self._lock:
             if not self._is_over:
-                self._heard += heard
+                self._decided.update(denials)
+                self._stop = self._stop or stop
                 return
-        for each in heard:
-            self._report(each)
+        why = 'it was approved by another, or the run was cancelled'
+        if stop is not None:
+            _log.warning('The run was stopped at a question too late: %s', why)
+        for index in (index for index in denials if index not in self._decided or self._decided[index].approved):
+            by, name = denials[index].decided_by, self._requests[index].tool_name
+            _log.warning('%r denied %r too late: %s', by, name, why)
 
-    def _take_heard(self, *, is_last: bool) -> list[_Heard]:
-        with self._lock:
-            heard, self._heard = self._heard, []
-            self._is_over = is_last
-        return heard
-
-    def _count_heard(self, *, is_last: bool = False) -> None:
-        for heard in self._take_heard(is_last=is_last):
-            if not isinstance(heard, tuple):
-                raise heard
-            index, denial = heard
-            self._decided[index] = denial
-        for index in self._decided:
-            self._asked.pop(index, None)
-        self._answered[:] = [(self._requests[index], decision) for index, decision in self._decided.items()]
-
-    def _count(self, number: int, indices: list[int], answer: Answer) -> None:
-        if not isinstance(answer, list):
-            raise answer
-        for index, decision in zip(indices, answer, strict=True):
+    def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
+        """Count what was answered in time; what a UI denies by itself only if no other is left."""
+        for index, decision in zip(indices, answers, strict=False):  # none of a UI that stopped the run
             if _is_of_nobody(decision):
-                self._asked[index].discard(number)
-                if not self._asked[index]:
-                    self._decided.setdefault(index, decision)
-            else:
-                self._decided[index] = self._decided.get(index, decision) if decision.approved else decision
+                self._able[index].discard(number)
+            if not (_is_of_nobody(decision) and self._able[index]):
+                self._decided.setdefault(index, decision)
 
     async def _withdraw(self) -> None:
         """Cancel the questions of which something is decided, and ask again about the rest."""
-        while stale := {task: some for task, some in self._tasks.items() if not self._asked.keys() >= set(some[1])}:
-            await self._cancel(list(stale))
-            # What was answered before the cancellation came there.
-            self._count_heard()
-            for task, (number, indices) in stale.items():
-                del self._tasks[task]
-                if left := [index for index in indices if index in self._asked]:
+        while stale := [task for task, (_, some) in self._tasks.items() if not self._decided.keys().isdisjoint(some)]:
+            decided = [index for index in range(len(self._requests)) if index in self._decided]
+            self._answered[:] = [(self._requests[index], self._decided[index]) for index in decided]
+            await self._cancel(stale)
+            for number, indices in map(self._tasks.pop, stale):
+                if left := [index for index in indices if index not in self._decided and self._stop is None]:
                     self._start(number, left)
 
-    def _report(self, heard: _Heard) -> None:
-        """Log what comes too late to count."""
-        why = 'it was approved by another, or the run was cancelled'
-        if not isinstance(heard, tuple):
-            _log.warning('The run was stopped at a question too late: %s', why)
-            return
-        index, denial = heard
-        counts = self._decided.get(index)
-        if counts is None or counts.approved:
-            _log.warning('%r denied %r too late: %s', denial.decided_by, self._requests[index].tool_name, why)
-
     @staticmethod
-    async def _cancel(tasks: Sequence[asyncio.Task[Answer]]) -> None:
+    async def _cancel(tasks: Sequence[asyncio.Task[list[ApprovalDecision]]]) -> None:
         for task in tasks:
             task.cancel()
         if tasks:
