@@ -41,5 +41,7 @@ def test_every_field_of_a_line_is_in_a_table(tmp_path: Path):
     sink = SettingsAudit(Sink(), load_settings(directory=tmp_path))
     controller = tool_approval.ApprovalController('approve_all', audit=sink)
     asyncio.run(tool_approval.execute_tool(delete, 'delete', {'path': 'a'}, controller, default='required'))
+    unknown = tool_approval.ApprovalRequest(tool_name='delete', args={'path': 'a'})
+    controller.record_outcome(unknown, 'executed', settled_by='ada')
 
     assert set(re.findall(r'`(\w+)`', ' '.join(tables(AUDIT_LOG)['field']))) == fields

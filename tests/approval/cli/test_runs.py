@@ -85,6 +85,7 @@ def test_a_run_is_shown_with_what_it_waits_for_and_whom(tool_approval, store):
         ),
         'asks for send_<U+001B>mail (call c2) since 2026-03-04 12:00:00 UTC: everybody who is let in may answer',
         'call c1 of pay, attempt 1: unknown, started 2026-03-04 12:00:01 UTC, changed 2026-03-04 12:00:01 UTC',
+        '  it may have happened: `tool-approval runs settle`; its key is key',
         'call c1 of pay, attempt 2: approved, not started, changed 2026-03-04 12:00:00 UTC',
     ]
 
@@ -152,3 +153,64 @@ def test_a_place_that_cannot_be_meant_is_refused(tool_approval, place):
     pytest.importorskip('psycopg')
 
     assert tool_approval('runs', 'list', '--store', place).status == 2
+
+
+@pytest.mark.parametrize(
+    ('words', 'told', 'state'),
+    [
+        (['c1', '--result', '{"paid": [250, "€"]}'], 'done, with your result', 'done'),
+        (['key', '--result', 'null'], 'done, with your result', 'done'),
+        (['c1', '--again'], 'to be run again', 'approved'),
+        (['c1', '--give-up'], 'given up', 'unknown'),
+    ],
+)
+def test_an_unknown_call_is_settled_once(tool_approval, store, monkeypatch, words, told, state):
+    monkeypatch.setattr('getpass.getuser', lambda: 'ada')
+    waiting(store, asked())
+    unknown(store)
+    assert 'its key is key' in tool_approval('runs', 'show', 'order-17').out
+
+    finished = tool_approval('runs', 'settle', 'order-17', *words)
+    again = tool_approval('runs', 'settle', 'order-17', *words)
+
+    assert (finished.status, finished.out, finished.err) == (0, f'settled pay: {told}\n', '')
+    assert store.latest('key').state == state
+    assert '"by":"ada"' in store.executions_of('order-17')[0].result
+    assert [row.state for row in store.requests_of('order-17')] == ['withdrawn']
+    assert (again.status, 'or it was settled meanwhile' in again.err) == (2, True)
+    assert 'its key' not in tool_approval('runs', 'show', 'order-17').out
+
+
+def test_a_call_of_a_run_that_is_resumed_by_hand_is_settled(tool_approval, store):
+    unknown(store)
+
+    assert tool_approval('runs', 'settle', 'order-17', 'c1', '--give-up').status == 0
+
+
+def test_of_two_calls_with_one_id_the_key_says_which(tool_approval, store):
+    unknown(store)
+    unknown(store, replace(CALL, key='second'))
+
+    assert tool_approval('runs', 'settle', 'order-17', 'c1', '--again').status == 2
+    assert tool_approval('runs', 'settle', 'order-17', 'second', '--again').status == 0
+    assert tool_approval('runs', 'settle', 'order-17', 'c1', '--again').status == 0
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        [],
+        ['--again', '--give-up'],
+        ['--result', 'paid'],
+        ['--result', 'NaN'],
+        ['--result', '[' * 100_000],
+        ['--result', '"\\ud800"'],
+    ],
+)
+def test_what_settles_nothing_is_refused(tool_approval, store, words):
+    unknown(store)
+
+    finished = tool_approval('runs', 'settle', 'order-17', 'c1', *words)
+
+    assert (finished.status, finished.out, finished.err.count('\n')) == (2, '', 1)
+    assert store.latest('key').state == 'unknown'

@@ -1,6 +1,7 @@
 """What becomes of one call, with one ledger or two."""
 
 import asyncio
+import json
 import logging
 import threading
 from dataclasses import replace
@@ -13,7 +14,7 @@ from tool_approval.durable import Done, Ledger, ledger, open_store
 from tool_approval.inbox import InboxError, InboxUnavailable
 from tool_approval.testing import RecordingUI
 
-from tests.approval.parts import NOON
+from tests.approval.parts import NOON, ListSink
 from tool_approval import (
     ApprovalController,
     ApprovalDecision,
@@ -171,6 +172,14 @@ async def test_what_another_program_wrote_is_not_run_again(store, process, chang
     kept = await process().ledger.execute(CALL, Tool())
 
     assert kept == Kept('done', text="The call of 'pay' ended (done); what was kept is unreadable.")
+
+
+async def test_a_name_that_is_none_is_nobody(store, process):
+    await process().ledger.execute(CALL, Tool())
+    with store.inbox_store.transaction() as execute:
+        execute('UPDATE executions SET result = ?', ('{"value":1,"by":{}}',))
+
+    assert await process().ledger.execute(CALL, Tool()) == Kept('done', value=1)
 
 
 async def test_what_no_longer_holds_is_refused_for_good(store, process):
@@ -423,6 +432,39 @@ async def test_an_unknown_call_is_settled_once(store, process):
     assert [await one.settle(row, 1), await one.again(row), await one.give_up(row)] == [False] * 3
     assert rows(store) == [(1, 'unknown'), (2, 'approved')]
     assert 'ada<U+000A> decided not to run it again.' in store.executions_of('run')[0].result
+
+
+@pytest.mark.parametrize('kind', ['settle', 'give_up'])
+async def test_who_has_settled_it_is_kept_and_in_the_log(store, process, kind):
+    def pay(to):
+        raise asyncio.CancelledError
+
+    controller = ApprovalController(ui=RecordingUI(), audit=(log := ListSink()))
+    with pytest.raises(asyncio.CancelledError):
+        await executed(process().ledger, pay, controller, to='ada')
+    one = process().ledger
+    while not (found := await one.unknown('talk')):
+        await asyncio.sleep(0.01)
+    if kind == 'settle':
+        assert await one.settle(found[0], ['paid'], 'bob')
+        assert await executed(one, pay, controller, to='ada') == ['paid']
+    else:
+        assert await one.give_up(found[0], 'bob')
+        with pytest.raises(ExecutionNotRepeated, match='bob decided not to run it again'):
+            await executed(one, pay, controller, to='ada')
+
+    outcome = 'executed' if kind == 'settle' else 'failed'
+    settled = [(each['outcome'], each['settled_by']) for each in log.entries if 'settled_by' in each]
+    assert settled == [(outcome, 'bob')]
+
+
+async def test_who_tried_it_again_is_kept_with_the_attempt_before(store, process):
+    one, row = await unknown(process)
+
+    assert await one.again(row, 'ada')
+
+    [before, _] = store.executions_of('run')
+    assert json.loads(before.result) == {'text': f'{ledger.unknown_text(row)} It was tried again.', 'by': 'ada'}
 
 
 async def test_a_ledger_that_only_settles_makes_the_keys_that_the_others_make(store, process):

@@ -1,23 +1,28 @@
-"""What people see of durable runs, and who may cancel one."""
+"""What people see of durable runs, who may cancel one, and what becomes of a call that they settle."""
 
+import asyncio
+import json
 from dataclasses import replace
 
 import pytest
 from tool_approval.durable.steering import (
     NobodyMay,
+    NotUnknown,
     RunEnded,
     UnknownRun,
     approvers_of,
     cancel_run,
+    executions_of,
     keeps_runs,
     read_run,
+    settle_call,
 )
 from tool_approval.inbox import Approver, ApproverRule, NotAnApprover
 from tool_approval.inbox.entry import read_entry
 
 from tests.approval.parts import NOON
 
-from .parts import SOON, asked, executing, waiting
+from .parts import CALL, SOON, asked, executing, unknown, waiting
 
 ADA, BOB = Approver(id='ada'), Approver(id='bob', groups=frozenset({'ops'}))
 OPS = (ApproverRule(groups=frozenset({'ops'})),)
@@ -123,3 +128,77 @@ def test_what_is_executed_is_shown(store):
 def test_a_store_of_an_inbox_alone_keeps_no_runs(store):
     assert keeps_runs(store.inbox_store)
     assert not keeps_runs(object())
+
+
+def settled(store, row, verdict, result=None, **keywords):
+    return asyncio.run(settle_call(store, 'order-17', row, verdict, result, **{'by': 'ada', 'at': SOON, **keywords}))
+
+
+@pytest.mark.parametrize(
+    ('verdict', 'rows', 'kept'),
+    [
+        ('result', [('done', 1)], {'value': {'paid': 250}, 'by': 'ada'}),
+        ('again', [('unknown', 1), ('approved', 2)], {'text': '... It was tried again.', 'by': 'ada'}),
+        ('give_up', [('unknown', 1)], {'text': '... ada decided not to run it again.', 'by': 'ada'}),
+    ],
+)
+def test_a_call_is_settled_once_and_its_run_can_go_on(store, verdict, rows, kept):
+    waiting(store, question := asked(), other := asked(call='c2'), third := asked('send_mail'))
+    row = unknown(store)
+
+    settled(store, row, verdict, {'paid': 250})
+
+    found = store.executions_of('order-17')
+    written = json.loads(found[0].result)
+    if 'text' in written:
+        began, _, end = written['text'].partition('It may have happened.')
+        assert began.startswith("The call of 'pay' was started at 2026-03-04 12:00:01 UTC")
+        written['text'] = f'...{end}'
+    assert ([(each.state, each.attempt) for each in found], written) == (rows, kept)
+    states = {row.id: row.state for row in store.requests_of('order-17')}
+    assert states == {question.id: 'withdrawn', other.id: 'pending', third.id: 'pending'}
+    assert not any(each.is_unsettled for each in found)
+    with pytest.raises(NotUnknown):
+        read_run(store, 'order-17').unsettled('key', 1)
+    if verdict != 'give_up':  # of which somebody may think better until it was tried again
+        with pytest.raises(NotUnknown):
+            settled(store, row, 'result')
+
+
+def test_what_is_not_unknown_is_not_settled(store):
+    waiting(store, asked())
+    row = executing(store)
+
+    for key, attempt in (('key', 1), ('key', 2), ('other', 1)):
+        with pytest.raises(NotUnknown):
+            read_run(store, 'order-17').unsettled(key, attempt)
+    with pytest.raises(ValueError, match='does not become'):
+        settled(store, replace(row, state='reserved'), 'result')
+    assert store.latest('key').state == 'executing'
+
+
+def test_who_may_answer_for_the_tool_may_settle(store):
+    waiting(store, asked('pay', approvers=OPS), asked('send_mail', approvers=(ApproverRule(users=frozenset({'ada'})),)))
+    row = unknown(store)
+    mail = unknown(store, replace(CALL, key='mail', tool_name='send_mail'))
+    other = unknown(store, replace(CALL, key='other', tool_name='other'))
+    details = read_run(store, 'order-17')
+
+    details.check_may_settle(row, BOB)
+    details.check_may_settle(mail, ADA)
+    for refused, by in ((row, ADA), (mail, BOB)):
+        with pytest.raises(NotAnApprover):
+            details.check_may_settle(refused, by)
+    with pytest.raises(NobodyMay):
+        details.check_may_settle(other, ADA)
+
+
+def test_the_names_of_calls_are_kept_escaped_and_found(store):
+    waiting(store, question := asked('pay\x1b', 'c\x1b'), run_id='order <U+17')
+    row = unknown(store, replace(CALL, run_id='order <U+003C>U+17', tool_name='pay<U+001B>', tool_call_id='c<U+001B>'))
+    [found] = executions_of(store, 'order <U+17')
+
+    read_run(store, 'order <U+17').check_may_settle(row, ADA)
+    asyncio.run(settle_call(store, 'order <U+17', found, 'give_up', by='ada', at=SOON))
+
+    assert [each.state for each in store.inbox_store.get([question.id])] == ['withdrawn']

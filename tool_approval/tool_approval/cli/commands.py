@@ -271,7 +271,7 @@ Each line that is printed is a link for one person. It works once, within an hou
     ),
     CommandEntry(
         'runs',
-        'durable runs: list, show or cancel them',
+        'durable runs: list or show them, cancel one, settle a call',
         actions=(
             CommandEntry(
                 'list',
@@ -290,12 +290,27 @@ Each line that is printed is a link for one person. It works once, within an hou
                 'show', 'what a run waits for, what it asked, and what it executed', options=(_RUN, _JSON, _PLACE)
             ),
             CommandEntry('cancel', 'end a run, and withdraw its questions', options=(_RUN, _PLACE)),
+            CommandEntry(
+                'settle',
+                'say what came of a call that is unknown',
+                options=(
+                    _RUN,
+                    _option('call', metavar='CALL', help="the call's id, or its key where the id is not enough"),
+                    [
+                        _option('--result', metavar='JSON', help='it happened, and this is its result'),
+                        _flag('--again', 'run it again'),
+                        _flag('--give-up', 'do not run it again; the model reads that its outcome is unknown'),
+                    ],
+                    _PLACE,
+                ),
+            ),
         ),
         ending="""\
 examples:
   tool-approval runs list --status waiting
   tool-approval runs show order-17
   tool-approval runs cancel order-17 --store postgresql://ada@db.example/shop
+  tool-approval runs settle order-17 call_1 --result '"paid, receipt 4711"'
 
 exit status: 0 it is done, 2 it is not
 """,

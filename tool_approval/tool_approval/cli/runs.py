@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
 import os
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.errors import NotCanonicalError
 from tool_approval.durable import DurableStore, RunRow
-from tool_approval.durable.steering import RunDetails, RunView, cancel_run, read_run, summary_of
+from tool_approval.durable.steering import (
+    RunDetails,
+    RunView,
+    Verdict,
+    cancel_run,
+    executions_of,
+    only,
+    read_run,
+    settle_call,
+    summary_of,
+)
 from tool_approval.inbox.stores import SQLiteStore
 
 from .output import Output, UsageError
-from .place import named_store
+from .place import named_store, user
 
 _AT_ONCE = 100
 """Chosen: runs in memory at a time; each may have a long history."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """List, show or cancel runs."""
+    """List or show runs, cancel one, settle a call."""
     with closing(_existing(options.store)) as store:
         match options.action:
             case 'list':
                 _list(_rows(store, options), options, output)
             case 'show':
                 _show(read_run(store, options.run), options, output)
-            case _:
+            case 'cancel':
                 _cancel(store, options.run, output)
+            case _:
+                _settle(store, options, output)
     return 0
 
 
@@ -85,6 +101,8 @@ def _show_parts(view: RunView, output: Output) -> None:
             f'call {each.tool_call_id} of {each.tool_name}, attempt {each.attempt}: {each.state}, {begun}, '
             f'changed {_time(each.changed_at)}'
         )
+        if each.is_unsettled:
+            output.line(f'  it may have happened: `tool-approval runs settle`; its key is {each.key}')
 
 
 def _cancel(store: DurableStore, run_id: str, output: Output) -> None:
@@ -93,6 +111,28 @@ def _cancel(store: DurableStore, run_id: str, output: Output) -> None:
     for each in cancelled.executions:
         if each.state == 'executing':
             output.note(f'{each.tool_name} is executed at this moment, and this does not stop it')
+
+
+def _settle(store: DurableStore, options: argparse.Namespace, output: Output) -> None:
+    verdict, result = _verdict(options)
+    rows = executions_of(store, options.run)
+    row = only([each for each in rows if options.call in (each.tool_call_id, each.key)])
+    asyncio.run(settle_call(store, options.run, row, verdict, result, by=user(), at=datetime.now(UTC)))
+    told = {'result': 'done, with your result', 'again': 'to be run again', 'give_up': 'given up'}[verdict]
+    output.line(f'settled {row.tool_name}: {told}')
+
+
+def _verdict(options: argparse.Namespace) -> tuple[Verdict, object]:
+    if options.result is None:
+        if not (options.again or options.give_up):
+            raise UsageError('say what is to be done: --result JSON, --again or --give-up')
+        return ('again' if options.again else 'give_up'), None
+    try:
+        result = json.loads(options.result)
+        canonical_json(result)
+    except (ValueError, RecursionError, NotCanonicalError):
+        raise UsageError('--result must be JSON; a text is written as \'"paid"\'') from None
+    return 'result', result
 
 
 def _time(moment: datetime) -> str:

@@ -290,6 +290,7 @@ class ApprovalController:
         *,
         error: BaseException | None = None,
         digest: str | None = None,
+        settled_by: str | None = None,
     ) -> None:
         """Write down what came of a call. Failing to is logged: what has run cannot be undone.
 
@@ -298,12 +299,13 @@ class ApprovalController:
             outcome: `executed`, `failed` or `refused`.
             error: What it raised; only its type is written.
             digest: That of the decision, where it is known; else it is made of the request.
+            settled_by: The person who settled it, if it was unknown.
         """
         if self.audit is None:
             return
         try:
             digest = self.digest_of(request) if digest is None else digest
-            self.audit.record(outcome_entry(request, outcome, digest=digest, error=error))
+            self.audit.record(outcome_entry(request, outcome, digest=digest, error=error, settled_by=settled_by))
         except Exception as failure:  # noqa: BLE001 - the result of what has run must not get lost
             problem = failure if isinstance(failure, AuditError) else type(failure).__name__
             _log.error('The outcome of a call of %r was not written: %s', request.tool_name, problem)

@@ -229,6 +229,8 @@ class Kept(NamedTuple):
     """Its result, as JSON has it."""
     text: str | None = None
     """In place of a result: what the model is told."""
+    by: str | None = None
+    """The person who settled it, where it was unknown."""
 
 
 class ExecutionLedger(Protocol):
@@ -437,7 +439,10 @@ class Gate:
             text = f'{question} Approve it to run it again, deny it to give it up.'
             return await self.controller.ask_anew(request.changed(description=text, described_by=None))
 
-        return await ledger.execute(call, run, check=check, ask=ask, **how)
+        result = await ledger.execute(call, run, check=check, ask=ask, **how)
+        if isinstance(result, Kept) and result.by is not None:
+            self.record(allowed, 'executed' if result.state == 'done' else 'failed', settled_by=result.by)
+        return result
 
     def still_holds(self, allowed: Allowed) -> str | None:
         """Why the approval of a call does not hold any more, right before it runs; `None` where it does."""
@@ -491,7 +496,14 @@ class Gate:
         """
         return Execution(self, allowed, outcome_of)
 
-    def record(self, allowed: Allowed, outcome: Outcome, error: BaseException | None = None) -> None:
+    def record(
+        self,
+        allowed: Allowed,
+        outcome: Outcome,
+        error: BaseException | None = None,
+        *,
+        settled_by: str | None = None,
+    ) -> None:
         """Write down what came of a call, unless what encloses its execution does."""
         binding = allowed.binding
         if allowed.request is None or allowed.call.is_enclosed:
@@ -502,6 +514,7 @@ class Gate:
             error=error if outcome == 'failed' else None,
             # The decision's own, so that the log has them in a pair: a model may have been shown in another form.
             digest=None if binding is None else binding.decided,
+            settled_by=settled_by,
         )
 
     def block(self, prepared: Prepared) -> Refused:

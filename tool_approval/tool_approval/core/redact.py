@@ -228,7 +228,12 @@ def _changed(request: ApprovalRequest, override_args: Mapping[str, Any], redacto
 
 
 def outcome_entry(
-    request: ApprovalRequest, outcome: Outcome, *, digest: str | None, error: BaseException | None
+    request: ApprovalRequest,
+    outcome: Outcome,
+    *,
+    digest: str | None,
+    error: BaseException | None,
+    settled_by: str | None = None,
 ) -> dict[str, Any]:
     """The entry of what came of a call. Of `error` only the type is written: its text may quote arguments."""
     return {
@@ -236,6 +241,7 @@ def outcome_entry(
         **_identity(request, digest),
         'outcome': outcome,
         'error': None if error is None else type(error).__name__,
+        **({} if settled_by is None else {'settled_by': whole_characters(settled_by)}),
     }
 
 

@@ -164,7 +164,7 @@ class Ledger:
                         await self._add(call, key, 1)
                     case ExecutionRow(state='approved'):
                         if (reason := check()) is not None:
-                            await self._change(row, 'refused', text=reason)
+                            await self._change(row, 'refused', _write(text=reason))
                         elif (begun := await self._begin(row)) is not None:
                             return await self._run(begun, run, dump, text_of, not_begun)
                     case ExecutionRow(state='reserved' | 'executing'):
@@ -214,16 +214,25 @@ class Ledger:
             return await self.settle(row, found.result)
         return found == 'not_done' and await self.again(row)
 
-    async def settle(self, row: ExecutionRow, result: object) -> bool:
+    async def settle(self, row: ExecutionRow, result: object, by: str | None = None) -> bool:
         """Write down the result of an unknown call; `False` if it is not unknown any more.
+
+        Args:
+            row: The call, as it was last seen.
+            result: JSON.
+            by: The person who says so, if it is not the tool's own check. It is kept, and in the log.
 
         Raises:
             InboxError: The store cannot be used.
         """
-        return await self._change(row, 'done', result=result)
+        return await self._change(row, 'done', _write_result(result, lambda value: value, by))
 
-    async def again(self, row: ExecutionRow) -> bool:
+    async def again(self, row: ExecutionRow, by: str | None = None) -> bool:
         """Let an unknown call run again, as another attempt; `False` if it is not unknown any more.
+
+        Args:
+            row: The call, as it was last seen.
+            by: The person who wants that. It is kept with the attempt before.
 
         Raises:
             InboxError: The store cannot be used.
@@ -240,7 +249,8 @@ class Ledger:
             changed_at=self._now(),
             idempotency_key=self._idempotency_key(row.key, attempt),
         )
-        return await self._patiently(lambda: self.store.retry(following))
+        note = None if by is None else _write(text=f'{unknown_text(row)} It was tried again.', by=by)
+        return await self._patiently(lambda: self.store.retry(following, note))
 
     async def give_up(self, row: ExecutionRow, by: str | None = None) -> bool:
         """Let an unknown call stay unknown, and ask no more; `False` if it is not unknown any more.
@@ -249,7 +259,8 @@ class Ledger:
             InboxError: The store cannot be used.
         """
         who = 'An approver' if by is None else escape_line(by)
-        return await self._change(row, 'unknown', text=f'{unknown_text(row)} {who} decided not to run it again.')
+        text = f'{unknown_text(row)} {who} decided not to run it again.'
+        return await self._change(row, 'unknown', _write(text=text, by=by))
 
     def start(self) -> None:
         """Begin to count up the heartbeat, in a thread, unless that is so already."""
@@ -463,10 +474,7 @@ class Ledger:
                 await self.give_up(row)
         return True
 
-    async def _change(
-        self, row: ExecutionRow, to: ExecutionState, *, result: object = None, text: str | None = None
-    ) -> bool:
-        written = _write_result(result, lambda value: value) if text is None else _write(text=text)
+    async def _change(self, row: ExecutionRow, to: ExecutionState, written: str) -> bool:
         return await self._patiently(lambda: self.store.move(row, to, owner=row.owner, at=self._now(), result=written))
 
     async def _patiently(self, action: Callable[[], T]) -> T:
@@ -505,21 +513,26 @@ def _read(row: ExecutionRow) -> Kept:
     except (ValueError, RecursionError):
         kept = None
     match cast('Any', kept):
-        case {'value': value}:
-            return Kept(state, value=value)
-        case {'text': str(text)}:
-            return Kept(state, text=text)
+        case {'value': value, **rest}:
+            return Kept(state, value=value, by=_person(rest.get('by')))
+        case {'text': str(text), **rest}:
+            return Kept(state, text=text, by=_person(rest.get('by')))
         case _:
             return Kept(state, text=f'The call of {row.tool_name!r} ended ({row.state}); what was kept is unreadable.')
 
 
-def _write(**kept: object) -> str:
+def _person(kept: object) -> str | None:
+    return kept if isinstance(kept, str) else None
+
+
+def _write(*, by: str | None = None, **kept: object) -> str:
+    kept = kept if by is None else {**kept, 'by': by}
     return json.dumps(json.loads(to_json(kept, inf_nan_mode='constants')), separators=(',', ':'))
 
 
-def _write_result(result: T, dump: Callable[[T], object]) -> str:
+def _write_result(result: T, dump: Callable[[T], object], by: str | None = None) -> str:
     try:
-        written = _write(value=dump(result))
+        written = _write(value=dump(result), by=by)
     except Exception as error:  # noqa: BLE001 - a result may serialise itself with any code
         return _write(text=f'The call was executed. Its result has no JSON form ({type(error).__name__}).')
     if len(written) > MAX_BYTES:

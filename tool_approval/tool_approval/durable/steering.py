@@ -1,19 +1,23 @@
-"""Show people durable runs, and let them steer: cancel one."""
+"""Show people durable runs, and let them steer: cancel one, settle an unknown call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeGuard
+from typing import Literal, TypeAlias, TypeGuard
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from tool_approval.core.errors import ApprovalError
+from tool_approval.core.threads import in_thread
+from tool_approval.display import escape_line
 from tool_approval.inbox import Approver, InboxEntry, InboxStore
 from tool_approval.inbox.entry import read_entry
 from tool_approval.inbox.store import ParkingStore
 
+from .ledger import Ledger
 from .store import DurableStore, ExecutionRow, ExecutionState, RunRow, RunStatus
 
 
@@ -36,6 +40,14 @@ class RunEnded(SteeringRefused):
         """Say how it ended."""
         self.status = status
         super().__init__(f'the run has ended: it is {status}')
+
+
+class NotUnknown(SteeringRefused):
+    """The outcome of the call is not, or not any more, unknown."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__('no such call of the run is unknown, or it was settled meanwhile')
 
 
 class NobodyMay(SteeringRefused):
@@ -86,6 +98,8 @@ class ExecutionView(_View):
     """When it began to execute, in UTC."""
     changed_at: AwareDatetime
     """When it last changed its state, in UTC."""
+    is_unsettled: bool
+    """Whether its outcome is unknown, and it was not settled."""
 
 
 class RunSummary(_View):
@@ -107,9 +121,9 @@ class RunView(RunSummary):
     """A durable run, with what it asked and executed."""
 
     why: str
-    """What it waits for, as a sentence without its full stop."""
+    """Why it does not go on, as a sentence without its full stop."""
     outcome: str | None
-    """What came of it, as JSON text, where it has ended."""
+    """Its output or its error, as JSON text, where it has ended."""
     requests: tuple[AskedView, ...]
     """The oldest first."""
     executions: tuple[ExecutionView, ...]
@@ -123,11 +137,11 @@ class RunDetails:
     run: RunRow
     """The run."""
     requests: Sequence[InboxEntry]
-    """What it asked, the oldest first."""
+    """Its requests, the oldest first."""
     unreadable: int
     """How many of its requests cannot be read."""
     executions: Sequence[ExecutionRow]
-    """What was executed for it."""
+    """The executions of its calls."""
 
     @property
     def open(self) -> Sequence[InboxEntry]:
@@ -136,7 +150,7 @@ class RunDetails:
 
     @property
     def why(self) -> str:
-        """What it waits for, as a sentence without its full stop."""
+        """Why it does not go on, as a sentence without its full stop."""
         at = f'{self.run.changed_at:%Y-%m-%d %H:%M:%S} UTC'
         since = f'since {at}'
         if has_ended(self.run):
@@ -179,6 +193,24 @@ class RunDetails:
             NobodyMay: There is none, or one that cannot be read.
         """
         self._check(self.open or self.requests, by)
+
+    def unsettled(self, key: str, attempt: int) -> ExecutionRow:
+        """The unknown attempt.
+
+        Raises:
+            NotUnknown: It is another, or was settled.
+        """
+        return only([row for row in self.executions if (row.key, row.attempt) == (key, attempt)])
+
+    def check_may_settle(self, row: ExecutionRow, by: Approver) -> None:
+        """Refuse who may not answer each request of the run for that tool.
+
+        Raises:
+            NotAnApprover: It says why.
+            NobodyMay: There is none, or one that cannot be read.
+        """
+        # The names of calls are kept escaped.
+        self._check([each for each in self.requests if escape_line(each.request.tool_name) == row.tool_name], by)
 
     def _check(self, entries: Sequence[InboxEntry], by: Approver) -> None:
         # Attack: who may answer is said by the requests alone. Without one that can be read, anybody who is let in
@@ -227,16 +259,18 @@ def read_run(store: DurableStore, run_id: str) -> RunDetails:
     run = store.get_run(run_id) if run_id.isprintable() else None
     if run is None:
         raise UnknownRun
-    requests: list[InboxEntry] = []
+    requests, unreadable = _entries(store, run_id)
+    return RunDetails(run=run, requests=requests, unreadable=unreadable, executions=executions_of(store, run_id))
+
+
+def _entries(store: DurableStore, run_id: str) -> tuple[Sequence[InboxEntry], int]:
+    """The requests of a run, and how many more there are that cannot be read."""
     rows = store.requests_of(run_id)
+    entries: list[InboxEntry] = []
     for row in rows:
-        try:
-            requests.append(read_entry(row))
-        except ValueError:
-            continue
-    return RunDetails(
-        run=run, requests=requests, unreadable=len(rows) - len(requests), executions=store.executions_of(run_id)
-    )
+        with suppress(ValueError):
+            entries.append(read_entry(row))
+    return entries, len(rows) - len(entries)
 
 
 def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, at: datetime) -> RunDetails:
@@ -264,3 +298,70 @@ def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, 
     if not store.cancel(run_id, at=at):
         raise RunEnded(read_run(store, run_id).run.status)
     return read_run(store, run_id)
+
+
+def executions_of(store: DurableStore, run_id: str) -> Sequence[ExecutionRow]:
+    """The executions of a run, also of one that was stopped and resumed by hand. Blocks."""
+    return store.executions_of(escape_line(run_id))
+
+
+def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
+    """The unknown one of these.
+
+    Raises:
+        NotUnknown: There is none, or more than one.
+    """
+    found = [row for row in rows if row.is_unsettled]
+    if len(found) != 1:
+        raise NotUnknown
+    return found[0]
+
+
+Verdict: TypeAlias = Literal['result', 'again', 'give_up']
+"""The answer of a person about an unknown call: its result, to run it again, or to give it up."""
+
+
+async def settle_call(
+    store: DurableStore,
+    run_id: str,
+    row: ExecutionRow,
+    verdict: Verdict,
+    result: object = None,
+    *,
+    by: str,
+    at: datetime,
+) -> None:
+    """Settle an unknown call. The question about it is withdrawn, so its run can go on.
+
+    Args:
+        store: Where it is.
+        run_id: The run.
+        row: The call, as it was last seen.
+        verdict: The answer of a person about it.
+        result: Its result, if it has one. JSON.
+        by: The person's id.
+        at: Now.
+
+    Raises:
+        NotUnknown: It is not unknown any more.
+        InboxError: The store cannot be used.
+    """
+    with Ledger(store, beats=False) as ledger:
+        match verdict:
+            case 'result':
+                is_settled = await ledger.settle(row, result, by)
+            case 'again':
+                is_settled = await ledger.again(row, by)
+            case 'give_up':
+                is_settled = await ledger.give_up(row, by)
+    if not is_settled:
+        raise NotUnknown
+    await in_thread(lambda: _withdraw(store, run_id, row, at))
+
+
+def _withdraw(store: DurableStore, run_id: str, row: ExecutionRow, at: datetime) -> None:
+    for entry in _entries(store, run_id)[0]:
+        request = entry.request
+        of = (escape_line(request.tool_name), escape_line(request.tool_call_id or ''))
+        if entry.state == 'pending' and of == (row.tool_name, row.tool_call_id):
+            store.inbox_store.settle(entry.id, 'withdrawn', at=at)

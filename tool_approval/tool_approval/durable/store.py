@@ -338,7 +338,7 @@ class DurableStore:
         with self.inbox_store.transaction() as execute:
             return _add(execute, row)
 
-    def retry(self, row: ExecutionRow) -> bool:
+    def retry(self, row: ExecutionRow, note: str | None = None) -> bool:
         """Keep another attempt, in the same step as nobody may settle the unknown one before it any more.
 
         Returns:
@@ -346,9 +346,9 @@ class DurableStore:
         """
         with self.inbox_store.transaction() as execute:
             given_up = execute(
-                'UPDATE executions SET owner = NULL '
+                'UPDATE executions SET owner = NULL, result = coalesce(?, result) '
                 "WHERE key = ? AND attempt = ? AND state = 'unknown' AND owner IS NOT NULL",
-                (row.key, row.attempt - 1),
+                (note, row.key, row.attempt - 1),
             )
             return given_up.rowcount == 1 and _add(execute, row)
 

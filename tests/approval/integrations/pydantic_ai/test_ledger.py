@@ -365,6 +365,20 @@ async def test_on_a_host_without_conversations_the_run_that_made_the_call_is_its
     assert [row.run_id for row in all_of(store)] == [response.run_id]
 
 
+async def test_a_result_that_a_person_gives_is_returned_as_it_looks(store, ledger):
+    key, given = b'k' * 32, {'__tool_return__': {'n': 1}}
+    controller, tools = ApprovalController(ui=RecordingUI(), key=key), Tools()
+    resumed = await stopped(controller)
+    await unknown(store, controller, resumed)
+    [row] = all_of(store)
+
+    assert await ledger.settle(row, given, 'ada')
+    result = await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    assert returned(result) == [given]
+    assert tools.keys == []
+
+
 async def test_what_the_check_of_a_tool_finds_out_is_the_result(store):
     key = b'k' * 32
     controller, tools = ApprovalController(ui=RecordingUI(), key=key), Tools()

@@ -180,7 +180,7 @@ def test_the_document_names_every_address_and_nothing_else(desk):
             assert asked.json().get('error', {}).get('code') not in ('not_found', 'method_not_allowed')
     assert set(document['paths']) == {
         '/session', '/requests', '/requests/{id}', '/requests/{id}/decision', '/history',
-        '/runs', '/run', '/run/cancel',
+        '/runs', '/run', '/run/cancel', '/run/settle',
     }  # fmt: skip
     assert document['servers'] == [{'url': '/api/v1'}]
     assert set(references(document)) <= {f'#/components/schemas/{name}' for name in document['components']['schemas']}

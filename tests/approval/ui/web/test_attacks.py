@@ -43,7 +43,9 @@ def test_nobody_is_shown_anything_without_a_login(desk, path):
         '/requests/x/edit',
         '/api/v1/requests/x/decision',
         '/run/cancel',
+        '/run/settle',
         '/api/v1/run/cancel',
+        '/api/v1/run/settle',
     ],
 )
 def test_nobody_changes_anything_without_a_login(desk, path):

@@ -1,5 +1,6 @@
-"""Durable runs on the page and in the API: what is shown of them, and who may end one."""
+"""Durable runs on the page and in the API: what is shown of them, who may end one, and settle its calls."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from tool_approval.inbox import ApproverRule, Inbox
 from tool_approval.ui.web import inbox_app
 from tool_approval.ui.web.runs import RUNS_AT_ONCE
 
-from tests.approval.durable.parts import CALL, SOON, asked, executing, waiting
+from tests.approval.durable.parts import CALL, SOON, asked, executing, unknown, waiting
 
 from .parts import ADA, FORM, HOST, HOSTILE, Tags, encoded, error_of, text_of
 
@@ -249,3 +250,115 @@ def test_a_store_that_is_away_is_told(desk, store):
         response = desk.client.get(path)
         assert response.status_code == 503
         assert 'inbox.sqlite' not in response.text
+
+
+def settle(desk, **body):
+    sent = {'run': 'order-17', 'key': 'key', 'attempt': 1, 'verdict': 'give_up', **body}
+    return desk.client.post('/api/v1/run/settle', json=sent, headers={'x-csrf-token': desk.token()})
+
+
+def settle_form(desk, **fields):
+    return desk.form('/run/settle', {'run': 'order-17', 'key': 'key', 'attempt': '1', 'verdict': 'again', **fields})
+
+
+@pytest.mark.parametrize(
+    ('fields', 'rows'),
+    [
+        ({'verdict': 'result', 'result': ' {"paid": 250}\r\n'}, [('done', {'value': {'paid': 250}, 'by': 'ada'})]),
+        ({'verdict': 'again', 'result': 'no JSON'}, [('unknown', None), ('approved', None)]),
+        ({'verdict': 'give_up'}, [('unknown', None)]),
+    ],
+)
+def test_an_approver_settles_an_unknown_call_at_the_page(desk, store, fields, rows):
+    waiting(store, asked())
+    unknown(store)
+    shown = page(desk, '/run?run=order-17')
+
+    sent = settle_form(desk, **fields)
+
+    assert 'Its worker died in the middle. It may have happened.' in text_of(shown)
+    assert (sent.status_code, sent.headers['location']) == (303, '/run?run=order-17')
+    found = store.executions_of('order-17')
+    assert [each.state for each in found] == [state for state, _ in rows]
+    for each, (_, kept) in zip(found, rows, strict=True):
+        assert kept is None or json.loads(each.result) == kept
+    assert 'It may have happened' not in page(desk, '/run?run=order-17')
+    assert 'It has its answers' in page(desk, '/run?run=order-17')
+    assert settle_form(desk, **fields).status_code == 409
+
+
+def test_a_program_settles_an_unknown_call(desk, store):
+    waiting(store, asked())
+    unknown(store)
+
+    told = settle(desk, verdict='result', result=['paid', None])
+
+    assert (told.status_code, told.json()['executions'][0]['state']) == (200, 'done')
+    assert json.loads(store.latest('key').result) == {'value': ['paid', None], 'by': 'ada'}
+    assert error_of(settle(desk)) == (409, 'not_possible_now')
+
+
+@pytest.mark.parametrize(
+    ('content', 'why'),
+    [
+        ({'approvers': OPS}, 'they are not listed'),
+        (NOT_ADA, 'it is their own request'),
+        (None, 'no request of the run says who may do that; use `tool-approval runs`'),
+    ],
+)
+def test_who_may_not_answer_may_not_settle(desk, store, content, why):
+    waiting(store, asked('other', 'c2') if content is None else asked(**content))
+    unknown(store)
+
+    shown = page(desk, '/run?run=order-17')
+
+    assert f'ada may not settle it: {why}.' in text_of(shown)
+    assert 'action="/run/settle"' not in shown
+    assert settle_form(desk).status_code == 403
+    assert error_of(settle(desk)) == (403, 'not_an_approver')
+    assert store.latest('key').state == 'unknown'
+    assert store.latest('key').result is None
+
+
+@pytest.mark.parametrize(
+    ('fields', 'status'),
+    [
+        ({'verdict': 'result', 'result': 'paid'}, 422),
+        ({'verdict': 'result', 'result': ''}, 422),
+        ({'verdict': 'result', 'result': '1, "result": 2'}, 422),
+        ({'verdict': 'result', 'result': '1, "other": 2'}, 422),
+        ({'verdict': 'result', 'result': 'NaN'}, 422),
+        ({'verdict': 'approve'}, 422),
+        ({'verdict': ''}, 422),
+        ({'attempt': '2'}, 409),
+        ({'attempt': '²'}, 409),
+        ({'attempt': ''}, 409),
+        ({'key': 'other'}, 409),
+        ({'run': 'other'}, 404),
+        ({'csrf': 'x'}, 400),
+    ],
+)
+def test_a_form_that_settles_nothing_is_refused(desk, store, fields, status):
+    waiting(store, asked())
+    unknown(store)
+
+    assert settle_form(desk, **fields).status_code == status
+    assert store.latest('key').result is None
+
+
+def test_without_the_token_of_this_visitor_nothing_is_settled(desk, store):
+    waiting(store, asked())
+    unknown(store)
+    fields = {'run': 'order-17', 'key': 'key', 'attempt': '1', 'verdict': 'again'}
+    headers = {'content-type': FORM}
+    body = {**fields, 'attempt': 1}
+
+    refused = [
+        desk.client.post('/run/settle', content=encoded(fields.items()), headers=headers),
+        desk.client.post('/api/v1/run/settle', json=body),
+        desk.form('/run/settle', fields, origin='https://evil.test'),
+        desk.client.post('/run/settle', content=encoded(fields.items()), headers={**headers, 'x-user': 'eve'}),
+    ]
+
+    assert [each.status_code for each in refused] == [403, 403, 403, 401]
+    assert store.latest('key').attempt == 1

@@ -167,7 +167,8 @@ def _restored(kept: Kept) -> Any:
     if kept.text is not None:
         return kept.text
     match kept.value:
-        case {'__tool_return__': value, **others} if not others:
+        # A result that a person has given is taken literally.
+        case {'__tool_return__': value, **others} if not others and kept.by is None:
             return _adapter().validate_python(value)
         case value:
             return value

@@ -24,7 +24,7 @@ from .guard import draw_apart
 from .page_routes import read_moment, read_number
 from .pages import Filter, base_of
 from .runs import STATUSES, Runs
-from .view import DecisionBody, ErrorView, RequestList, RequestView, RunBody, RunList, SessionView, view_of
+from .view import DecisionBody, ErrorView, RequestList, RequestView, RunBody, RunList, SessionView, SettleBody, view_of
 from .visitors import CSRF_HEADER, Visitors
 
 DEFAULT_LIMIT, MOST = 50, 200
@@ -68,6 +68,14 @@ _OPERATIONS = (
         ('X-CSRF-Token',),
         (400, 403, 404, 409, 413, 415, 422, 503),
         RunBody,
+    ),
+    _Operation(
+        '/run/settle',
+        'settle_call',
+        RunView,
+        ('X-CSRF-Token',),
+        (400, 403, 404, 409, 413, 415, 422, 503),
+        SettleBody,
     ),
 )
 _TEXT: Mapping[str, Any] = {'type': 'string'}
@@ -174,6 +182,12 @@ class ApiRoutes:
         visitor = await self._visitors.changing(request, request.headers.get(CSRF_HEADER))
         body = await read_body(request, RunBody)
         return _json((await self._runs.cancel(body.run, visitor)).view)
+
+    async def settle_call(self, request: Request) -> Response:
+        """Settle an unknown call."""
+        visitor = await self._visitors.changing(request, request.headers.get(CSRF_HEADER))
+        body = await read_body(request, SettleBody)
+        return _json((await self._runs.settle(body, visitor)).view)
 
     async def document(self, request: Request) -> Response:
         """What there is, for programs that make clients."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.errors import NotCanonicalError
 from tool_approval.display import escape_line, name_of
 from tool_approval.durable import DurableStore, ExecutionRow, RunRow, RunStatus
 from tool_approval.durable.steering import (
@@ -23,16 +25,18 @@ from tool_approval.durable.steering import (
     has_ended,
     keeps_runs,
     read_run,
+    settle_call,
 )
 from tool_approval.inbox import Approver, Inbox, InboxEntry, NotAnApprover
 from tool_approval.inbox.entry import short_name
 
-from .bodies import read_form, single
+from .bodies import checked, read_form, single
 from .cards import PageContext, hidden, timed
 from .guard import draw_apart
-from .html import Html, element
+from .html import Html, element, joined
 from .pages import base_of, choice, page
 from .refusals import HttpRefusal
+from .view import SettleBody
 from .visitors import Visitors
 
 T = TypeVar('T')
@@ -44,7 +48,7 @@ _LONGEST_OUTCOME = 2_000
 """Chosen: characters; `tool-approval runs show` prints the whole of it."""
 
 STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
-"""What a run can be."""
+"""Each status of a run, by its name."""
 
 
 class Runs:
@@ -84,6 +88,20 @@ class Runs:
         store = self._known()
         return await self._apart(lambda: cancel_run(store, run_id, by, at=datetime.now(UTC)))
 
+    async def settle(self, body: SettleBody, by: Approver) -> RunDetails:
+        """Settle an unknown call; see `settle_call`.
+
+        Raises:
+            NotUnknown: It is not unknown any more.
+            NotAnApprover: This person may not.
+            NobodyMay: It is not known who may.
+        """
+        found = await self.get(body.run)
+        row = found.unsettled(body.key, body.attempt)
+        found.check_may_settle(row, by)
+        await settle_call(self._known(), body.run, row, body.verdict, body.result, by=by.id, at=datetime.now(UTC))
+        return await self.get(body.run)
+
     def _known(self) -> DurableStore:
         if self._store is None:
             raise UnknownRun
@@ -109,6 +127,7 @@ class RunRoutes:
             Route('/runs', self.index, methods=['GET']),
             Route('/run', self.one, methods=['GET']),
             Route('/run/cancel', self.cancel, methods=['POST']),
+            Route('/run/settle', self.settle, methods=['POST']),
         ]
 
     async def index(self, request: Request) -> Response:
@@ -148,6 +167,32 @@ class RunRoutes:
         await self._runs.cancel(run_id, visitor)
         return RedirectResponse(_address(run_id, base_of(request)), 303)
 
+    async def settle(self, request: Request) -> Response:
+        """Settle a call."""
+        fields = await read_form(request)
+        visitor = await self._visitors.changing(request, single(fields, 'csrf'))
+        values: dict[str, Any] = {name: single(fields, name) or '' for name in ('run', 'key', 'verdict')}
+        attempt, result = single(fields, 'attempt') or '', single(fields, 'result') or ''
+        values['attempt'] = int(attempt) if attempt.isascii() and attempt.isdecimal() and len(attempt) < 10 else 0
+        if values['verdict'] == 'result':
+            values['result'] = _read_result(result)
+        await self._runs.settle(checked(SettleBody, values), visitor)
+        return RedirectResponse(_address(values['run'], base_of(request)), 303)
+
+
+def _read_result(text: str) -> object:
+    """A result as a person writes it.
+
+    Raises:
+        HttpRefusal: It is not JSON.
+    """
+    try:
+        # Read as other arguments are: a key is there once, and each number is one.
+        [result] = decode_arguments(f'{{"result": {text}}}').values()
+        return result
+    except (NotCanonicalError, ValueError):
+        raise HttpRefusal(422, 'invalid_answer', 'the result must be JSON; write a text in quotes') from None
+
 
 def _address(run_id: str, base: str) -> str:
     return f'{base}/run?{urlencode({"run": run_id})}'
@@ -179,7 +224,7 @@ def _card(details: RunDetails, context: PageContext) -> Html:
         element('p', f'{details.why}.'),
         outcome,
         _listed('Requests', [_asked(entry, context) for entry in details.requests]),
-        _listed('Executions', [_execution(row) for row in details.executions]),
+        _listed('Executions', [_execution(row, details, context) for row in details.executions]),
         _cancelling(details, context),
         class_='card run',
     )
@@ -197,15 +242,48 @@ def _asked(entry: InboxEntry, context: PageContext) -> Html:
     return element('li', name, told, f'; may be answered by {escape_line(approvers_of(entry))}')
 
 
-def _execution(row: ExecutionRow) -> Html:
+def _execution(row: ExecutionRow, details: RunDetails, context: PageContext) -> Html:
     started = ', not started' if row.started_at is None else timed(', started at ', row.started_at)
-    return element('li', f'{name_of(row.tool_name)}, attempt {row.attempt}: {row.state}', started)
+    settling = _settling(row, details, context) if row.is_unsettled else None
+    return element('li', f'{name_of(row.tool_name)}, attempt {row.attempt}: {row.state}', started, settling)
+
+
+def _settling(row: ExecutionRow, details: RunDetails, context: PageContext) -> Html:
+    told = element('p', 'Its worker died in the middle. It may have happened.', class_='warning')
+    problem = _why_not(lambda: details.check_may_settle(row, context.visitor))
+    if problem is not None:
+        return joined(told, element('p', f'{short_name(context.visitor.id)} may not settle it: {problem}.'))
+    field = f'result-{row.key}-{row.attempt}'
+    return element(
+        'form',
+        told,
+        *hidden(context, run=details.run.id, key=row.key, attempt=str(row.attempt)),
+        element(
+            'p',
+            element('label', 'Its result, in JSON, if it happened', for_=field),
+            element('textarea', id=field, name='result', rows='2', spellcheck='false', autocomplete='off'),
+        ),
+        element(
+            'div',
+            *(
+                element('button', text, type='submit', name='verdict', value=value)
+                for text, value in (
+                    ('It happened, with this result', 'result'),
+                    ('Run it again', 'again'),
+                    ('Give up', 'give_up'),
+                )
+            ),
+            class_='buttons',
+        ),
+        method='post',
+        action=f'{context.base}/run/settle',
+    )
 
 
 def _cancelling(details: RunDetails, context: PageContext) -> Html | None:
     if has_ended(details.run):
         return None
-    problem = why_not_cancel(details, context.visitor)
+    problem = _why_not(lambda: details.check_may_cancel(context.visitor))
     if problem is not None:
         told = f'{short_name(context.visitor.id)} may not cancel this run: {problem}.'
         return element('p', told, class_='notice')
@@ -223,10 +301,10 @@ def _cancelling(details: RunDetails, context: PageContext) -> Html | None:
     )
 
 
-def why_not_cancel(details: RunDetails, visitor: Approver) -> str | None:
-    """Why a visitor may not cancel a run; `None` where they may."""
+def _why_not(check: Callable[[], None]) -> str | None:
+    """Why a visitor may not; `None` where they may."""
     try:
-        details.check_may_cancel(visitor)
+        check()
     except NotAnApprover as error:
         return error.problem
     except SteeringRefused as error:

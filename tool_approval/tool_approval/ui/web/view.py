@@ -13,7 +13,7 @@ from tool_approval.core.decision import Remember
 from tool_approval.core.request import ApprovalRequest, LineageEntry
 from tool_approval.display import LineKind, display, facts, warnings_of
 from tool_approval.display.digest import left_out_keys
-from tool_approval.durable.steering import RunSummary
+from tool_approval.durable.steering import RunSummary, Verdict
 from tool_approval.inbox import Approver, InboxEntry, NotAnApprover, State
 
 
@@ -169,6 +169,19 @@ class RunBody(ApiModel):
 
     run: str = Field(max_length=1_000)
     """Its id."""
+
+
+class SettleBody(RunBody):
+    """The answer about an unknown call. Anything that is not named here is refused."""
+
+    key: str = Field(max_length=1_000)
+    """Of the execution."""
+    attempt: int
+    """Of the execution."""
+    verdict: Verdict
+    """`result` if it happened, `again` to run it again, `give_up` to leave it unknown."""
+    result: Any = None
+    """Its return value, for `result`."""
 
 
 class SessionView(ApiModel):
