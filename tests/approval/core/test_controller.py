@@ -695,6 +695,17 @@ def test_triage_leaves_out_what_cannot_be_shown_so_that_it_is_denied(caplog):
     assert not decide(controller, request_for()).approved
 
 
+def test_what_cannot_be_shown_is_not_asked_anew(caplog):
+    def failing(request):
+        raise ValueError('secret')
+
+    ui = approve_all()
+
+    assert asyncio.run(ApprovalController(ui=ui, presenters={'delete': failing}).ask_anew(request_for())) is None
+    assert ui.requests == []
+    assert 'secret' not in caplog.text
+
+
 @pytest.mark.parametrize('mode', ['approve_all', 'strict'])
 def test_triage_finds_nothing_to_ask_in_a_mode_that_decides(mode):
     assert asyncio.run(ApprovalController(mode).triage([request_for()])) == [None]

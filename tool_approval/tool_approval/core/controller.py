@@ -71,7 +71,7 @@ class ApprovalController:
         """Put the parts together.
 
         Args:
-            mode: `interactive` asks, `approve_all` approves and `strict` denies without asking. A block stands in
+            mode: `interactive` asks, `approve_all` approves and `strict` denies without asking. A block holds in
                 all three, and what needs no approval runs in all three.
             policy: The rules, or the mapping of tool names and globs to make them of.
             ui: Whom to ask. With nobody, what would be asked is denied.
@@ -173,33 +173,30 @@ class ApprovalController:
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
         shown: list[ApprovalRequest | None] = []
         for index, request in enumerate(requests):
-            is_decided = self._decide_alone(request, self.digest_of(request)) is not None
-            if is_decided or self.memory.lookup(request) is not None:
-                shown.append(None)
-                continue
-            try:
-                shown.append(await self._presented(self._placed(request, batch_id, index + 1, len(requests))))
-            except Exception as error:  # noqa: BLE001 - an approver must not decide on less than was meant to be seen
-                _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
-                shown.append(None)
+            decided = self._decide_alone(request, self.digest_of(request)) or self.memory.lookup(request)
+            found = decided or await self._shown(self._placed(request, batch_id, index + 1, len(requests)))
+            shown.append(found if isinstance(found, ApprovalRequest) else None)
         return shown
 
     async def ask_anew(self, request: ApprovalRequest) -> bool | None:
         """Ask about a request whatever mode and memory say, for this once.
 
         Returns:
-            Whether a person approved it; `None` where none has answered, or has changed the arguments.
+            Whether a person approved it; `None` where it cannot be shown, none has answered, or the arguments were
+            changed.
 
         Raises:
             AuditError: The answer could not be written down.
         """
         place = self._placed(request, None, 1, 1)
-        place = place.changed(place.facts._replace(can_remember_always=False))
-        [answer] = await ask(self.ui, [await self._presented(place)], mode=self.mode, timeout_s=self._timeout_s)
+        shown = await self._shown(place.changed(place.facts._replace(can_remember_always=False)))
+        if isinstance(shown, ApprovalDecision):
+            return None
+        [answer] = await ask(self.ui, [shown], mode=self.mode, timeout_s=self._timeout_s)
         if answer.decided_by in RULES or answer.override_args is not None:
             return None
-        once = answer.model_copy(update={'remember': 'none', 'decided_at': self._now()})
-        once = once.model_copy(update={'decided_by': once.decided_by or 'ui'})
+        by = answer.decided_by or 'ui'
+        once = answer.model_copy(update={'remember': 'none', 'decided_by': by, 'decided_at': self._now()})
         self._record(request, once, self.digest_of(request))
         return once.approved
 
@@ -366,12 +363,10 @@ class ApprovalController:
         # 5. Only now what is shown is made.
         shown: list[ApprovalRequest] = []
         for request, _ in questions:
-            try:
-                shown.append(await self._presented(request))
-            except Exception as error:  # noqa: BLE001 - an approver must not decide on less than was meant to be seen
-                _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
-                note = f'What to decide on could not be shown ({type(error).__name__}), so the call was denied.'
-                return settle([ApprovalDecision(approved=False, note=note, decided_by='ui')] * len(questions))
+            view = await self._shown(request)
+            if isinstance(view, ApprovalDecision):
+                return settle([view] * len(questions))
+            shown.append(view)
         # 6. The approver; or an answer to another run's question, for which this one waited.
         try:
             answers = await ask(
@@ -434,8 +429,17 @@ class ApprovalController:
             return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
         return decision
 
+    async def _shown(self, request: ApprovalRequest) -> ApprovalRequest | ApprovalDecision:
+        """What the UI is given; a denial where it cannot be made."""
+        try:
+            return await self._presented(request)
+        except Exception as error:  # noqa: BLE001 - an approver must not decide on less than was meant to be seen
+            _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
+            note = f'What to decide on could not be shown ({type(error).__name__}), so the call was denied.'
+            return ApprovalDecision(approved=False, note=note, decided_by='ui')
+
     async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:
-        """What the UI is given. Neither it nor the presenter shares its arguments with anybody."""
+        """The request with its presentation. Neither UI nor presenter shares its arguments with anybody."""
         description = self.policy.rule_for(request.tool_name).description
         if description is not None:
             request = request.changed(description=description, described_by=self.policy.source)

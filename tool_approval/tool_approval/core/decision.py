@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, field_validator
 from .canonical import EXACT
 
 ApprovalMode = Literal['interactive', 'approve_all', 'strict']
-"""How requests are treated: ask, approve without asking, deny without asking. A block stands in all three."""
+"""How requests are treated: ask, approve without asking, deny without asking. A block holds in all three."""
 
 Remember = Literal['none', 'session', 'always']
 """How long an approval holds for the same payload."""
