@@ -8,6 +8,7 @@ from maintainers import prose
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     (tmp_path / 'maintainers').mkdir()
+    (tmp_path / 'tool_approval').mkdir()
     for name in ('prose-allowed.txt', 'prose-baseline.txt'):
         (tmp_path / 'maintainers' / name).write_text('')
     return tmp_path
@@ -69,32 +70,39 @@ def test_a_module_starts_with_what_it_does(tmp_path: Path):
 
 
 def test_more_than_the_baseline_fails(root: Path, capsys: pytest.CaptureFixture[str]):
-    (root / 'README.md').write_text('Nobody knows. Nobody cares.\n')
-    (root / 'maintainers' / 'prose-baseline.txt').write_text('1 README.md\n')
+    (root / 'tool_approval' / 'a.py').write_text('"""Nobody knows. Nobody cares."""\n')
+    (root / 'maintainers' / 'prose-baseline.txt').write_text('1 tool_approval/a.py\n')
 
     assert prose.main([], root) == 1
-    assert 'README.md: 2 findings, at most 1:' in capsys.readouterr().out
+    assert 'tool_approval/a.py: 2 findings, at most 1:' in capsys.readouterr().out
 
 
-def test_a_file_that_the_baseline_does_not_name_has_none(root: Path):
+def test_a_module_that_the_baseline_does_not_name_has_none(root: Path):
+    (root / 'tool_approval' / 'a.py').write_text('"""Nobody knows."""\n')
+
+    assert prose.main([], root) == 1
+
+
+def test_a_page_has_none_whatever_the_baseline_says(root: Path):
     (root / 'README.md').write_text('Nobody knows.\n')
+    (root / 'maintainers' / 'prose-baseline.txt').write_text('1 README.md\n')
 
     assert prose.main([], root) == 1
 
 
 def test_the_baseline_falls_and_does_not_rise(root: Path):
     baseline = root / 'maintainers' / 'prose-baseline.txt'
-    baseline.write_text('3 README.md\n1 SECURITY.md\n2 GONE.md\n')
-    (root / 'README.md').write_text('Nobody knows. Nobody cares.\n')
-    (root / 'SECURITY.md').write_text('Nobody knows. Nobody cares.\n')
+    baseline.write_text('3 tool_approval/a.py\n1 tool_approval/b.py\n2 tool_approval/gone.py\n')
+    for name in ('a.py', 'b.py'):
+        (root / 'tool_approval' / name).write_text('"""Nobody knows. Nobody cares."""\n')
 
     assert prose.main(['--lower'], root) == 1
-    assert baseline.read_text() == '2 README.md\n1 SECURITY.md\n'
+    assert baseline.read_text() == '2 tool_approval/a.py\n1 tool_approval/b.py\n'
 
 
 def test_a_baseline_that_holds_passes(root: Path):
-    (root / 'README.md').write_text('Nobody knows.\n')
+    (root / 'tool_approval' / 'a.py').write_text('"""Nobody knows."""\n')
     (root / 'CHANGELOG.md').write_text('Nobody knows.\n')
-    (root / 'maintainers' / 'prose-baseline.txt').write_text('2 README.md\n')
+    (root / 'maintainers' / 'prose-baseline.txt').write_text('2 tool_approval/a.py\n')
 
     assert prose.main([], root) == 0
