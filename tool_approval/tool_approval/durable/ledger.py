@@ -289,7 +289,7 @@ class Ledger:
             gone.pop(self.worker_id, None)
             for worker, number in gone.items():
                 if self.store.release(worker, number, at=self._now()):
-                    _log.warning('A worker has ended in the middle of executions; what it began is unknown')
+                    _log.warning('A worker is gone: what it had begun to execute is unknown')
         except InboxError:
             self._leases.forget()
             raise

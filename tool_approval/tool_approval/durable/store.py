@@ -153,6 +153,9 @@ class DurableStore:
         Returns:
             How many there were.
         """
+        held = "SELECT 1 FROM executions WHERE owner = ? AND state IN ('reserved', 'executing') LIMIT 1"
+        if not self._select(held, (worker,)):
+            return 0
         is_gone = 'owner = ? AND coalesce((SELECT beat FROM workers WHERE id = ?), 0) = ?'
         values = (_number(at), worker, worker, number)
         with self.inbox_store.transaction() as execute:
