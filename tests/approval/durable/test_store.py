@@ -1,7 +1,9 @@
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -352,3 +354,10 @@ def test_a_database_is_opened_by_its_url():
 def test_another_url_is_refused(url):
     with pytest.raises(ValueError, match=r'a store is postgresql://'):
         open_store(url)
+
+
+def test_the_page_has_the_table_of_the_code():
+    page = (Path(__file__).parents[3] / 'docs' / 'explanation' / 'durable.md').read_text()
+    rows = re.findall(r'^\| `(\w+)` \| [^|]+ \| ?([^|]*)\|$', page, re.MULTILINE)
+
+    assert {state: set(re.findall(r'`(\w+)`', following)) for state, following in rows} == dict(MOVES)
