@@ -424,6 +424,29 @@ def test_one_inside_another_tells_the_innermost():
     assert other.ended == [('a', 'ada')]
 
 
+class Lists(Waits):
+    """A UI that says who may approve."""
+
+    def __init__(self, *approvers):
+        super().__init__()
+        self._approvers = approvers
+
+    def may_approve(self, request, approver):
+        return approver in self._approvers
+
+
+@pytest.mark.parametrize(
+    ('uis', 'may_approve'),
+    [((Lists('bob'), Lists()), False), ((Lists('bob'), Lists('ada')), True), ((Lists('bob'), Waits()), True)],
+)
+def test_an_approval_holds_as_long_as_its_approver_may_approve_at_one_of_them(uis, may_approve):
+    controller = ApprovalController(ui=FirstOf(*uis))
+
+    reason = controller.still_holds(request_for('a'), approver='ada', remembered=None)
+
+    assert (reason is None) is may_approve
+
+
 def test_without_a_ui_there_is_nobody_to_ask():
     with pytest.raises(ValueError, match='needs a UI'):
         FirstOf()

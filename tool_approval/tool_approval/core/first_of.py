@@ -71,6 +71,10 @@ class FirstOf:
         """Ask about a group; a decision for each, in order."""
         return await _Questions(self._uis, self._abilities, requests, mode).decide()
 
+    def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
+        """Whether a person may still approve a request at one of them; where a UI does not say, everybody may."""
+        return any(each.may_approve is None or each.may_approve(request, approver) for each in self._abilities)
+
 
 class _Questions:
     """The questions about one group: each is a task, of one UI and some of the requests."""
