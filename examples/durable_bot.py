@@ -1,11 +1,17 @@
 """A bot that may be restarted: `python examples/durable_bot.py worker`, and elsewhere `start`, `approve` or `deny`.
 
-Kill the worker whenever you like, also while the question is open, and start it again: the invoice is paid at most
-once. All of it is in the folder `durable-bot`: the runs, their questions, and what was paid.
+Start as many workers as you like, kill any of them whenever you like, also while the question is open, and start it
+again: the invoice is paid at most once. The runs and their questions are in an SQLite file in the folder `durable-bot`,
+or in the PostgreSQL database that `DURABLE_BOT_STORE` names (`postgresql://...`), for workers on several machines.
+
+`slack` shows the questions in Slack, and takes the answers there, in place of `approve` and `deny`. It takes the same
+variables of the environment as `slack_bot.py`: SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CHANNEL, SLACK_APPROVERS.
 """
 
 import argparse
 import asyncio
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic_ai.durable_exec.dbos import DBOSDurability
@@ -13,13 +19,13 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai_deferred import Agent
 from tool_approval.durable import open_store
-from tool_approval.inbox import Approver, Inbox
+from tool_approval.inbox import Approver, ApproverRule, Inbox
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 
 from tool_approval import ApprovalController, ApprovalDecision
 
 FOLDER = Path('durable-bot')
-STORE = f'{FOLDER}/inbox.sqlite'
+STORE = os.environ.get('DURABLE_BOT_STORE', f'{FOLDER}/inbox.sqlite')
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -36,6 +42,7 @@ agent = Agent(FunctionModel(plan), name='accountant', capabilities=[DBOSDurabili
 @agent.tool_plain(requires_approval=True)
 def pay(invoice: str, amount: int) -> str:
     """Pay an invoice."""
+    FOLDER.mkdir(exist_ok=True)
     with (FOLDER / 'paid.txt').open('a') as paid:
         paid.write(f'{invoice} {amount}\n')
     return f'{invoice} is paid.'
@@ -64,11 +71,28 @@ async def answer(*, approves: bool) -> None:
                 return
 
 
+async def show_in_slack(environment: Mapping[str, str], api: str = 'https://slack.com/api/') -> None:
+    """Show the questions in Slack until this is cancelled; what was asked while it was away, too."""
+    from tool_approval.ui.slack import SlackBot
+
+    with Inbox(open_store(STORE).inbox_store) as inbox:
+        bot = SlackBot(
+            inbox,
+            token=environment['SLACK_BOT_TOKEN'],
+            channel=environment['SLACK_CHANNEL'],
+            approvers=ApproverRule(users=frozenset(environment['SLACK_APPROVERS'].split(','))),
+            api=api,
+        )
+        await bot.run(environment['SLACK_APP_TOKEN'])
+
+
 if __name__ == '__main__':
     parser = argparse.ArgumentParser()
-    parser.add_argument('command', choices=['worker', 'start', 'approve', 'deny'])
+    parser.add_argument('command', choices=['worker', 'start', 'approve', 'deny', 'slack'])
     command = parser.parse_args().command
     if command == 'worker':
         durable.run_worker()
+    elif command == 'slack':
+        asyncio.run(show_in_slack(os.environ))
     else:
         asyncio.run(start() if command == 'start' else answer(approves=command == 'approve'))

@@ -103,3 +103,10 @@ def postgres() -> Generator[PostgresServer]:
     finally:
         server.stop()
         server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> str:
+    """The URL of a new, empty database."""
+    made = dict(each.split('=') for each in postgres.new_database().split())
+    return f'postgresql://{made["user"]}@/{made["dbname"]}?host={made["host"]}'

@@ -5,7 +5,7 @@ from tool_approval.durable import DurableStore, open_store
 from tool_approval.inbox import Inbox
 from tool_approval.inbox.stores import SQLiteStore
 
-from tests.postgres_server import postgres
+from tests.postgres_server import postgres, postgres_url
 
 __all__ = ('inbox', 'make_store', 'postgres', 'postgres_url', 'store', 'url')
 
@@ -53,10 +53,3 @@ def inbox(url):
     """The inbox of that store, as an approver's process has it."""
     with Inbox(open_store(url).inbox_store) as opened:
         yield opened
-
-
-@pytest.fixture
-def postgres_url(postgres):
-    """The URL of a database of this test."""
-    made = dict(each.split('=') for each in postgres.new_database().split())
-    return f'postgresql://{made["user"]}@/{made["dbname"]}?host={made["host"]}'
