@@ -288,6 +288,7 @@ def test_a_conversation_without_a_name_is_kept_and_continued(folder, state, caps
 
     says('Two.')
     main([*talk, '--continue'])
+    assert 'tool-approval: the conversation goes on after: One.\n' in capsys.readouterr().err
     main([*talk, '--continue', 'Three.'])
 
     [kept] = (state / 'conversations').glob('*.json')

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from textwrap import shorten
 
 from tool_approval.assistant.asking import ask_at_terminal, ask_at_terminal_or_in
 from tool_approval.assistant.build import build_assistant, load_agent
@@ -63,6 +64,8 @@ class Session:
                 output.note(note)
             if self._inbox is not None:
                 output.note('questions wait in your inbox too: `tool-approval serve` shows them in the browser')
+            if self.prompts:
+                output.note(f'the conversation goes on after: {shorten(self.prompts[-1], 60, placeholder="...")}')
             return
         loaded = self._loaded
         output.note(
