@@ -66,6 +66,7 @@ def test_three_questions_decide_what_is_written(tool_approval, fresh, typed, pre
     loaded = written(fresh)
     assert finished.status == 0
     assert 'Found: go.mod.' in finished.out
+    assert max(len(line) for line in finished.out.partition('It would allow:')[0].splitlines()) < 80
     assert (loaded.settings.extends, loaded.settings.shell.network, loaded.settings.mode) == (presets, network, mode)
     assert loaded.trusted
 
@@ -136,7 +137,7 @@ def test_what_is_written_passes_check_with_nothing_to_say(tool_approval, fresh, 
     *notes, trusted, counts = finished.out.splitlines()
     assert (finished.status, trusted, counts) == (0, 'note: approvals.yaml: it is trusted', '0 errors, 0 warnings')
     assert [note.split('`: `')[0] for note in notes] == [
-        f'note: approvals.yaml:6: extends: run unasked where confined: preset `{each}'
+        f'note: approvals.yaml:8: extends: run unasked where confined: preset `{each}'
         for each in written(fresh).settings.extends
     ]
 

@@ -171,7 +171,7 @@ class TurnView:
             if left_out > 1 and FIRST_LINES <= number < len(lines) - LAST_LINES:
                 continue
             shown = self.screen.escaped(line[:LONGEST_LINE])
-            for start, end in wrap(shown, self.screen.columns - 8):
+            for start, end in wrap(shown, self.screen.columns - 4):
                 self.screen.write(f'  {bar} {shown[start:end]}'.rstrip() + '\n')
             if len(line) > LONGEST_LINE:
                 self.screen.write(f'  {cut} {len(line) - LONGEST_LINE:,} more characters\n')

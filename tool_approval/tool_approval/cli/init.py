@@ -30,21 +30,25 @@ _PURPOSES: Final[dict[PresetName, str]] = {
 }
 _NOT_WRITTEN: Final = 'nothing was written'
 _TEXT: Final = """\
-# What an agent may do in this directory. A call that no rule matches asks first.
+# What an agent may do in this directory. A call that no rule matches asks.
 # `{start} --model NAME` starts an agent under it.
-# `tool-approval check` finds mistakes, and `tool-approval explain shell 'git status'` says what is decided, and why.
+# `tool-approval check` finds mistakes.
+# `tool-approval explain shell 'git status'` says what is decided, and why.
 
-# Presets that come with tool-approval. What they let run unasked does so only where an OS sandbox confines it.
+# Presets come with tool-approval.
+# What they let run unasked does so only where an OS sandbox confines it.
 extends:
 {extends}
 # `interactive` asks; `strict` denies what would be asked.
 mode: {mode}
 
 shell:
-  # Whether every command may use the network, also unasked. Otherwise, one that needs it asks for it.
+  # Whether every command may use the network, also unasked.
+  # Otherwise, one that needs it asks for it.
   network: {network}
-  # Your own rules go before those of the presets; the first that matches decides. Such as:
-  #   - {{pattern: df, approval: false}}         # runs unasked, with options that are listed as safe
+  # Your own rules go before those of the presets; the first match decides.
+  # The first of these runs unasked, with options that are listed as safe:
+  #   - {{pattern: df, approval: false}}
   #   - {{pattern: git push, allowed: false}}    # never runs
   rules: []
 
@@ -92,14 +96,13 @@ def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
     if not asks:
         return presets
     output.line(f'Found: {", ".join(found.values()) or "no known kind of project"}.')
-    typed = _line(f'Which presets? {", ".join(_PURPOSES)} [{" ".join(presets)}]', output)
+    output.line(f'There are: {", ".join(_PURPOSES)}.')
+    typed = _line(f'Which presets? [{" ".join(presets)}]', output)
     return typed.replace(',', ' ').split() or presets
 
 
-_NETWORK: Final = 'May every command use the network? y: yes, n: no, a command that needs it asks [n]'
-_WHO: Final = (
-    'Who answers questions? i: you, in the terminal, p: you or others, also on a page, n: no one, they are denied [i]'
-)
+_NETWORK: Final = 'May every command use the network? y: yes, n: one that needs it asks [n]'
+_WHO: Final = 'Who answers questions? i: you, p: others too, on a page, n: all are denied [i]'
 
 
 def _answer(question: str, letters: str, output: Output) -> str:

@@ -73,7 +73,7 @@ def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> tuple[st
     """
     if tool in SHELL_TOOLS:
         if len(words) != 1 or dest is not None:
-            raise UsageError(f"`{tool}` takes the whole command as one word; put it in quotes: '{tool}' 'git status'")
+            raise UsageError(f"`{tool}` takes the whole command as one word; put it in quotes: {tool} 'git status'")
         return read_call(tool, {'command': words[0]})
     if tool in FILE_TOOLS:
         given = [*words, *([] if dest is None else [dest])]
