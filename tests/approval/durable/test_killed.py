@@ -3,9 +3,11 @@
 import asyncio
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
 from tool_approval.durable import open_store
+from tool_approval.durable.steering import settle_call
 from tool_approval.inbox import Inbox
 
 from tests.approval.inbox.parts import ADA, NO, YES, answer
@@ -79,3 +81,44 @@ def test_a_killed_worker_pays_never_twice(point, kind, count, url, request, tmp_
         assert asked == ['pay', 'unknown']
     else:
         assert (paid, states, asked) == (['10'], ['done'], ['pay'])
+
+
+async def settle(durable, url, workers, verdict):
+    """Approve the call, settle what is unknown as `tool-approval runs settle` does, and wait for the end."""
+    store = open_store(url)
+    with Inbox(store.inbox_store) as inbox:
+        run = await durable.start('go', run_id='run')
+        async with asyncio.timeout(40):
+            while (await run.status()).status not in ('done', 'failed', 'cancelled'):
+                workers.replace_dead()
+                unknown = [row for row in store.executions_of('run') if row.is_unsettled]
+                for entry in await inbox.open():
+                    if unknown:
+                        now = datetime.now(UTC)
+                        await settle_call(store, 'run', unknown[0], verdict, 'paid it', by='ada', at=now)
+                    else:
+                        await answer(inbox, entry, YES, by=ADA)
+                    break
+                await asyncio.sleep(0.05)
+        return await run.status(), [row.state for row in store.requests_of('run')], store.executions_of('run')
+
+
+@pytest.mark.parametrize(
+    ('point', 'verdict', 'states'),
+    [
+        ('tool after', 'result', ['done']),
+        ('tool after', 'give_up', ['unknown']),
+        ('tool before', 'again', ['unknown', 'done']),
+    ],
+)
+def test_a_run_goes_on_when_its_unknown_call_is_settled_beside_the_inbox(point, verdict, states, url, tmp_path):
+    workers = Workers(1, url, tmp_path, point)
+    try:
+        row, asked, executions = asyncio.run(settle(make(url, tmp_path, 'none'), url, workers, verdict))
+    finally:
+        workers.close()
+
+    assert (row.status, [each.state for each in executions]) == ('done', states)
+    assert asked == ['approved', 'withdrawn']
+    assert '"by":"ada"' in executions[0].result
+    assert (tmp_path / 'paid').read_text() == '10\n'

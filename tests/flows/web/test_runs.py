@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tool_approval.durable import DurableStore
 from tool_approval.inbox import ApproverRule
 
-from tests.approval.durable.parts import asked, executing, waiting
+from tests.approval.durable.parts import asked, unknown, waiting
 
 from .conftest import Site
 from .test_stories import PHONE, axe
@@ -42,13 +42,30 @@ def test_who_may_not_cancel_a_run_sees_why_and_no_button(site: Site, visit: Call
     expect(page.get_by_role('button', name='Cancel the run')).to_have_count(0)
 
 
+@pytest.mark.parametrize('scripted', [True, False], ids=['script', 'no script'])
+def test_an_unknown_call_gets_its_result(site: Site, visit: Callable[..., Page], scripted: bool) -> None:
+    store = DurableStore(site.inbox.store)
+    waiting(store, asked())
+    unknown(store)
+    page = visit(java_script_enabled=scripted)
+
+    page.goto(f'http://{site.host}/run?run=order-17')
+    expect(page.get_by_text('It may have happened.')).to_be_visible()
+    page.get_by_label('Its result, in JSON').fill('{"receipt":\n4711}')
+    page.get_by_role('button', name='It happened, with this result').click()
+
+    expect(page.get_by_text(re.compile('pay, attempt 1: done'))).to_be_visible()
+    expect(page.get_by_text('It has its answers, and goes on')).to_be_visible()
+    assert store.executions_of('order-17')[0].result == '{"value":{"receipt":4711},"by":"ada"}'
+
+
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
 def test_runs_fit_a_phone_and_a_screen_reader_finds_its_way(
     site: Site, visit: Callable[..., Page], scheme: str
 ) -> None:
     store = DurableStore(site.inbox.store)
     waiting(store, asked(), asked('send_mail', 'c2'), run_id='order-17')
-    executing(store)
+    unknown(store)
     waiting(store, run_id='x' * 200)
     page = visit(color_scheme=scheme, bypass_csp=True, **PHONE)
 
