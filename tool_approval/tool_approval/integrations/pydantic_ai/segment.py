@@ -10,6 +10,7 @@ import asyncio
 import base64
 import hmac
 import logging
+import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -136,9 +137,10 @@ class Segment:
         """The stop with its decisions, or with the questions to ask first."""
         if stop.decided is not None:
             return stop
-        return Stop.model_validate_json(await self.durable.engine.record('decide', lambda: self._decide(stop)))
+        recorded = await self.durable.engine.record('decide', lambda: self._decide(stop))
+        return Stop.model_validate_json(zlib.decompress(recorded))
 
-    async def _decide(self, stop: Stop) -> str:
+    async def _decide(self, stop: Stop) -> bytes:
         """Find out what has to be asked; if that is nothing more, decide.
 
         Recorded as one step: what was decided before a crash is not judged anew after it.
@@ -169,7 +171,7 @@ class Segment:
                     call.question = question.id
                     questions.append(question)
         if questions:
-            return as_json(Stop(calls=stop.calls, questions=questions).model_dump(mode='json'))
+            return _compressed(Stop(calls=stop.calls, questions=questions))
         to_do = {str(each.call.tool_call_id): each for each in await batch.decide(prepared)}
         externals: dict[str, DecidedExternal] = {}
         for call in stop.calls:
@@ -181,7 +183,7 @@ class Segment:
                 externals[call.id] = DecidedExternal(refused=str(batch.results.calls[call.id]))
         batch.results.calls.clear()
         decided = Decided(results=batch.results, externals=externals)
-        return as_json(Stop(calls=stop.calls, decided=decided).model_dump(mode='json'))
+        return _compressed(Stop(calls=stop.calls, decided=decided))
 
     async def _answers(self, stop: Stop) -> dict[str, ApprovalDecision]:
         """The answers so far, by call."""
@@ -421,6 +423,11 @@ def _part(history: Sequence[ModelMessage], call_id: str) -> ToolCallPart:
 def _prompt(history: Sequence[ModelMessage]) -> Any:
     [part] = history[0].parts
     return cast('UserPromptPart', part).content
+
+
+def _compressed(stop: Stop) -> bytes:
+    # Each call is in it several times: for the approver, and for the agent.
+    return zlib.compress(as_json(stop.model_dump(mode='json')).encode())
 
 
 def _denied(note: str) -> ApprovalDecision:
