@@ -4,9 +4,11 @@ import asyncio
 import importlib
 import inspect
 import os
+import sqlite3
 import stat
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -89,6 +91,8 @@ def test_the_engines_file_is_beside_the_store_and_the_users_alone(tmp_path):
     path = tmp_path / 'state' / 'inbox.dbos.sqlite'
     assert url == f'sqlite:///{path}'
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute('PRAGMA journal_mode').fetchone() == ('wal',)
     os.chmod(path, 0o644)
     with pytest.raises(PermissionError, match='others may use it'):
         engine_url(f'{tmp_path}/state/inbox.sqlite')

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -19,6 +21,9 @@ T = TypeVar('T')
 
 GRACE_S = 10
 """Chosen: most tools end within so many seconds, and a call that is cut off is unknown."""
+
+CONNECTIONS = 8
+"""Chosen: at most so many of the engine at once in each process. A PostgreSQL takes 100 by default, in all."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
 """Runs one segment of a run: its id, and the segment's number. It must not raise."""
@@ -98,6 +103,7 @@ class DBOSEngine:
             config=DBOSConfig(
                 name=APPLICATION,
                 system_database_url=self._url,
+                sys_db_pool_size=CONNECTIONS,
                 dbos_system_schema=SCHEMA,
                 application_version=APPLICATION_VERSION,
                 executor_id=self._worker,
@@ -160,4 +166,7 @@ def engine_url(url: str) -> str:
     make_private_folder(path.parent)
     # DBOS unpickles its content: a user who may write it may run code.
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+    with closing(sqlite3.connect(path)) as database:
+        # The file keeps it. Otherwise each look for work waits for all that write, and they for it.
+        database.execute('PRAGMA journal_mode = WAL')
     return f'sqlite:///{path}'
