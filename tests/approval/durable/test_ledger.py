@@ -562,6 +562,22 @@ async def test_a_result_is_kept_as_soon_as_the_store_is_back(store, process, mon
     assert rows(store) == [(1, 'done')]
 
 
+async def test_a_result_that_was_kept_without_an_answer_is_written_once(store, process, monkeypatch, caplog):
+    one, tool = process(), Tool()
+    tool.may_end.clear()
+    running = asyncio.create_task(one.ledger.execute(CALL, tool))
+    await tool.began.wait()
+    with monkeypatch.context() as broken:
+        away(store, broken, 'move', is_done=True, times=1)
+        tool.may_end.set()
+        await running
+    one.tick()
+
+    assert rows(store) == [(1, 'done')]
+    assert caplog.text == ''
+    assert await one.ledger.execute(CALL, tool) == Kept('done', value='paid')
+
+
 async def test_a_heartbeat_runs_by_itself_and_goes_on_after_the_store_was_away(store, monkeypatch, caplog):
     away(store, monkeypatch, 'beat', is_done=False, times=3)
     with Ledger(store, lease_s=0.05) as one:

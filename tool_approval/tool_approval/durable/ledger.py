@@ -464,14 +464,10 @@ class Ledger:
         if await self.reconcile(row, call.args):
             return True
         is_again = None if ask is None else await ask(unknown_text(row))
-        match is_again:
-            case None:
-                # It may have been settled while nobody answered.
-                return await self._patiently(lambda: self.store.latest(row.key)) != row
-            case True:
-                await self.again(row)
-            case False:
-                await self.give_up(row)
+        if is_again is None:
+            # It may have been settled while nobody answered.
+            return await self._patiently(lambda: self.store.latest(row.key)) != row
+        await (self.again(row) if is_again else self.give_up(row))
         return True
 
     async def _change(self, row: ExecutionRow, to: ExecutionState, written: str) -> bool:

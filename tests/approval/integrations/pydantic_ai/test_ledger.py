@@ -140,6 +140,17 @@ async def test_more_than_the_result_is_kept(store, ledger):
     assert len(tools.keys) == 1
 
 
+async def test_the_model_is_told_where_a_result_could_not_be_kept(ledger):
+    controller, tools = ApprovalController(ui=RecordingUI()), Tools('x' * 5_000_000)
+    resumed = await stopped(controller)
+    await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    again = await made(controller, tools, ledger, 'toolset').run(**resumed)
+
+    assert returned(again) == ['The call was executed. Its result is too large to be kept (5000012 bytes).']
+    assert len(tools.keys) == 1
+
+
 @pytest.mark.parametrize(
     ('error', 'text'),
     [(OSError('secret'), "The call of 'delete' failed (OSError)."), (ModelRetry('Use another.'), 'Use another.')],
