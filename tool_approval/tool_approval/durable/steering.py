@@ -352,7 +352,7 @@ async def settle_call(
                 is_settled = await ledger.settle(row, result, by)
             case 'again':
                 is_settled = await ledger.again(row, by)
-            case 'give_up':
+            case _:
                 is_settled = await ledger.give_up(row, by)
     if not is_settled:
         raise NotUnknown
