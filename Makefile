@@ -21,7 +21,7 @@ COVERAGE = $(if $(filter required,$(SYSTEM_PACKAGES)),--cov --cov-report=term)
 
 .DEFAULT_GOAL := help
 .PHONY: help help-all budget prose install install-system demo test test-thorough test-bare test-slow test-hosts test-core test-published format format-check lint typecheck imports \
-	examples docs docs-serve build recordings bench-loop bench-approval bench-tools bench-inbox bench-peers corpus corpus-terminal \
+	examples docs docs-serve build recordings bench-loop bench-approval bench-tools bench-inbox bench-durable bench-peers corpus corpus-terminal \
 	upstream-patch test-patched typecheck-patched upstream-newest release-check release-version release-tag lock test-sets licences audit-dependencies \
 	sbom bench-terminal all checks clean
 
@@ -173,6 +173,9 @@ bench-peers: install #- Measure other systems that ask, each in its own environm
 
 bench-inbox: install #- Measure the inbox under load, on both stores
 	@$(RUN) python -m benchmarks.inbox
+
+bench-durable: install #- Measure durable runs, on both stores
+	@$(RUN) python -m benchmarks.durable
 
 bench-terminal: install #- Measure how long a large request takes to be drawn
 	@$(RUN) python -m benchmarks.terminal
