@@ -331,6 +331,25 @@ def test_a_postgres_schema_of_the_first_version_is_migrated_and_keeps_its_reques
     store.close()
 
 
+def test_a_process_of_the_first_version_withdraws_no_parked_request(store):
+    assert store.add_run(RUN)
+    assert store.park('run', 0, '{}', [ASKED], at=NOON)
+    with store.inbox_store.transaction() as execute:
+        # What that version executes when it has seen no heartbeat of an owner for 30 seconds.
+        changes = ', change = change' if isinstance(store.inbox_store, SQLiteStore) else ''
+        at = '0' if changes else 'now()'
+        withdrawn = execute(
+            f"UPDATE requests SET state = 'withdrawn', settled_at = {at}{changes} "
+            "WHERE owner = ? AND state = 'pending' "
+            'AND coalesce((SELECT beat FROM owners WHERE id = ?), 0) = ?',
+            (ASKED.owner, ASKED.owner, 0),
+        )
+
+    assert withdrawn.rowcount == 0
+    assert [row.state for row in store.requests_of('run')] == ['pending']
+    assert store.inbox_store.settle(ASKED.id, 'withdrawn', at=NOON)
+
+
 @pytest.mark.parametrize('form', ['{}', 'sqlite:///{}'])
 def test_a_file_is_opened_by_path_or_url_and_survives_a_power_cut(tmp_path, form):
     path = tmp_path / 'state' / 'inbox.sqlite'

@@ -169,6 +169,11 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         'ALTER TABLE requests ADD COLUMN deadline bigint',
         'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
         "CREATE INDEX open_deadlines ON requests (deadline) WHERE state = 'pending'",
+        # See those of SQLite.
+        "CREATE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        """CREATE TRIGGER parked_requests_stay BEFORE UPDATE OF state ON requests FOR EACH ROW
+            WHEN (OLD.run IS NOT NULL AND NEW.state = 'withdrawn' AND NEW.deadline IS DISTINCT FROM 0)
+            EXECUTE FUNCTION stay()""",
         """CREATE TABLE runs (
             id text COLLATE "C" PRIMARY KEY,
             agent text COLLATE "C" NOT NULL,
@@ -259,7 +264,7 @@ class PostgresStore:
         """See `InboxStore`."""
         with self._database.using() as database:
             done = database.execute(
-                'WITH done AS (UPDATE requests SET state = %s, settled_at = %s, answer = %s '
+                'WITH done AS (UPDATE requests SET state = %s, settled_at = %s, answer = %s, deadline = 0 '
                 "WHERE id = %s AND state = 'pending' RETURNING id) SELECT pg_notify(%s, id) FROM done",
                 (state, at, answer, request_id, self._channel),
             )
@@ -368,8 +373,8 @@ class PostgresStore:
     def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
         """See `ParkingStore`."""
         return execute(
-            f"WITH done AS (UPDATE requests SET state = ?, settled_at = ? WHERE state = 'pending' AND {which} "
-            'RETURNING id) SELECT pg_notify(?, id) FROM done',
+            'WITH done AS (UPDATE requests SET state = ?, settled_at = ?, deadline = 0 '
+            f"WHERE state = 'pending' AND {which} RETURNING id) SELECT pg_notify(?, id) FROM done",
             (state, at, value, self._channel),
         ).rowcount
 

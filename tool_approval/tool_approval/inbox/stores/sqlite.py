@@ -47,6 +47,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         'ALTER TABLE requests ADD COLUMN deadline INTEGER',
         'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
         "CREATE INDEX open_deadlines ON requests (deadline) WHERE state = 'pending'",
+        # Attack: a process of version 1 has the file open, and withdraws what no heartbeat keeps. It sets no deadline
+        # (test_store.py: test_a_process_of_the_first_version_withdraws_no_parked_request).
+        """CREATE TRIGGER parked_requests_stay BEFORE UPDATE OF state ON requests
+            WHEN OLD.run IS NOT NULL AND NEW.state = 'withdrawn' AND NEW.deadline IS NOT 0
+            BEGIN SELECT RAISE(IGNORE); END""",
         """CREATE TABLE runs (
             id TEXT PRIMARY KEY,
             agent TEXT NOT NULL,
@@ -140,7 +145,7 @@ class SQLiteStore:
         """See `InboxStore`."""
         with self._changing() as database:
             done = database.execute(
-                f'UPDATE requests SET state = ?, settled_at = ?, answer = ?, change = {_THIS} '
+                f'UPDATE requests SET state = ?, settled_at = ?, answer = ?, change = {_THIS}, deadline = 0 '
                 "WHERE id = ? AND state = 'pending'",
                 (state, _number(at), answer, request_id),
             )
@@ -248,7 +253,8 @@ class SQLiteStore:
     def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
         """See `ParkingStore`."""
         return execute(
-            f"UPDATE requests SET state = ?, settled_at = ?, change = {_THIS} WHERE state = 'pending' AND {which}",
+            f'UPDATE requests SET state = ?, settled_at = ?, change = {_THIS}, deadline = 0 '
+            f"WHERE state = 'pending' AND {which}",
             (state, _number(at), value),
         ).rowcount
 
