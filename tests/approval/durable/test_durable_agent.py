@@ -663,6 +663,29 @@ def test_a_tool_that_is_cancelled_from_inside_ends_its_run(url):
     asyncio.run(main())
 
 
+@pytest.mark.parametrize('error', [SystemExit, KeyboardInterrupt])
+def test_a_tool_that_exits_ends_its_run_and_no_other(error, url, inbox):
+    bot = Bot([call('stop', '1')])
+
+    @bot.agent.tool_plain(requires_approval=True)
+    def stop() -> str:
+        raise error
+
+    async def main():
+        durable = bot.durable(url)
+        async with working(durable):
+            for _ in range(2):
+                run = await durable.start('go')
+                [entry] = await soon(inbox)
+                await answer(inbox, entry)
+                with pytest.raises(DurableRunFailed, match=f'a tool raised {error.__name__}'):
+                    await run.result()
+                [row] = durable.store.executions_of(run.id)
+                assert row.state == 'unknown'
+
+    asyncio.run(main())
+
+
 def test_a_worker_ends_when_its_process_is_asked_to(url):
     bot = Bot([PAY])
     controller = ApprovalController(policy={'pay': {'approval': 'none'}})

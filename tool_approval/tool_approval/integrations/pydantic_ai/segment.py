@@ -24,7 +24,7 @@ from pydantic_core import to_jsonable_python
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
-from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.gate import Allowed, Binding, Prepared
 from tool_approval.core.request import ApprovalRequest, CallFacts
 from tool_approval.core.verdict import ApprovalResult
@@ -65,6 +65,10 @@ class ToolChanged(Exception):
     def __init__(self, ctx: RunContext[Any]) -> None:
         super().__init__('a tool was changed')
         self.ctx = ctx
+
+
+class ToolExited(ApprovalError):
+    """A tool wanted to end the process."""
 
 
 class RunCancelled(Exception):
@@ -376,6 +380,10 @@ class Segment:
                 ended.append((await self.durable.persistently(action), None))
             except Exception as error:  # noqa: BLE001 - an error need not be one that the engine can keep
                 ended.append((None, error))
+            except (SystemExit, KeyboardInterrupt) as error:
+                # Attack: it would end the engine's event loop, and with it every run of a process that seems to live
+                # (test_durable_agent.py: test_a_tool_that_exits_ends_its_run_and_no_other).
+                ended.append((None, ToolExited(f'a tool raised {type(error).__name__}')))
 
         await self.durable.engine.record(name, step)
         if not ended:
