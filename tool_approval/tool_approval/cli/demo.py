@@ -21,7 +21,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Play the story.
 
     Raises:
-        UsageError: There are answers for nobody, or a model that the story has no use for.
+        UsageError: The answers are not letters, or the story takes no model.
         MissingExtraError: The story needs the extra `durable`.
         AssistantError: The model cannot be used.
     """

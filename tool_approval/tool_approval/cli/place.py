@@ -29,7 +29,7 @@ def named_approver(text: str | None) -> Approver:
     """The person that `--approver ID[=GROUP,...]` names; the user of this machine without it.
 
     Raises:
-        UsageError: It names nobody.
+        UsageError: It is not a valid name.
     """
     name, _, groups = (user() if text is None else text).partition('=')
     try:

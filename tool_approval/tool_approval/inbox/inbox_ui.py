@@ -166,7 +166,7 @@ class InboxUI:
         return is_listed and not (self._forbid_self_approval and requester in (None, approver))
 
     def content_of(self, request: ApprovalRequest) -> Content | ApprovalDecision:
-        """What is to be posted for a request; or its denial, where no approver can be found for it."""
+        """The content to post for a request; or its denial, where it can have no approver."""
         requester = self._requester(request) if callable(self._requester) else self._requester
         approvers = None if self._approvers is None else self._approvers.for_tool(request.tool_name)
         if self._forbid_self_approval and requester is None:
@@ -182,7 +182,7 @@ class InboxUI:
         )
 
     def decision_of(self, entry: InboxEntry) -> ApprovalDecision:
-        """What a request that is no longer open was decided."""
+        """The decision about a request that is no longer open."""
         # Only an answer that says so approves; `read_entry` has compared it with the state.
         if entry.answer is not None:
             return entry.answer.decision

@@ -89,7 +89,7 @@ class GitLayer:
         yield from (mount for mount in mounts if mount.path != self._git)
 
     def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
-        """Write what is kept to the repository, once the command has ended; nothing if `cancelled` before that.
+        """Write the changes that are kept to the repository, once the command has ended; none if `cancelled` before.
 
         Returns:
             What was dropped, removed, or why nothing was kept, a line each.

@@ -52,7 +52,7 @@ def find_unlisted(
 
     Args:
         words: A command with a fixed program.
-        named: How many words the rule names: somebody wrote these down. `None` where the default lets everything run.
+        named: How many words the rule names; its author chose these. `None` where the default lets everything run.
         any_arguments: Whether the rule covers any arguments of a program, or a sub-command, that is not listed.
         may_write: Whether a file may be written unasked.
         is_here: Whether a path is certainly in the working directory.
@@ -135,7 +135,7 @@ def takes_data(words: Sequence[Word]) -> bool:
 
 
 def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
-    """What is decided of the command as a whole."""
+    """The word for which the command as a whole asks, and why."""
     entry, words = found.entry, found.words
     if entry is None:
         return None
