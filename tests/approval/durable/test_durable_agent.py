@@ -291,8 +291,24 @@ def test_the_approval_of_who_is_no_longer_listed_does_not_hold(approvers, url, i
         return await finish(bot.durable(url, ApprovalController(ui=ui)))
 
     problem = "Its approver may not approve 'pay' any more, so the call was not run."
-    assert asyncio.run(main()) == {'1': [problem, 'failed']}
+    assert asyncio.run(main()) == {'1': [problem, 'denied']}
     assert bot.paid == []
+
+
+def test_what_who_is_no_longer_listed_wanted_remembered_is_not(url, inbox, tmp_path):
+    bot = Bot([PAY])
+    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
+
+    async def main():
+        [entry] = await park(bot.durable(url, ApprovalController(memory=memory)), inbox)
+        await answer(inbox, entry, ApprovalDecision(approved=True, remember='always'), by=ADA)
+        bob_alone = {'pay': ApproverRule(users=frozenset({'bob'}))}
+        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers=bob_alone)
+        return await finish(bot.durable(url, ApprovalController(ui=ui, memory=memory)))
+
+    assert asyncio.run(main())['1'][1] != 'success'
+    assert bot.paid == []
+    assert memory.list_approvals() == []
 
 
 def test_who_may_approve_is_whom_the_ui_names(url, inbox):
@@ -534,6 +550,29 @@ def test_a_corrupt_run_fails_alone(state, url, inbox):
             await run.result()
 
     asyncio.run(main())
+    assert bot.paid == [10]
+
+
+def test_a_corrupt_row_of_a_run_holds_up_no_other(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        durable = bot.durable(url)
+        await durable.start('go', run_id='run')
+        with durable.store.inbox_store.transaction() as execute:
+            execute("UPDATE runs SET created_at = 'yesterday' WHERE id = 'run'")
+        async with working(durable):
+            run = await durable.start('go', run_id='other')
+            [entry] = await soon(inbox)
+            await answer(inbox, entry)
+            await run.result()
+        with durable.store.inbox_store.transaction() as execute:
+            [found] = execute("SELECT status, outcome FROM runs WHERE id = 'run'").fetchall()
+        return found
+
+    status, outcome = asyncio.run(main())
+    assert status == 'failed'
+    assert 'changed by another program' in outcome
     assert bot.paid == [10]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from tool_approval.core.errors import ApprovalError
+from tool_approval.inbox.errors import InboxUntrusted
 from tool_approval.inbox.store import Changes
 
 from .engine import Engine
@@ -113,10 +114,16 @@ class Sweep:
             ready = self._store.ready_after(self._agent, limit, changed.settled)
         for run_id, segment in ready:
             if (run_id, segment) not in self._seen:
-                row = self._store.get_run(run_id)
-                if row is not None and self._is_readable(row):
+                if self._may_go_on(run_id):
                     self._engine.enqueue(run_id, segment)
                 self._seen.add((run_id, segment))
+
+    def _may_go_on(self, run_id: str) -> bool:
+        try:
+            row = self._store.get_run(run_id)
+        except InboxUntrusted:
+            return True  # it must not hold up the others: its segment fails it
+        return row is not None and self._is_readable(row)
 
     def _run(self) -> None:
         changed: Changes | None = None

@@ -213,10 +213,10 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """Run a segment for the engine; after a crash, again from its beginning. Errors of the run are not raised."""
         if not await self.patiently(lambda: self.store.resume(run_id, number, at=now())):
             return
-        row = await self.patiently(lambda: self.store.get_run(run_id))
-        assert row is not None, 'it was resumed'
         status: Literal['done', 'failed'] = 'failed'
         try:
+            row = await self.patiently(lambda: self.store.get_run(run_id))
+            assert row is not None, 'it was resumed'
             output = await Segment(self, run_id, number, read_state(row)).run()
             if output is None:
                 return

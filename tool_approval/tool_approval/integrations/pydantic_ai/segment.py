@@ -217,6 +217,11 @@ class Segment:
             expires_at = entry.content.expires_at
             if expires_at is not None and (entry.settled_at or expires_at) > expires_at:
                 entry = entry.model_copy(update={'state': 'expired', 'answer': None})
+            elif entry.state == 'approved' and not self.durable.ui.may_approve(entry.request, entry.answer.by.id):
+                # Attack: the approval would be remembered before the check at execution refuses it, and later let other
+                # calls run (test_durable_agent.py: test_what_who_is_no_longer_listed_wanted_remembered_is_not).
+                tool_name = entry.request.tool_name
+                return _denied(f'Its approver may not approve {tool_name!r} any more, so the call was not run.')
         return self.durable.ui.decision_of(entry)
 
     def _restored(self, batch: Batch, call: StoredCall) -> Prepared:
