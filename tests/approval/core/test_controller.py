@@ -695,6 +695,24 @@ def test_triage_leaves_out_what_cannot_be_shown_so_that_it_is_denied(caplog):
     assert not decide(controller, request_for()).approved
 
 
+def test_a_remembered_approval_that_is_revoked_while_it_is_written_down_holds_no_more():
+    memory = ApprovalMemory()
+
+    class Revokes(ListSink):
+        def record(self, entry):
+            super().record(entry)
+            memory.clear()
+
+    controller = ApprovalController(memory=memory, audit=Revokes())
+    memory.store(request_for(), ApprovalDecision(approved=True, remember='session'))
+
+    [decided] = asyncio.run(controller.decide([request_for()]))
+
+    assert decided.decision.approved
+    held = controller.still_holds(request_for(), approver=decided.approver, remembered=decided.remembered)
+    assert held == 'The remembered approval of this call was revoked, so the call was not run.'
+
+
 def test_what_cannot_be_shown_is_not_asked_anew(caplog):
     def failing(request):
         raise ValueError('secret')

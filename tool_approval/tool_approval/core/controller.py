@@ -412,9 +412,12 @@ class ApprovalController:
         # After the log: what is remembered was written down, whatever happens in between.
         if decision.remember != 'none':
             self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
-        found = self.memory.find(request) if is_remembered else None
+        remembered = None
+        if is_remembered:
+            found = self.memory.find(request)
+            remembered = '' if found is None else found.id  # revoked in the meantime: `still_holds` finds nothing
         person = None if approver in RULES else approver
-        return Decided(decision, digest, approver=person, remembered=None if found is None else found.id)
+        return Decided(decision, digest, approver=person, remembered=remembered)
 
     def _judged_again(
         self, request: ApprovalRequest, decision: ApprovalDecision, override_args: Mapping[str, Any]
