@@ -350,6 +350,31 @@ def test_a_call_whose_tool_has_changed_is_asked_again(url, inbox):
     assert (before.paid, after.paid) == ([], [10])
 
 
+def test_a_denial_holds_though_the_tool_of_another_call_has_changed(url, inbox):
+    def make(description):
+        bot = Bot([PAY, call('tidy', '2')])
+
+        @bot.agent.tool_plain(requires_approval=True, description=description)
+        def tidy() -> str:
+            return 'tidied'
+
+        return bot
+
+    async def main():
+        for entry in await park(make('Tidy up.').durable(url), inbox, 2):
+            await answer(inbox, entry, NO if entry.request.tool_name == 'pay' else YES)
+        bot = make('Delete everything.')
+        durable = bot.durable(url, ApprovalController(policy={'pay': {'approval': 'none'}}))
+        async with working(durable):
+            [entry] = await soon(inbox)
+            await answer(inbox, entry)
+            told = json.loads(await durable.get('run').result())
+        return entry.request.tool_name, bot.paid, told
+
+    told = {'1': ['Not now.', 'denied'], '2': ['tidied', 'success']}
+    assert asyncio.run(main()) == ('tidy', [], told)
+
+
 def test_what_needs_no_question_never_waits(url, inbox):
     bot = Bot([PAY])
     controller = ApprovalController(policy={'pay': {'approval': 'none'}})

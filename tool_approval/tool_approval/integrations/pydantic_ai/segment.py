@@ -315,7 +315,17 @@ class Segment:
         for call in stop.calls:
             if call.is_made:
                 requests.metadata[call.id] = {**call.request.metadata, REQUEST_KEY: call.restored}
-        return await self.prepared(ctx, requests)
+        again, before = await self.prepared(ctx, requests), {call.id: call for call in stop.calls}
+        for call in again.calls:
+            asked = before[call.id]
+            if self._identity(call) == self._identity(asked):
+                # Attack: memory or a rule approves by now what the approver has denied
+                # (test_durable_agent.py: test_a_denial_holds_though_the_tool_of_another_call_has_changed).
+                call.question, call.denial = asked.question, asked.denial
+        return again
+
+    def _identity(self, call: StoredCall) -> Sequence[object]:
+        return [self.durable.controller.digest_of(call.restored), call.facts.tool_digest]
 
     async def prepared(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Stop:
         """The calls of a response, as they are kept."""
