@@ -9,6 +9,7 @@ import stat
 import sys
 import time
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -18,6 +19,7 @@ pytest.importorskip('dbos', reason='the development environment has DBOS')
 
 from dbos import DBOS, DBOSConfig
 from dbos._dbos import DBOS as DBOSClass
+from tool_approval.durable import engine
 from tool_approval.durable.engine import DBOSEngine, engine_url
 
 
@@ -74,6 +76,35 @@ def test_what_a_dead_worker_was_running_is_run_again_once(kind, tmp_path, reques
     finally:
         second.close()
     assert ran == ['first', 'second']
+
+
+@pytest.mark.parametrize('kind', ['sqlite', 'postgres'])
+def test_records_of_segments_that_ended_are_forgotten(kind, tmp_path, request, monkeypatch):
+    monkeypatch.setattr(engine, '_PRUNED_AT_ONCE', 2)
+    url = engine_url(str(tmp_path / 'state' / 'inbox.sqlite'))
+    if kind == 'postgres':
+        url = engine_url(request.getfixturevalue('postgres_url'))
+    never = asyncio.Event()
+
+    async def run(run_id, segment):
+        if run_id == 'runs':
+            await never.wait()
+
+    made = DBOSEngine(url, 'bot', run, worker='one', polling_s=0.05)
+    made.start()
+    try:
+        for run_id in ('a', 'b', 'c', 'runs'):
+            made.enqueue(run_id, 0)
+        eventually(lambda: len(DBOS.list_workflows(status='SUCCESS')) == 3)
+
+        made.prune(datetime.now(UTC) - timedelta(minutes=1))
+        kept = len(DBOS.list_workflows())
+        made.prune(datetime.now(UTC) + timedelta(minutes=1))
+        [left] = DBOS.list_workflows()
+    finally:
+        DBOS.destroy()
+    assert kept == 4
+    assert left.workflow_id == 'runs:0'
 
 
 def test_a_process_that_runs_dbos_for_something_else_is_no_worker(tmp_path):

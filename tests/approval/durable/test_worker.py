@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 from tool_approval.durable import RunRow, open_store
 from tool_approval.inbox.errors import InboxUnavailable
+from tool_approval.inbox.inbox import KEEP_HISTORY
+from tool_approval.inbox.keeper import PRUNE_S
 from tool_approval.inbox.store import Row
 
 from tests.approval.parts import NOON, logged
@@ -21,12 +23,16 @@ class FakeEngine:
     def __init__(self):
         self.enqueued = []
         self.taken = []
+        self.pruned = []
 
     def enqueue(self, run_id, segment):
         self.enqueued.append((run_id, segment))
 
     def take_up(self, worker):
         self.taken.append(worker)
+
+    def prune(self, before):
+        self.pruned.append(before)
 
 
 class FakeLedger:
@@ -126,6 +132,23 @@ def test_the_work_of_a_dead_worker_is_taken_up(looking):
     looking.time += 1.0
     looking.sweep.look()
     assert looking.ledger.ticks == 2
+
+
+def test_what_ended_weeks_ago_is_forgotten_once_an_hour(looking):
+    looking.add('ended')
+    looking.store.finish('ended', 0, 'done', '{}', at=NOON)
+    looking.park('that waits')
+    looking.sweep.look()
+    assert looking.store.get_run('ended') is not None
+
+    looking.day = NOON + KEEP_HISTORY + timedelta(minutes=1)
+    looking.sweep.look()
+    looking.time += PRUNE_S
+    looking.sweep.look()
+
+    assert looking.store.get_run('ended') is None
+    assert looking.store.get_run('that waits') is not None
+    assert looking.engine.pruned == [NOON - KEEP_HISTORY, NOON + timedelta(minutes=1)]
 
 
 def test_looking_goes_on_when_the_store_is_back(looking, caplog, monkeypatch):

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -44,6 +45,10 @@ class Engine(Protocol):
         """Have what a dead worker was running run again, from its record, by a process that lives."""
         ...  # pragma: no cover - a protocol has no body
 
+    def prune(self, before: datetime) -> None:
+        """Forget the records of segments that ended before a moment."""
+        ...  # pragma: no cover - a protocol has no body
+
     async def record(self, name: str, step: Callable[[], Awaitable[T]]) -> T:
         """Do a step of the current segment; where the record has its result, return that instead."""
         ...  # pragma: no cover - a protocol has no body
@@ -67,7 +72,13 @@ SCHEMA = 'tool_approval_dbos'
 _segments: dict[str, Segment] = {}
 
 
-@DBOS.workflow(name='tool_approval.segment')
+_SEGMENT = 'tool_approval.segment'
+
+_PRUNED_AT_ONCE = 500
+"""Chosen: so many records are forgotten in one transaction."""
+
+
+@DBOS.workflow(name=_SEGMENT)
 async def _run_segment(agent: str, run_id: str, segment: int) -> None:
     await _segments[agent](run_id, segment)
 
@@ -127,6 +138,18 @@ class DBOSEngine:
         # DBOS has no public call for this without its paid control plane. The extra pins the version, and a test fails
         # where the method changes (test_engine.py).
         DBOS._recover_pending_workflows([worker])  # pyright: ignore[reportPrivateUsage]
+
+    def prune(self, before: datetime) -> None:
+        """See `Engine`."""
+        while ended := DBOS.list_workflows(
+            name=_SEGMENT,
+            status=['SUCCESS', 'ERROR', 'CANCELLED'],
+            completed_before=before.isoformat(),
+            limit=_PRUNED_AT_ONCE,
+            load_input=False,
+            load_output=False,
+        ):
+            DBOS.delete_workflows([each.workflow_id for each in ended])
 
     async def record(self, name: str, step: Callable[[], Awaitable[T]]) -> T:
         """See `Engine`."""

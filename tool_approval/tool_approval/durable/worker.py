@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 
 from tool_approval.core.errors import ApprovalError
 from tool_approval.inbox.errors import InboxUntrusted
+from tool_approval.inbox.inbox import KEEP_HISTORY
+from tool_approval.inbox.keeper import PRUNE_S
 from tool_approval.inbox.store import Changes
 
 from .engine import Engine
@@ -73,6 +75,7 @@ class Sweep:
         self._clock = clock
         self._beat_at = clock()
         self._sweep_at = clock()
+        self._prune_at = clock()
         self._seen: set[tuple[str, int]] = set()
         self._failures = 0
         self._ended = threading.Event()
@@ -103,6 +106,11 @@ class Sweep:
                 _log.warning('A worker of durable runs is gone; what it was running is taken up')
                 self._engine.take_up(dead)
                 self._store.forget_worker(dead)
+        if self._clock() >= self._prune_at:
+            self._prune_at = self._clock() + PRUNE_S
+            before = self._now() - KEEP_HISTORY
+            self._store.prune(before)
+            self._engine.prune(before)
         # A run is ready until its segment has begun and, while nothing waits, until it has ended.
         limit = len(self._seen) + AT_ONCE
         if changed is None or len(changed.settled) > AT_ONCE or self._clock() >= self._sweep_at:

@@ -279,7 +279,8 @@ class Segment:
             if await controller.ask_anew(request):
                 await ledger.again(row)
             else:
-                await ledger.give_up(row, question.decided_by)
+                # One that approved, where that could not be shown or recorded, has not given it up.
+                await ledger.give_up(row, None if question.approved else question.decided_by)
         return bool(stop.questions)
 
     async def _carried_out(self, stop: Stop, decided: Decided) -> DeferredToolResults:
