@@ -532,6 +532,22 @@ def test_a_run_that_was_started_twice_is_one(url, inbox):
     assert bot.paid == [10]
 
 
+def test_a_run_of_the_same_id_executes_after_its_store_was_removed(url, tmp_path):
+    async def main():
+        told = []
+        for _ in range(2):
+            durable = Bot().durable(url)
+            async with working(durable):
+                run = await durable.start('go', run_id='run')
+                told.append(await run.result())
+            durable.store.close()
+            for each in (tmp_path / 'state').glob('inbox.sqlite*'):
+                each.unlink()
+        return told
+
+    assert asyncio.run(main()) == ['{}', '{}']
+
+
 def test_an_error_of_the_run_is_its_result(url):
     bot = Bot([call('break', '1')])
 

@@ -86,7 +86,9 @@ async def _run_segment(agent: str, run_id: str, segment: int) -> None:
 class DBOSEngine:
     """DBOS, with its tables in an SQLite file or in a schema of a PostgreSQL database. One for a process."""
 
-    def __init__(self, url: str, agent: str, run_segment: Segment, *, worker: str, polling_s: float) -> None:
+    def __init__(
+        self, url: str, agent: str, run_segment: Segment, *, worker: str, polling_s: float, store: str = ''
+    ) -> None:
         """Start nothing yet.
 
         Args:
@@ -95,7 +97,10 @@ class DBOSEngine:
             run_segment: Runs a segment.
             worker: The id of this process, which no other has, nor had.
             polling_s: Seconds between two looks for segments to run.
+            store: Which store the runs are in. DBOS never forgets an id: in another store, a run of the same id is
+                another one.
         """
+        self._store = store
         self._url = url
         self._agent = agent
         self._run_segment = run_segment
@@ -130,7 +135,7 @@ class DBOSEngine:
 
     def enqueue(self, run_id: str, segment: int) -> None:
         """See `Engine`."""
-        with SetWorkflowID(f'{run_id}:{segment}'):
+        with SetWorkflowID(f'{self._store}{run_id}:{segment}'):
             DBOS.enqueue_workflow(self._queue, _run_segment, self._agent, run_id, segment)
 
     def take_up(self, worker: str) -> None:

@@ -13,6 +13,7 @@ import secrets
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from hashlib import blake2b
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter
@@ -168,7 +169,10 @@ class DurableAgent(Generic[DepsT, OutputT]):
         self.key = await self.do(self.store.secret)
         self.controller.use_key(self.key)
         ledger = Ledger(open_store(self._url), reconcile=self._reconcile, lease_s=lease, beats=False)
-        engine = DBOSEngine(url, self.name, self._run_segment, worker=ledger.worker_id, polling_s=polling)
+        of_store = blake2b(self.key, digest_size=8).hexdigest()
+        engine = DBOSEngine(
+            url, self.name, self._run_segment, worker=ledger.worker_id, polling_s=polling, store=f'{of_store}:'
+        )
         store = open_store(self._url)
         sweep = Sweep(store, engine, ledger, agent=self.name, is_readable=is_readable, lease_s=lease)
         self._engine, self._ledger = engine, ledger
