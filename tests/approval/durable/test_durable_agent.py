@@ -31,6 +31,7 @@ from tool_approval import ApprovalController, ApprovalDecision, ApprovalError, A
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
 from pydantic_ai.durable_exec.dbos import DBOSDurability
+from tool_approval.durable.engine import DBOSEngine
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent, DurableRunFailed
 from tool_approval.integrations.pydantic_ai.run_state import RunState
 from tool_approval.integrations.pydantic_ai.segment import Segment
@@ -782,6 +783,14 @@ def test_a_worker_ends_when_its_process_is_asked_to(url):
     thread.join()
 
     assert bot.paid == [10]
+
+
+def test_a_worker_in_which_nothing_can_run_any_more_ends_with_an_error(url, monkeypatch):
+    durable = Bot([PAY]).durable(url)
+    monkeypatch.setattr(DBOSEngine, 'is_broken', True)
+
+    with pytest.raises(ApprovalError, match='event loop of durable runs has ended'):
+        durable.run_worker()
 
 
 def test_a_process_is_one_worker_of_an_agent(url):

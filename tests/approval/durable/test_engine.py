@@ -6,6 +6,7 @@ import inspect
 import os
 import sqlite3
 import stat
+import subprocess
 import sys
 import time
 from contextlib import closing
@@ -73,6 +74,7 @@ def test_what_a_dead_worker_was_running_is_run_again_once(kind, tmp_path, reques
         second.take_up('one')
         eventually(lambda: 'second' in ran)
         second.take_up('two')
+        assert not second.is_broken
     finally:
         second.close()
     assert ran == ['first', 'second']
@@ -105,6 +107,40 @@ def test_records_of_segments_that_ended_are_forgotten(kind, tmp_path, request, m
         DBOS.destroy()
     assert kept == 4
     assert left.workflow_id == 'runs:0'
+
+
+EXITING = """
+import asyncio, sys, time
+from tool_approval.durable.engine import DBOSEngine, engine_url
+
+async def run(run_id, segment):
+    async def leave():
+        sys.exit()
+
+    await asyncio.ensure_future(leave())
+
+made = DBOSEngine(engine_url(sys.argv[1]), 'bot', run, worker='one', polling_s=0.05)
+made.start()
+assert not made.is_broken
+made.enqueue('run', 0)
+ends_at = time.monotonic() + 20
+while not made.is_broken and time.monotonic() < ends_at:
+    time.sleep(0.02)
+print('broken' if made.is_broken else 'whole', flush=True)
+"""
+
+
+def test_an_exit_in_a_task_breaks_the_engine_which_says_so(tmp_path):
+    # In a process of its own: the loop that has ended leaves tasks behind.
+    ended = subprocess.run(
+        [sys.executable, '-c', EXITING, f'{tmp_path}/state/inbox.sqlite'],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        timeout=60,
+    )
+
+    assert ended.stdout.strip() == 'broken'
 
 
 def test_a_process_that_runs_dbos_for_something_else_is_no_worker(tmp_path):

@@ -24,6 +24,7 @@ class FakeEngine:
         self.enqueued = []
         self.taken = []
         self.pruned = []
+        self.is_broken = False
 
     def enqueue(self, run_id, segment):
         self.enqueued.append((run_id, segment))
@@ -149,6 +150,16 @@ def test_what_ended_weeks_ago_is_forgotten_once_an_hour(looking):
     assert looking.store.get_run('ended') is None
     assert looking.store.get_run('that waits') is not None
     assert looking.engine.pruned == [NOON - KEEP_HISTORY, NOON + timedelta(minutes=1)]
+
+
+def test_no_heartbeat_is_counted_when_the_engine_is_broken(looking, caplog):
+    looking.engine.is_broken = True
+
+    looking.sweep.start()
+    looking.sweep.close()
+
+    assert looking.ledger.ticks == 0
+    assert 'executes none any more' in logged(caplog)[-1]
 
 
 def test_looking_goes_on_when_the_store_is_back(looking, caplog, monkeypatch):

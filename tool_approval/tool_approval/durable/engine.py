@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable
@@ -43,6 +44,11 @@ class Engine(Protocol):
 
     def take_up(self, worker: str) -> None:
         """Have what a dead worker was running run again, from its record, by a process that lives."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether no segment can run here any more."""
         ...  # pragma: no cover - a protocol has no body
 
     def prune(self, before: datetime) -> None:
@@ -108,6 +114,7 @@ class DBOSEngine:
         self._polling_s = polling_s
         self._queue = f'tool-approval {agent}'
         self._running = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
         """Launch DBOS.
@@ -144,6 +151,11 @@ class DBOSEngine:
         # where the method changes (test_engine.py).
         DBOS._recover_pending_workflows([worker])  # pyright: ignore[reportPrivateUsage]
 
+    @property
+    def is_broken(self) -> bool:
+        """See `Engine`. `sys.exit()` in a model or in a tool without approval ends the event loop."""
+        return self._loop is not None and not self._loop.is_running()
+
     def prune(self, before: datetime) -> None:
         """See `Engine`."""
         while ended := DBOS.list_workflows(
@@ -166,11 +178,12 @@ class DBOSEngine:
 
     def close(self) -> None:
         """See `Engine`. Segments that run may end within ten seconds."""
-        DBOS.destroy(workflow_completion_timeout_sec=GRACE_S if self._running else 0)
+        DBOS.destroy(workflow_completion_timeout_sec=GRACE_S if self._running and not self.is_broken else 0)
         _segments.pop(self._agent, None)
 
     async def _run_counted(self, run_id: str, segment: int) -> None:
         self._running += 1
+        self._loop = asyncio.get_running_loop()
         try:
             await self._run_segment(run_id, segment)
         finally:

@@ -136,6 +136,10 @@ class Sweep:
     def _run(self) -> None:
         changed: Changes | None = None
         while not self._ended.is_set():
+            if self._engine.is_broken:
+                # Without a heartbeat the others take up the runs.
+                _log.critical('The event loop of durable runs has ended: this process executes none any more')
+                return
             try:
                 self.look(changed)
                 changed = self._store.inbox_store.watch(min(WATCH_S, self._beat_s / 4))

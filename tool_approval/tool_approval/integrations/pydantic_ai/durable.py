@@ -48,6 +48,9 @@ Factory: TypeAlias = Callable[..., Any]
 RETRY_S = 1.0
 """Chosen: seconds between two attempts to reach a store that is away."""
 
+ALIVE_S = 1.0
+"""Chosen: seconds between two looks whether this worker can still run segments."""
+
 FOLLOW_S = 0.2
 """Chosen: seconds between two looks at a run whose result is awaited."""
 
@@ -190,14 +193,24 @@ class DurableAgent(Generic[DepsT, OutputT]):
             self._engine = self._ledger = None
 
     def run_worker(self) -> None:
-        """Be a worker until the process is asked to end (SIGTERM, SIGINT): what a service calls."""
+        """Be a worker until the process is asked to end (SIGTERM, SIGINT): for services.
+
+        Raises:
+            ApprovalError: No run can execute here any more, since a model or a tool has called `sys.exit()`. Another
+                worker takes up the runs; a service manager starts this one again.
+        """
 
         async def serve() -> None:
             ended = asyncio.Event()
             for each in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(each, ended.set)
             async with self.worker():
-                await ended.wait()
+                while not ended.is_set() and not self.engine.is_broken:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(ended.wait(), ALIVE_S)
+                is_broken = self.engine.is_broken
+            if is_broken:
+                raise ApprovalError('the event loop of durable runs has ended')
 
         asyncio.run(serve())
 
