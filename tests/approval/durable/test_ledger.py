@@ -511,6 +511,8 @@ async def test_a_store_that_stays_away_before_the_tool_begins_runs_nothing(store
         away(store, broken, 'move', is_done=True, times=10**6)
         with pytest.raises(InboxUnavailable):
             await one.ledger.execute(CALL, tool)
+        while not one.ledger._failed:
+            await asyncio.sleep(0.01)
 
     assert tool.effects == []
     one.tick()

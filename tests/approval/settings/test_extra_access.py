@@ -550,6 +550,8 @@ def test_an_environment_that_is_not_active_is_named_by_its_layout_where_a_progra
     (desk.folder / 'env').symlink_to('.venv')
     confinement = desk.workspace.shell._confinement
 
+    none = replace(confinement.approved, variables=())
+    desk.workspace.shell._confinement = replace(confinement, approved=none)
     said, _ = desk.run('exit 127')
     active = replace(confinement.approved, variables=(('VIRTUAL_ENV', '/opt/env'),))
     desk.workspace.shell._confinement = replace(confinement, approved=active)

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with one_line_errors(debug=options.debug):
         make_ui = choose_ui(options.answers, screen)
         if options.story == 'restart':
-            if find_spec('dbos') is None:
+            if find_spec('dbos') is None:  # pragma: no cover - a test takes dbos away in a process of its own
                 raise MissingExtraError('dbos', extra='durable')
             from tool_approval.assistant.stories.restart import play_restart
 
