@@ -1,7 +1,7 @@
 """Measure durable runs: `python -m benchmarks.durable`, `make bench-durable`.
 
 Thousands of runs are parked, and cost a worker nothing; answers come at a steady rate, and workers go on; one approved
-call is compared with the same steps of DBOS that ask nobody, and with LangGraph's PostgreSQL checkpointer.
+call is compared with the same DBOS steps without a question, and with LangGraph's PostgreSQL checkpointer.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 def durable_agent(url: str, link: Link | None, policy: str) -> DurableAgent[object, str]:
-    """The agent of all that is measured; `link` is told what happens to its runs."""
+    """Make the agent that is measured; `link` receives the events of its runs."""
     agent = Agent(FunctionModel(_respond), name='mailer', capabilities=[DBOSDurability()])
 
     @agent.tool_plain(requires_approval=True)
@@ -327,7 +327,7 @@ COPIES = 4
 
 
 def copy_runs(place: Place) -> None:
-    """Add copies of all parked runs, which nobody answers: to look through, they are like any other."""
+    """Copy all parked runs. The copies are never answered, but every sweep reads them."""
     numbers = ' UNION ALL '.join(f'SELECT {number} AS copy' for number in range(COPIES))
     change = 'change, ' if place[0] == 'SQLite' else ''
     runs = 'agent, status, segment, state, outcome, created_at, changed_at'
