@@ -1,4 +1,4 @@
-"""Rules for paths in Python: which files an agent may use, and that no other is meant by the time it does."""
+"""Rules for the files an agent may use, applied in Python: a call uses exactly the files that were judged."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Put a file in its place in one step, and lose nothing that no person has seen.
+"""Replace, move and delete files in one step, without losing content that the approver has not seen.
 
-The new content is complete under another name before it takes the place. What it displaces is looked at afterwards,
-when it can no longer be changed by name: if it is not what was expected, the two are swapped back.
+New content is written under a temporary name first. The file that it displaces is checked afterwards, when no other
+process can reach it by name: if its state is not the expected one, the two are swapped back.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .content import MISSING, state_of
 
 
 class FileToolError(ApprovalError):
-    """A file operation that the rules allow did not happen. The sentence is made for a model."""
+    """Raised if an allowed file operation fails. The message is for the model."""
 
     def __init__(self, file: str, problem: str) -> None:
-        """Name the file as `root:path`, never by its place on the host, and say what to do."""
+        """Take the file as `root:path`, never as a path on the host, and a problem that says what to do."""
         self.file = file
         self.problem = problem
         super().__init__(f'{file}: {problem}')
@@ -36,21 +36,21 @@ _LINUX = {'exclusive': 1, 'exchange': 2}
 """`RENAME_NOREPLACE` and `RENAME_EXCHANGE` of linux/fs.h."""
 
 _MACOS = {'exclusive': 4, 'exchange': 2}
-"""`RENAME_EXCL` and `RENAME_SWAP` of macOS's sys/stdio.h."""
+"""`RENAME_EXCL` and `RENAME_SWAP` of sys/stdio.h on macOS."""
 
 _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
 class NoExchange(Exception):
-    """This system, or this file system, cannot swap two names."""
+    """Raised if the system or the file system cannot swap two files."""
 
 
 def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Swap what two names stand for, in one step.
+    """Swap two files in one step.
 
     Raises:
-        NoExchange: It cannot be done here.
-        OSError: One of them does not exist.
+        NoExchange: The system or the file system cannot swap.
+        OSError: One of the files is missing.
     """
     try:
         _rename('exchange', folder, name, other_folder, other)
@@ -61,11 +61,11 @@ def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
 
 
 def rename_exclusive(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Rename, unless the new name is taken.
+    """Rename a file unless the new name is taken.
 
     Raises:
-        FileExistsError: It is.
-        OSError: The old name does not exist, or is on another file system.
+        FileExistsError: The new name is taken.
+        OSError: The file is missing, or the new name is on another file system.
     """
     try:
         _rename('exclusive', folder, name, other_folder, other)
@@ -77,7 +77,7 @@ def rename_exclusive(folder: int, name: str, other_folder: int, other: str) -> N
 
 def _rename_in_steps(folder: int, name: str, other_folder: int, other: str) -> None:
     if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        # A directory cannot have two names. Made first, it is replaced only as long as it is empty.
+        # A directory cannot have two names. An empty one reserves the name, and `rename` replaces it only while empty.
         os.mkdir(other, dir_fd=other_folder)
         os.rename(name, other, src_dir_fd=folder, dst_dir_fd=other_folder)
         return
@@ -112,11 +112,11 @@ CHANGED = 'it has changed since it was looked at, so nothing was done; read it a
 
 
 def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) -> None:
-    """Give a name in a directory a new content. Only what has the state `expected` may be displaced.
+    """Write a file, displacing only content in the state `expected`.
 
     Raises:
-        FileToolError: Something else stands at the name. It still does, or is kept beside under the name in the text.
-        OSError: It cannot be written. Nothing has changed.
+        FileToolError: The file is in another state. It is unchanged, or kept under the name that the message gives.
+        OSError: The file cannot be written. Nothing has changed.
     """
     temporary = _temporary_name()
     ours = _write_new(folder, temporary, content, like=None if expected == MISSING else _status(folder, name))
@@ -129,7 +129,7 @@ def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) ->
         else:
             replace(folder, temporary, folder, name, expected=expected, shown=shown)
     except BaseException:
-        # After a swap that could not be undone, another's content has this name.
+        # If a swap could not be undone, the temporary name holds content of another process.
         if _identity(folder, temporary) == ours:
             os.unlink(temporary, dir_fd=folder)
         raise
@@ -145,12 +145,14 @@ def replace(
     shown: str,
     source_state: str | None = None,
 ) -> None:
-    """Let one file take the place of another, which goes. `expected` is the state of what may be displaced, and
-    `source_state` of what may take its place; whatever is there if `None`.
+    """Replace one file by another.
+
+    `expected` is the state of the file to replace, `source_state` that of the replacement; `None` accepts any.
 
     Raises:
-        FileToolError: One of them is something else by now. Both are where they were, or what is there is kept beside.
-        OSError: It cannot be done. Nothing has changed.
+        FileToolError: One of the two is in another state. Both are unchanged, or kept under the name that the message
+            gives.
+        OSError: The file cannot be replaced. Nothing has changed.
     """
     ours = _identity(source_folder, source)
     try:
@@ -168,11 +170,11 @@ def replace(
     if is_expected:
         os.unlink(source, dir_fd=source_folder)
         return
-    # Attack: another process replaces the file after the person has seen it (test_races.py).
+    # Attack: another process replaces the file after the approver has seen it (test_races.py).
     with contextlib.suppress(FileNotFoundError):
         exchange(source_folder, source, folder, name)
     if source_state is None and _identity(source_folder, source) != ours:
-        # Replaced yet again in between: what came back is not ours to delete.
+        # Another process replaced the file in between: the content that came back must not be deleted.
         kept = _keep(source_folder, source, folder, name)
         raise FileToolError(
             shown, f'it kept changing, so nothing was done; one of its versions is in {kept!r} beside it'
@@ -181,11 +183,11 @@ def replace(
 
 
 def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
-    """Delete what stands at a name, with everything in it.
+    """Delete a file, or a directory with everything in it.
 
     Raises:
-        FileToolError: Something else stands there. It still does, or is kept beside under the name in the text.
-        OSError: It cannot be deleted, or not all of it.
+        FileToolError: The file is in another state. It is unchanged, or kept under the name that the message gives.
+        OSError: The file cannot be deleted, or part of the directory cannot.
     """
     aside = _temporary_name()
     rename_exclusive(folder, name, folder, aside)
@@ -194,7 +196,7 @@ def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
         raise FileToolError(shown, CHANGED)
     try:
         if stat.S_ISDIR(os.stat(aside, dir_fd=folder, follow_symlinks=False).st_mode):
-            shutil.rmtree(aside, dir_fd=folder)  # where it meets a link, the link goes
+            shutil.rmtree(aside, dir_fd=folder)  # removes links, not their targets
         else:
             os.unlink(aside, dir_fd=folder)
     except OSError:
@@ -203,12 +205,12 @@ def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
 
 
 def carry(source_folder: int, source: str, folder: int, name: str, *, expected: str, shown: str) -> None:
-    """Move what stands at a name to another that is free.
+    """Move a file or directory to a name that is free.
 
     Raises:
-        FileExistsError: It is not.
-        FileToolError: Something else stands at the first. It still does, or is kept at the second.
-        OSError: It cannot be moved. Nothing has changed.
+        FileExistsError: The name is taken.
+        FileToolError: The file is in another state. It is unchanged, or kept at the new name.
+        OSError: The file cannot be moved. Nothing has changed.
     """
     rename_exclusive(source_folder, source, folder, name)
     if not _is(folder, name, expected):
@@ -224,7 +226,7 @@ def _put_back(rename: Callable[[], None], kept: str, shown: str) -> None:
 
 
 def _replace_in_steps(folder: int, source: str, name: str, *, expected: str, shown: str) -> None:
-    """Without a swap, a change between these two lines goes unnoticed; the documentation says so."""
+    """Replace without a swap. A change between check and rename goes unnoticed, as the documentation says."""
     if not _is(folder, name, expected):
         raise FileToolError(shown, CHANGED)
     os.rename(source, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -232,7 +234,7 @@ def _replace_in_steps(folder: int, source: str, name: str, *, expected: str, sho
 
 def _write_new(folder: int, name: str, content: bytes, *, like: os.stat_result | None) -> tuple[int, int]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    # Nobody may read in the new file who may not read in the old.
+    # The new file must not be readable for more users than the old one.
     descriptor = os.open(name, flags, 0o666 if like is None else 0o600, dir_fd=folder)
     try:
         rest = memoryview(content)
@@ -241,7 +243,7 @@ def _write_new(folder: int, name: str, content: bytes, *, like: os.stat_result |
         if like is not None:
             with contextlib.suppress(PermissionError):
                 os.fchown(descriptor, like.st_uid, like.st_gid)
-            os.fchmod(descriptor, stat.S_IMODE(like.st_mode) & 0o777)  # a new content is no set-uid program
+            os.fchmod(descriptor, stat.S_IMODE(like.st_mode) & 0o777)  # new content must not inherit set-uid
         os.fsync(descriptor)
         status = os.fstat(descriptor)
     except BaseException:

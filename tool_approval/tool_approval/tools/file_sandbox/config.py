@@ -1,4 +1,4 @@
-"""What may be configured: which directories there are for an agent, and what it may do in each."""
+"""Configuration of the file sandbox: the directories an agent may use, and what it may do in each."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, model_validator
 
 Need = Literal['required', 'none', 'blocked']
-"""Ask, do not ask, or refuse; the words are those of the tools' rules."""
+"""`required` asks for approval, `none` allows, `blocked` refuses. Tool rules use the same words."""
 _NEEDS: Final[dict[object, bool | Literal['blocked']]] = {'required': True, 'none': False, 'blocked': 'blocked'}
 
 _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}')
 
 
 def _is_name(name: str) -> str:
-    # A name stands in front of a colon in messages, so it must not look like a part of a path.
+    # Messages write `name:path`, so a name must not look like part of a path.
     if _NAME.fullmatch(name) is None:
         raise ValueError('a name of a root has letters, digits, `_`, `-` and `.`, and is at most 64 characters long')
     return name
@@ -35,7 +35,7 @@ def _is_root(root: Path) -> Path:
 
 
 def _read_need(need: object) -> bool | Literal['blocked']:
-    # Only true and false count as such: `"no"` in quotes is a mistake.
+    # Quoted booleans such as `"no"` are mistakes.
     if isinstance(need, bool):
         return need
     if not isinstance(need, str) or need not in _NEEDS:
@@ -50,33 +50,33 @@ def _is_glob(glob: str) -> str:
 
 
 class PathApproval(BaseModel):
-    """The other way to write `write_approval` and `read_approval`."""
+    """Whether changes and reads need approval; replaces `write_approval` and `read_approval`."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     write: Need = 'required'
-    """What holds for changes."""
+    """Approval for changes."""
     read: Need = 'none'
-    """What holds for reading and listing."""
+    """Approval for reading and listing."""
 
 
 class PathConfig(BaseModel):
-    """One directory, and what an agent may do in it."""
+    """One directory and the rules that hold in it."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     root: Annotated[Path, AfterValidator(_is_root)]
-    """The directory, relative to the working directory or absolute. It has to exist when a tool uses it."""
+    """Path of the directory, absolute or relative to the working directory. It must exist when a tool uses it."""
     mode: Literal['ro', 'rw'] = 'ro'
-    """Whether anything in it may be changed."""
+    """Whether files in the directory may be changed (`rw`) or only read (`ro`)."""
     suffixes: Annotated[tuple[Annotated[str, AfterValidator(_is_suffix)], ...], Field(min_length=1)] | None = None
-    """What the names of files have to end with, upper and lower case distinguished; `None` allows every name."""
+    """Allowed endings of file names, case-sensitive; `None` allows every name."""
     write_approval: Annotated[bool, PlainValidator(_read_need)] = True
-    """Whether a change needs consent; also `required`, `none` or `blocked`, which is `mode: ro`."""
+    """Whether changes need approval. Also accepts `required`, `none` and `blocked`, which sets `mode` to `ro`."""
     read_approval: Annotated[bool | Literal['blocked'], PlainValidator(_read_need)] = False
-    """Whether reading and listing need consent, or are `blocked`; also `required` or `none`."""
+    """Whether reading and listing need approval, or are `blocked`. Also accepts `required` and `none`."""
     approval: PathApproval | None = None
-    """`write_approval` and `read_approval` in other words; never beside these."""
+    """Alternative to `write_approval` and `read_approval`; giving both is an error."""
 
     @model_validator(mode='after')
     def _take_over(self) -> Self:
@@ -93,14 +93,14 @@ class PathConfig(BaseModel):
 
 
 class SandboxConfig(BaseModel):
-    """All directories that there are for an agent, by name. What lies in none of them is out of its reach."""
+    """The directories an agent may use, by name. Tools refuse every path outside of them."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     paths: dict[Annotated[str, AfterValidator(_is_name)], PathConfig] = Field(default_factory=dict[str, PathConfig])
-    """The directories, by the names that messages call them."""
+    """Directories by the names that messages use for them."""
     hidden: tuple[Annotated[str, AfterValidator(_is_glob)], ...] = ()
-    """More files and folders that hold secrets, as globs within each root: `*`, `?`, and `**` for any depth. One
-    without a slash matches names at any depth."""
+    """Globs of more files and folders that hold secrets, relative to each root: `*`, `?`, and `**` for any depth.
+    A glob without a slash matches names at any depth."""
     visible: tuple[Annotated[str, AfterValidator(_is_glob)], ...] = ()
-    """Files that hold no secret, whatever their names say; as globs, which go before `hidden`."""
+    """Globs of files that hold no secrets, whatever their names. They take precedence over `hidden`."""

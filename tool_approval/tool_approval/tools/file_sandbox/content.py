@@ -1,4 +1,4 @@
-"""Reads what stands at a name, and says in one word what it was: so that a change can be told."""
+"""Read files, and compute a short state of each file or directory that reveals later changes."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from hashlib import sha256
 from .paths import FOLDER
 
 MISSING = 'missing'
-"""The state of a name that nothing stands at."""
+"""State of a name that does not exist."""
 
 HASHED_BYTES = 16 * 1024 * 1024
-"""Chosen: of longer files, the inode, the size and the time of the last change are compared instead of the content;
-hashing takes some 10 ms for this much."""
+"""Chosen: hashing this much takes some 10 ms. The state of a longer file is its inode, size and time of the last
+change."""
 
 MAX_TREE = 10_000
-"""Chosen: a directory with more entries below it is not moved or deleted in one call."""
+"""Chosen: a directory with more entries below it cannot be moved or deleted in one call."""
 
-# O_NONBLOCK: a pipe put in the place of a file must not stop the agent. O_NOCTTY: nor may a terminal become its own.
+# O_NONBLOCK: a pipe put in place of the file must not block. O_NOCTTY: a terminal must not become our controlling one.
 _READING = sum(getattr(os, flag, 0) for flag in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_NOCTTY', 'O_CLOEXEC'))
 
 
 def open_file(folder: int, name: str) -> int:
-    """Open a regular file to read it.
+    """Open a regular file for reading.
 
     Raises:
-        OSError: There is none, or something else stands there: a link, a directory, a pipe, a device.
+        OSError: The file is missing, or is a link, directory, pipe or device.
     """
     found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    if not stat.S_ISREG(found.st_mode):  # opening a device may do something already
+    if not stat.S_ISREG(found.st_mode):  # opening a device can already have an effect
         raise OSError(errno.EINVAL, 'no regular file')
     descriptor = os.open(name, _READING, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -41,7 +41,7 @@ def open_file(folder: int, name: str) -> int:
 
 
 def read_bytes(descriptor: int, max_bytes: int) -> bytes | None:
-    """The whole content of an open file, or `None` if it is longer than `max_bytes`."""
+    """Return the whole content of an open file, or `None` if it is longer than `max_bytes`."""
     parts: list[bytes] = []
     left = max_bytes + 1
     while left and (part := os.read(descriptor, min(left, 1 << 20))):
@@ -51,10 +51,10 @@ def read_bytes(descriptor: int, max_bytes: int) -> bytes | None:
 
 
 def read_file(folder: int, name: str, max_bytes: int) -> bytes | None:
-    """The content of the regular file of that name, or `None` if it is longer than `max_bytes`.
+    """Return the content of a regular file, or `None` if it is longer than `max_bytes`.
 
     Raises:
-        OSError: There is none, or it cannot be read.
+        OSError: The file is missing or cannot be read.
     """
     descriptor = open_file(folder, name)
     try:
@@ -64,24 +64,24 @@ def read_file(folder: int, name: str, max_bytes: int) -> bytes | None:
 
 
 def state_of_bytes(content: bytes) -> str:
-    """The state of a file with that content."""
+    """Return the state of a file with this content."""
     return f'sha256:{sha256(content).hexdigest()}'
 
 
 def state_of_file(descriptor: int) -> str:
-    """The state of an open file, from where it is read next."""
+    """Return the state of an open file, which is read from its current position."""
     status = os.fstat(descriptor)
     if status.st_size <= HASHED_BYTES and (content := read_bytes(descriptor, HASHED_BYTES)) is not None:
         return state_of_bytes(content)
-    # Not the time of the last change of the inode: a rename changes that one.
+    # Not st_ctime_ns: a rename changes it.
     return f'file:{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}'
 
 
 def state_of(folder: int, name: str) -> str:
-    """The state of whatever stands at a name.
+    """Return the state of a file, directory, link or special file, or `MISSING`.
 
     Raises:
-        OSError: It cannot be read, or is a directory with too much in it.
+        OSError: The file cannot be read, or the directory has too many entries.
     """
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -101,7 +101,7 @@ def state_of(folder: int, name: str) -> str:
 
 
 def state_of_tree(folder: int, name: str) -> str:
-    """The state of a directory: every name below it with kind, inode, size and time of the last change."""
+    """Return the state of a directory: a hash of the name, kind, inode, size and mtime of every entry below it."""
     lines = [
         f'{path}\0{status.st_mode}:{status.st_ino}:{status.st_size if not stat.S_ISDIR(status.st_mode) else 0}'
         f':{status.st_mtime_ns}'
@@ -111,10 +111,10 @@ def state_of_tree(folder: int, name: str) -> str:
 
 
 def tree(folder: int, name: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Everything below a directory, as paths relative to it; links are not followed.
+    """Yield everything below a directory, with paths relative to it. Links are not followed.
 
     Raises:
-        OSError: It is no directory, or has more than `MAX_TREE` entries.
+        OSError: The name is not a directory, or has more than `MAX_TREE` entries below it.
     """
     for count, (path, status) in enumerate(_below(folder, name, ''), start=1):
         if count > MAX_TREE:
@@ -123,7 +123,7 @@ def tree(folder: int, name: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def names_in(folder: int) -> list[str]:
-    """The names in an open directory, sorted."""
+    """Return the names in an open directory, sorted."""
     descriptor = os.open('.', os.O_RDONLY | FOLDER, dir_fd=folder)
     try:
         return sorted(os.listdir(descriptor))
@@ -132,7 +132,7 @@ def names_in(folder: int) -> list[str]:
 
 
 def _below(folder: int, name: str, path: str, depth: int = 0) -> Iterator[tuple[str, os.stat_result]]:
-    if depth > 100:  # each level holds a descriptor
+    if depth > 100:  # each level keeps a descriptor open
         raise OSError(errno.E2BIG, 'more than 100 levels')
     descriptor = os.open(name, os.O_RDONLY | FOLDER, dir_fd=folder)
     try:

@@ -1,4 +1,4 @@
-"""Judge names of files as text, and find the files that decide on approvals or on what git runs."""
+"""Check file names as text, and find files that decide on approvals or on what git runs."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 MAX_PATH_BYTES = 4096
-"""Linux's PATH_MAX."""
+"""PATH_MAX of Linux."""
 
 MAX_LINKS = 40
-"""Linux's own limit."""
+"""Limit of Linux."""
 
 _HIDDEN = frozenset({'Cc', 'Cf', 'Cn', 'Co', 'Cs', 'Zl', 'Zp'})
-"""Unicode's general categories of what a person does not see, or not as it is: controls, formats (direction, zero
-width), unassigned and private ones, half characters, separators of lines and paragraphs. Blanks of other widths are
-seen, and systems write them into names."""
+"""Unicode general categories that a person cannot see or would misread: controls, formats (direction, zero width),
+unassigned and private characters, surrogates, line and paragraph separators. Spaces of other widths are allowed: they
+are visible, and systems write them into names."""
 
 _SHAPELESS = re.compile(
     '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc'
     '\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]'
 )
-"""Joiners, fillers, the empty Braille pattern and variation selectors, which are in other categories."""
+"""Invisible characters of other categories: joiners, fillers, the empty Braille pattern, variation selectors."""
 
 CONTROL_NAMES = frozenset(
     {'.git', 'git~1', '.approvals', '.tool-approval', '.tool_approval'}
     | {f'{name}.{kind}' for name in ('approvals', 'tool_approval') for kind in ('yaml', 'yml', 'toml', 'json')}
 )
-"""Names, folded, of what decides on approvals or makes git run programs. `git~1` is NTFS's short name of `.git`."""
+"""Case-folded names of files that decide on approvals or make git run programs. `git~1` is NTFS's short name of
+`.git`."""
 
 
 def check_text(path: str) -> None:
-    """Refuse a path that a person could not be shown as it is, or that no system call takes.
+    """Refuse a path that cannot be displayed exactly, or that no system call accepts.
 
     Raises:
-        PermissionError: It is empty, too long, or has characters that nobody sees.
+        PermissionError: The path is empty, too long, or contains invisible characters.
     """
     if not path:
         raise PermissionError('The path is empty.')
@@ -49,7 +50,7 @@ def check_text(path: str) -> None:
 
 
 def _without_joiners(path: str) -> str:
-    from tool_approval.display.escape import without_ordinary  # few names need it, and starting is to be quick
+    from tool_approval.display.escape import without_ordinary  # imported late: rarely needed, and slows the start
 
     return without_ordinary(path)
 
@@ -59,47 +60,47 @@ def _is_hidden(character: str) -> bool:
 
 
 def components(path: str) -> list[str]:
-    """The names of a path in order, `..` among them; nothing for `.` and for doubled slashes."""
+    """Split a path into its names. Keeps `..`; drops `.` and empty names."""
     return [name for name in path.split('/') if name not in ('', '.')]
 
 
 def asks_for_folder(path: str) -> bool:
-    """Whether a path can only mean a directory, as `a/` and `a/.` do."""
+    """Return whether a path can only mean a directory, such as `a/` or `a/.`."""
     return path.endswith(('/', '/.', '/..')) or path in ('.', '..')
 
 
 def fold(name: str) -> str:
-    """What a name may be taken for by a file system that is lenient about case, accents, width or trailing dots."""
+    """Return the form of a name that file systems compare if they ignore case, accents, width or trailing dots."""
     composed = unicodedata.normalize('NFKC', name)
     visible = ''.join(character for character in composed if unicodedata.category(character) != 'Cf')
     return unicodedata.normalize('NFKC', visible.casefold()).rstrip(' .')
 
 
 def is_control(names: Sequence[str]) -> bool:
-    """Whether a path leads to, or into, what must never be written."""
+    """Return whether a path is, or is in, a control file or folder, which tools never change."""
     return any(fold(name) in CONTROL_NAMES for name in names)
 
 
 def has_suffix(name: str, suffixes: Sequence[str] | None) -> bool:
-    """Whether the name of a file is allowed. `.txt` alone has no suffix: it is a hidden file of that name."""
+    """Return whether a file name has an allowed suffix. `.txt` alone has none: it is a hidden file of that name."""
     if suffixes is None:
         return True
     return any(name.endswith(suffix) and name[: -len(suffix)].strip('.') for suffix in suffixes)
 
 
 def starts_with(names: Sequence[str], beginning: Sequence[str]) -> bool:
-    """Whether a path is at or below another, name by name."""
+    """Return whether a path is at or below another, compared name by name."""
     return tuple(names[: len(beginning)]) == tuple(beginning)
 
 
 _LONGEST_POINTER = 10_000
-"""Bytes; a path has fewer (PATH_MAX), and `gitdir: ` stands before it."""
+"""In bytes: longer than a path (PATH_MAX) with `gitdir: ` in front."""
 
 
 def places(path: Path) -> list[Path]:
-    """Every link on the way to an absolute path, and where it leads, none of them with a link or `..` before its name.
+    """Return every link on the way to an absolute path, and the path it resolves to.
 
-    Attack: the policy is `conf/policy.yaml`, and `conf` a link; it is deleted, and a directory put in its place.
+    Attack: the policy is `conf/policy.yaml`, and `conf` is a link; the link is deleted and replaced by a directory.
     """
     found: list[list[str]] = []
     names: list[str] = []
@@ -112,7 +113,7 @@ def places(path: Path) -> list[Path]:
         names.append(name)
         try:
             target = os.readlink('/' + '/'.join(names))
-        except (OSError, ValueError):  # no link, or nothing
+        except (OSError, ValueError):  # not a link, or missing
             continue
         found.append(list(names))
         names = [] if target.startswith('/') else names[:-1]
@@ -121,18 +122,18 @@ def places(path: Path) -> list[Path]:
 
 
 def control_links(folder: Path) -> Iterator[Path]:
-    """The control files of a directory that are links, and where its `.git` leads git. For `places`."""
+    """Yield the control files of a directory that are links, and the folders its `.git` refers to. For `places`."""
     for name in CONTROL_NAMES:
-        if os.path.islink(folder / name):  # unlike `Path.is_symlink`, it raises nothing for what cannot be looked at
+        if os.path.islink(folder / name):  # unlike `Path.is_symlink`, never raises
             yield folder / name
     yield from git_led_to(folder / '.git')
 
 
 def git_led_to(git: Path) -> Iterator[Path]:
-    """Where the `.git` of a worktree or a submodule leads, and the folder that it shares with others. For `places`.
+    """Yield the folder that the `.git` file of a worktree or submodule points to, and the folder it shares with others.
 
-    The paths have `..` as git was given them: behind a link that is not what their text says. The format is described
-    in gitrepository-layout(5).
+    For `places`. The paths keep their `..`, which after a link cannot be resolved as text. gitrepository-layout(5)
+    describes the format.
     """
     folder = git
     pointer = _first_line(git)
@@ -151,7 +152,7 @@ def _first_line(path: Path) -> str:
         return ''
     try:
         line = os.read(descriptor, _LONGEST_POINTER).partition(b'\n')[0]
-    except OSError:  # a folder
+    except OSError:  # a directory
         return ''
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The eight operations. Each works on the paths that were judged, which are held open."""
+"""Perform the eight file operations on paths that were checked and are held open."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ LISTED = 1000
 """Chosen: more names than a model needs at once."""
 
 SAME = '`old_text` and `new_text` are the same'
-"""Why such an edit changes nothing, whatever the file says."""
+"""Error of an edit that would replace a text by itself."""
 
 Expected = Mapping[str, str]
-"""By `PathTarget.key`, what stood there when somebody consented; whatever stands there now where it is not named."""
+"""Approved state of each file, by `PathTarget.key`. A file that is not listed may have any state."""
 
 
 def perform(
     sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected | None = None
 ) -> str:
-    """Do what was judged, and return what the model reads.
+    """Perform an operation that was checked, and return the text for the model.
 
     Args:
-        sandbox: For its limits.
-        access: What was judged, still open.
-        arguments: What the operation takes beside paths: `content`; `old_text`, `new_text` and `replace_all`.
-        expected: What may be displaced, moved, copied or deleted.
+        sandbox: Sets the size limits.
+        access: The checked operation with its open paths.
+        arguments: The arguments other than paths: `content`; `old_text`, `new_text` and `replace_all`.
+        expected: Approved states of the files to replace, move, copy or delete.
 
     Raises:
-        FileToolError: It is allowed, and could not be done.
+        FileToolError: The operation is allowed but failed.
     """
     target = access.targets[0]
     try:
@@ -47,16 +47,16 @@ def perform(
     except UnicodeEncodeError:
         raise FileToolError(target.shown, 'the text has half characters (surrogates), which UTF-8 lacks') from None
     except OSError as error:
-        # Not its text, which may have a place on the host.
+        # Not the error's own text, which may name a path on the host.
         raise FileToolError(target.shown, f'the system refused: {os.strerror(error.errno or 0).lower()}') from None
 
 
 def read_text(target: PathTarget, max_bytes: int) -> tuple[bytes, str | None]:
-    """The content of a file, and the text it is; `None` if it is not text.
+    """Return the content of a file, and its text or `None` if it is not text.
 
     Raises:
-        FileToolError: It is too long.
-        OSError: It cannot be read.
+        FileToolError: The file is too long.
+        OSError: The file cannot be read.
     """
     if target.place.is_missing or target.place.is_folder:
         raise FileNotFoundError
@@ -68,7 +68,7 @@ def read_text(target: PathTarget, max_bytes: int) -> tuple[bytes, str | None]:
 
 
 def as_text(content: bytes) -> str | None:
-    """The text that UTF-8 makes of it; `None` of what no text is."""
+    """Decode UTF-8; return `None` if the content is not text."""
     if b'\0' in content:
         return None
     try:
@@ -78,11 +78,10 @@ def as_text(content: bytes) -> str | None:
 
 
 def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
-    """The text with the replacement made.
+    """Return the text after the replacement.
 
     Raises:
-        ValueError: What is to be replaced does not stand there, or more than once, or is what takes its place, or the
-            text would become too long.
+        ValueError: `old_text` does not occur, occurs more than once, or equals `new_text`; or the result is too long.
     """
     old, new, is_everywhere = arguments['old_text'], arguments['new_text'], arguments.get('replace_all', False)
     if old == new:
@@ -95,13 +94,13 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
             f'`old_text` occurs {count} times; add lines around it until it is unique, or set `replace_all`'
         )
     if len(text) + count * (len(new) - len(old)) > max_bytes:
-        # Attack: one letter, replaced a million times by a long text, fills the memory (test_operations.py).
+        # Attack: a single letter, replaced a million times by a long text, fills the memory (test_operations.py).
         raise ValueError(f'the text would be longer than {max_bytes} bytes')
     return text.replace(old, new)
 
 
 def unchanged(target: PathTarget, arguments: Mapping[str, Any], max_bytes: int) -> FileToolError | None:
-    """Why an edit would change nothing, if it would not: that says what is in the file, or is not."""
+    """Return the error of an edit that would change nothing, else `None`. The answer reveals what the file contains."""
     try:
         _edited(target, read_text(target, max_bytes)[1], arguments, max_bytes)
     except FileNotFoundError:
@@ -225,7 +224,7 @@ def _expected(target: PathTarget, expected: Expected, *, is_there: bool = False)
 
 
 def _make_parents(target: PathTarget) -> None:
-    # Nothing is made outside of a root, and a root itself is outside.
+    # Nothing is created outside of a root, and the root itself is outside.
     if len(target.place.folders) - 1 < len(target.root.names):
         raise FileToolError(target.shown, f'the directory {target.root.name} does not exist; a person has to make it')
     target.place.make_parents()

@@ -1,7 +1,7 @@
-"""Go to a path directory by directory, hold each of them open, and find the root it lies in.
+"""Resolve a path directory by directory, keep each directory open, and find its root.
 
-Each step is relative to a directory that is open already, and none follows a link: a link is read, and its text is
-walked the same way. Whatever is renamed or replaced meanwhile, what was looked at is what is used afterwards.
+Every step is relative to an open directory and follows no link: a link is read and its target resolved in the same
+way. So the files that are used later are the ones that were checked, whatever is renamed or replaced meanwhile.
 """
 
 from __future__ import annotations
@@ -23,57 +23,57 @@ if TYPE_CHECKING:
     from .config import PathConfig
 
 FOLDER = sum(getattr(os, flag, 0) for flag in ('O_DIRECTORY', 'O_NOFOLLOW', 'O_CLOEXEC'))
-"""Opens a directory and nothing else. Where a flag is missing, `FileSandbox` refuses to be made."""
+"""Flags that open only a directory. `FileSandbox` raises `NotImplementedError` on systems without them."""
 
 PASSING = FOLDER | getattr(os, 'O_PATH', os.O_RDONLY)
-"""Opens a directory that may only be passed through, where the system can."""
+"""Flags that open a directory only to resolve names in it, if the system supports that."""
 
 MAX_DEPTH = 200
-"""Chosen: each level holds a descriptor, of which a process often has 1024."""
+"""Chosen: each level keeps a descriptor open, and a process is often limited to 1024."""
 
 
 def is_possible() -> bool:
-    """Whether this system can open files relative to a directory, without following links."""
+    """Return whether this system can open files relative to a directory without following links."""
     return os.open in os.supports_dir_fd and hasattr(os, 'O_NOFOLLOW')
 
 
 class WalkedPath:
-    """Where a path leads: the open directories on the way, and what stands at its end."""
+    """A resolved path: the open directories along it, and the file at its end."""
 
     def __init__(self) -> None:
-        """At the top of the file system."""
+        """Start at the root of the file system."""
         self.folders = [os.open('/', PASSING)]
-        """Descriptors of the directories; the first is `/`, and the i-th is that of `names[:i]`."""
+        """Descriptors of the open directories; `folders[i]` is the directory `names[:i]`, and the first is `/`."""
         self.names: list[str] = []
-        """The names from the top, without links."""
+        """Names from `/` to the end of the path, with links resolved."""
         self.links: list[list[str]] = []
-        """The links that were followed, each as its names from the top."""
+        """Links that were followed, each as names from `/`."""
         self.left: set[tuple[str, ...]] = set()
-        """The places that `..` led away from, whether they exist or not."""
+        """Paths that a `..` went up from, as names from `/`, whether they exist or not."""
         self.status: os.stat_result | None = None
-        """What the end is, if it exists and is no directory."""
+        """Status of the end of the path; `None` if it is missing or a directory."""
 
     @property
     def is_folder(self) -> bool:
-        """Whether the end is a directory."""
+        """Whether the path ends at a directory."""
         return len(self.folders) == len(self.names) + 1
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is nothing at the end."""
+        """Whether the path ends at a name that does not exist."""
         return not self.is_folder and self.status is None
 
     @property
     def missing_folders(self) -> list[str]:
-        """The directories that would have to be made for the end to have a parent."""
+        """Names of the missing directories above the last name."""
         return [] if self.is_folder else self.names[len(self.folders) - 1 : -1]
 
     @property
     def parent(self) -> int:
-        """The descriptor of the directory that has, or would have, the last name.
+        """Descriptor of the directory that contains, or would contain, the last name.
 
         Raises:
-            FileNotFoundError: That directory is missing, too.
+            FileNotFoundError: The directory is missing too.
         """
         if self.missing_folders:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -81,11 +81,11 @@ class WalkedPath:
 
     @property
     def name(self) -> str:
-        """The last name."""
+        """Last name of the path."""
         return self.names[-1]
 
     def up(self) -> None:
-        """To the directory that was come from: not to what `..` means by now."""
+        """Return to the directory this path came through, whatever `..` means on disk by now."""
         if not self.names:
             return
         self.left.add(tuple(self.names))
@@ -94,16 +94,16 @@ class WalkedPath:
         self.names.pop()
 
     def enter(self, name: str, *, flags: int = PASSING) -> None:
-        """Into a directory.
+        """Go down into a directory.
 
         Raises:
-            OSError: There is none of that name, or a link.
+            OSError: The name is missing, a link, or not a directory.
         """
         self.folders.append(os.open(name, flags, dir_fd=self.folders[-1]))
         self.names.append(name)
 
     def make_parents(self) -> None:
-        """Make the directories that are missing, one in the other."""
+        """Create the missing directories above the last name."""
         end = self.names[-1]
         for name in self.missing_folders:
             with contextlib.suppress(FileExistsError):
@@ -112,28 +112,28 @@ class WalkedPath:
         assert self.names[-1] == end, 'only descriptors were added'
 
     def back_to_top(self) -> None:
-        """To `/`."""
+        """Return to `/`."""
         for folder in self.folders[1:]:
             os.close(folder)
         del self.folders[1:]
         self.names.clear()
 
     def close(self) -> None:
-        """Let go of all directories. May be called again."""
+        """Close all directories. May be called again."""
         while self.folders:
             os.close(self.folders.pop())
 
 
 def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
-    """Go to a path, and return where it leads; the caller closes it. Nothing in the path is expanded.
+    """Resolve a path and return it; the caller closes it. `~` and variables are not expanded.
 
     Args:
-        start: The names of the directory that relative paths begin in.
+        start: Names from `/` of the directory that relative paths start in.
         path: The path.
-        follows_last: Whether a link at the end is followed.
+        follows_last: Whether to follow a link at the end of the path.
 
     Raises:
-        WalkError: It leads nowhere: through a file, in circles, or where the system forbids to go.
+        WalkError: The path runs through a file, a loop of links, or a directory that the system forbids to open.
     """
     place = WalkedPath()
     try:
@@ -148,10 +148,10 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
 
 
 class WalkError(Exception):
-    """A path could not be walked to its end."""
+    """Raised if a path cannot be resolved to its end."""
 
     def __init__(self, error: OSError, names: list[str], left: set[tuple[str, ...]]) -> None:
-        """Keep how far it went, and what it went up from."""
+        """Keep the names reached so far, and the paths that a `..` went up from."""
         self.error = error
         self.names = names
         self.left = left
@@ -171,7 +171,7 @@ def _go(place: WalkedPath, names: list[str], follows_last: bool, path: str) -> N
         if len(place.names) >= MAX_DEPTH:
             raise OSError(errno.ENAMETOOLONG, '')
         if not place.is_folder:
-            place.names.append(name)  # below what is missing, everything is
+            place.names.append(name)  # nothing exists below a missing directory
             continue
         try:
             found = os.stat(name, dir_fd=place.folders[-1], follow_symlinks=False)
@@ -201,50 +201,50 @@ OUTSIDE = 'It lies outside of every directory that these tools may use.'
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxRoot:
-    """One configured directory, as it stood when the sandbox was made."""
+    """One configured directory, as found when the sandbox was created."""
 
     name: str
-    """What messages call it."""
+    """Name used in messages."""
     config: PathConfig
-    """What may be done in it."""
+    """Rules of the directory."""
     names: tuple[str, ...]
-    """Its place, from the top of the file system, without links."""
+    """Path of the directory as names from `/`, with links resolved."""
     identity: tuple[int, int] | None
-    """Device and inode; `None` if it did not exist then."""
+    """Device and inode; `None` if the directory was missing at creation."""
 
     @classmethod
     def of(cls, name: str, config: PathConfig, base: Path) -> SandboxRoot:
-        """Fix the place of a root once, so that no change of directory moves it later.
+        """Resolve a root once, so that a later change of the working directory does not move it.
 
-        Links on the way to it are followed, but not within the working directory: what is a link there may have been
-        made by whoever wrote the files in it, and leads nowhere that was meant (test_links.py).
+        Links are followed only outside of the working directory: whoever writes files there may also have made the link
+        (test_links.py).
         """
         place = _resolved(config.root, base)
         return cls(name=name, config=config, names=tuple(components(str(place))), identity=_identity(place))
 
     @property
     def place(self) -> Path:
-        """Where it is on the host. Not for messages."""
+        """Absolute path on the host. Not for messages."""
         return Path('/', *self.names)
 
     @property
     def is_where_it_was(self) -> bool:
-        """Whether the directory is still the one that was configured."""
+        """Whether the path still leads to the configured directory."""
         return self.identity is not None and _identity(self.place) == self.identity
 
 
 class SandboxRoots:
-    """All of them."""
+    """All roots of a sandbox."""
 
     def __init__(self, paths: Mapping[str, PathConfig], base: Path) -> None:
-        """Resolve them.
+        """Resolve the roots.
 
         Raises:
-            ApprovalConfigError: Two are the same directory.
+            ApprovalConfigError: Two roots are the same directory.
         """
         self.base = tuple(components(os.path.realpath(base)))
         roots = [SandboxRoot.of(name, config, base) for name, config in paths.items()]
-        # The longest first: the innermost root decides.
+        # Longest path first: the innermost root decides.
         self.all = sorted(roots, key=lambda root: len(root.names), reverse=True)
         seen: dict[tuple[str, ...], str] = {}
         for root in roots:
@@ -257,14 +257,14 @@ class SandboxRoots:
         self._on_the_way = (self.base, components(str(base)), *(root.names for root in roots))
 
     def find(self, names: Sequence[str]) -> SandboxRoot | None:
-        """The innermost root that a place is at or in."""
+        """Return the innermost root that contains a path, or `None`."""
         return next((root for root in self.all if starts_with(names, root.names)), None)
 
     def of(self, place: WalkedPath) -> SandboxRoot:
-        """The root whose rules hold.
+        """Return the root whose rules apply to a path.
 
         Raises:
-            PermissionError: There is none, or the place is another name for something in one.
+            PermissionError: No root contains the path, or the path is another name for something in a root.
         """
         found = self.find(place.names)
         if found is None:
@@ -276,7 +276,7 @@ class SandboxRoots:
     def _check_look_alike(self, root: SandboxRoot, place: WalkedPath) -> None:
         beginning = place.names[: len(root.names)]
         is_like = list(map(fold, beginning)) == list(map(fold, root.names)) and tuple(beginning) != root.names
-        # Attack: on a file system that ignores case, `Ref/` is `ref/` without its rule; so is a second mount of it.
+        # Attack: if the file system ignores case, `Ref/` is `ref/` without its rule; so is a second mount of it.
         if is_like or any(
             _identity_of(folder) == root.identity and tuple(place.names[:depth]) != root.names and root.is_where_it_was
             for depth, folder in enumerate(place.folders)
@@ -284,13 +284,13 @@ class SandboxRoots:
             raise PermissionError(f'It is, or looks like, another name for {root.name!r}; use the name itself.')
 
     def below(self, names: Sequence[str]) -> list[SandboxRoot]:
-        """The roots that are at a place or below it."""
+        """Return the roots at a path or below it."""
         return [root for root in self.all if starts_with(root.names, names)]
 
     def is_known(self, names: Sequence[str]) -> bool:
-        """Whether the configuration itself says that a place exists: it is in a root, or on the way to one.
+        """Return whether the configuration reveals that a path exists.
 
-        So is what is on the way to where relative paths begin.
+        It does if the path is in a root, or on the way to a root or to the base of relative paths.
         """
         return (
             self.find(names) is not None
@@ -299,7 +299,7 @@ class SandboxRoots:
         )
 
     def listed(self) -> str:
-        """For a model: which directories there are, relative to the working directory."""
+        """Return the directories, relative to the working directory, for a message to the model."""
         base = Path('/', *self.base)
         shown = sorted(f'{os.path.relpath(root.place, base)}/ ({root.name}, {root.config.mode})' for root in self.all)
         return ', '.join(shown) or 'none'
@@ -315,7 +315,7 @@ def _resolved(root: Path, base: Path) -> Path:
 
 
 def _left_on_the_way(path: Path) -> Iterable[tuple[str, ...]]:
-    """What `..` leads away from on the way to a path, as in a link to `../elsewhere`."""
+    """Return what each `..` on the way to a path goes up from, as in a link to `../elsewhere`."""
     try:
         with contextlib.closing(walk([], str(path), follows_last=True)) as place:
             return place.left

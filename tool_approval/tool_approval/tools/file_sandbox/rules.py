@@ -1,4 +1,4 @@
-"""What an operation does to each path it names, and what the rules of that path's root say to it."""
+"""Define how each operation uses its paths, and apply the rules of a path's root to that use."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .names import has_suffix, is_control
 from .paths import SandboxRoot, WalkedPath
 
 Operation = Literal['read_file', 'write_file', 'edit_file', 'list_files', 'make_directory', 'move', 'copy', 'delete']
-"""What a tool does, by its name."""
+"""Name of a file operation."""
 
 Use = Literal['read', 'list', 'write', 'edit', 'make', 'take', 'put', 'delete']
-"""What happens to one path: `take` moves it away, `put` moves a directory there, the others are as they say."""
+"""Use of one path by an operation: `take` moves the path away, `put` moves a directory to it."""
 
 USES: dict[str, tuple[Use, ...]] = {
     'read_file': ('read',),
@@ -30,10 +30,10 @@ USES: dict[str, tuple[Use, ...]] = {
     'copy': ('read', 'write'),
     'delete': ('delete',),
 }
-"""What each operation does to its path, and to its destination."""
+"""Use of the path, and of the destination if there is one, by operation."""
 
 OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
-"""Uses of a link at the end of a path, not of what it leads to."""
+"""Uses that concern a link at the end of a path, not its target."""
 
 
 _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approval.'
@@ -41,68 +41,68 @@ _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approv
 
 @dataclass(frozen=True, kw_only=True)
 class PathTarget:
-    """One path of an operation: where it led when it was judged, held open."""
+    """One path of an operation, resolved and held open since it was checked."""
 
     use: Use
-    """What is done to it."""
+    """How the operation uses the path."""
     root: SandboxRoot
-    """Whose rules hold."""
+    """Root that contains the path; its rules apply."""
     place: WalkedPath
-    """Where it leads."""
+    """Resolved path."""
     holds_secret: bool = False
-    """Whether a secret would be read, or lose the name that it is known by."""
+    """Whether the operation would read a secret, or move one to a name that does not show it is one."""
     given: str = ''
-    """The path as it was given."""
+    """Path as the model gave it."""
     needs: list[str] = field(default_factory=list[str])
-    """Why somebody has to consent; empty if nobody has to."""
+    """Reasons why approval is needed; empty if none is."""
 
     @property
     def path(self) -> str:
-        """The path within the root; empty for the root itself."""
+        """Path within the root; empty for the root itself."""
         return '/'.join(self.place.names[len(self.root.names) :])
 
     @property
     def key(self) -> str:
-        """Root and path, exactly."""
+        """Root and path as `root:path`, unescaped."""
         return f'{self.root.name}:{self.path}'
 
     @property
     def shown(self) -> str:
-        """Root and path for a message."""
+        """Root and path for messages, escaped and shortened."""
         return printable(self.key, 300)
 
     @property
     def title(self) -> str:
-        """The path for a person: as it was given where that says where it leads, else root and path, exactly."""
-        # Attack: `a.py` is a link into another root, and the person takes it for a file that is here (test_showing.py).
+        """Path for the approver: the given one if it is literally where it leads, else `key`."""
+        # Attack: `a.py` is a link into another root, and the approver takes it for a local file (test_showing.py).
         is_literal = not (self.given.startswith('/') or self.place.links or self.place.left)
         return self.given if is_literal else self.key
 
     @property
     def is_usual(self) -> bool:
-        """Whether consent is needed for no more than what the root's rules say of every path in it."""
+        """Whether all reasons are general rules of the root, none of them particular to this path."""
         return set(self.needs) <= {each.format(self.root.name) for each in (_CHANGES, _READING)}
 
     @property
     def is_free_to_read(self) -> bool:
-        """Of a path to edit: whether consent is needed for the change alone."""
+        """Whether only the change needs approval, not the reading. For `edit`."""
         return set(self.needs) <= {_CHANGES.format(self.root.name)}
 
     @property
     def is_root(self) -> bool:
-        """Whether it is a root, not something in one."""
+        """Whether the path is the root itself."""
         return len(self.place.names) == len(self.root.names)
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a link, which was not followed."""
+        """Whether the path is a link that was not followed."""
         return self.place.status is not None and stat.S_ISLNK(self.place.status.st_mode)
 
     def state(self) -> str:
-        """What stands there now.
+        """Return the current state of the file or directory.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
         if self.place.missing_folders or self.is_root:
             return MISSING
@@ -110,14 +110,14 @@ class PathTarget:
 
 
 def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
-    """Refuse what the rules of the root forbid, and note why consent is needed.
+    """Refuse what the rules of the root forbid, and record why approval is needed.
 
     Args:
-        target: The path, as it was found.
-        roots_below: The roots that are at the path or below it.
+        target: The resolved path. Reasons are added to its `needs`.
+        roots_below: Other roots at the path or below it.
 
     Raises:
-        PermissionError: The rules forbid it; the text is for a model.
+        PermissionError: The rules forbid the use. The message is for the model.
     """
     config = target.root.config
     reads = target.use in ('read', 'list', 'edit', 'take')
@@ -138,12 +138,12 @@ def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
     if target.holds_secret:
         target.needs.append(f'{target.shown} usually holds secrets.')
     if has_more_names(target):
-        # Attack: `ln ~/.ssh/id notes/a.txt`. Nothing tells where the other names are (test_links.py).
+        # Attack: `ln ~/.ssh/id notes/a.txt`. The other names of a file cannot be found out (test_links.py).
         target.needs.append(f'{target.shown} has more than one name (hard links); the others may lie elsewhere.')
 
 
 def has_more_names(target: PathTarget) -> bool:
-    """Whether the content of a file that has further names, hard links, is read or replaced."""
+    """Return whether the operation reads or replaces the content of a file with more than one name (hard links)."""
     status = target.place.status
     return target.use in ('read', 'write', 'edit') and status is not None and status.st_nlink > 1
 
@@ -157,7 +157,7 @@ def _check_change(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> Non
     if target.is_root and target.use != 'make':
         raise PermissionError(f'{target.shown} is the whole of {target.root.name}; name a file in it.')
     if roots_below and target.use != 'make':
-        # Attack: moving or replacing a directory strips what lies in it of its rules (test_overlap.py).
+        # Attack: moving or replacing a directory takes the roots in it out of their rules (test_overlap.py).
         inner = roots_below[0].name
         raise PermissionError(f'{target.shown} contains {inner}, which has rules of its own, so it stays where it is.')
 
@@ -185,7 +185,7 @@ def _check_kind(target: PathTarget) -> None:
 
 
 def _check_tree(target: PathTarget) -> None:
-    """A directory goes with all it contains, so the rules hold for all of that."""
+    """Apply the rules to everything in a directory, which is moved or deleted with it."""
     try:
         for path, status in tree(target.place.parent, target.place.name):
             inner = _inner(target, path)
@@ -197,16 +197,16 @@ def _check_tree(target: PathTarget) -> None:
                 raise PermissionError(f'{inner} is neither a file nor a directory, so {target.shown} stays.')
             _check_suffix(inner, path, target.root)
     except OSError as error:
-        if error.errno is None:  # one of those above
+        if error.errno is None:  # a PermissionError raised above
             raise
         raise PermissionError(f'{target.shown} cannot be looked through: {error.strerror}.') from None
 
 
 def check_suffixes_below(source: PathTarget, root: SandboxRoot) -> None:
-    """Refuse to move a directory to where the names of its files are not allowed.
+    """Check the names of all files in a directory against the suffixes of the root it is moved to.
 
     Raises:
-        PermissionError: They are not.
+        PermissionError: A suffix is not allowed there.
     """
     for path, status in tree(source.place.parent, source.place.name):
         if not stat.S_ISDIR(status.st_mode):
@@ -214,7 +214,7 @@ def check_suffixes_below(source: PathTarget, root: SandboxRoot) -> None:
 
 
 def _inner(target: PathTarget, path: str) -> str:
-    # A name is as secret as the list that has it.
+    # If listing the directory needs approval, a message must not reveal a name in it.
     return (
         f'Something in {target.shown}' if target.root.config.read_approval else printable(f'{target.key}/{path}', 300)
     )

@@ -1,4 +1,4 @@
-"""Decides what an operation may do with the paths it names, and holds open what it decided about."""
+"""Decide what an operation may do with its paths, and hold the paths open until it is done."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MAX_BYTES = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What the rules say to an operation."""
+    """Verdict of the rules on an operation."""
 
     outcome: Outcome
-    """Whether it may run, only with consent, or never."""
+    """Whether the operation may run, needs approval, or is refused."""
     reason: str
-    """Why it is asked about or blocked; empty where it is allowed."""
+    """Why the operation asks or is blocked; empty if it is allowed."""
     files: tuple[str, ...] = ()
-    """Each path as `root:path`, where it leads; empty where it is blocked."""
+    """Resolved paths as `root:path`; empty if the operation is blocked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,18 +41,18 @@ class FileAccess:
     """An operation that the rules do not forbid, with its paths held open."""
 
     operation: Operation
-    """Which."""
+    """Name of the operation."""
     targets: tuple[PathTarget, ...]
-    """The path, and the destination of a move or copy."""
+    """The path, followed by the destination of a move or copy."""
 
     @property
     def needs(self) -> list[str]:
-        """Why somebody has to consent; empty if nobody has to."""
+        """Reasons why approval is needed; empty if none is."""
         return list(dict.fromkeys(need for target in self.targets for need in target.needs))
 
 
 class FileSandbox:
-    """The rules for paths. It keeps nothing open and may be shared between threads."""
+    """Judges file operations by the rules of their roots. Keeps no files open. Thread-safe."""
 
     def __init__(
         self,
@@ -62,19 +62,19 @@ class FileSandbox:
         protected: Iterable[str | Path] = (),
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        """Resolve all roots, once.
+        """Resolve all roots.
 
         Args:
             config: The roots.
-            base: Where relative paths begin; the working directory as it is now if `None`.
-            protected: Files and directories that are never written, whether they exist or not, such as the policy file,
-                the memory's store and the audit log. Relative ones begin at `base`.
-            max_bytes: The longest text that is read or written.
+            base: Directory that relative paths start in; the current working directory if `None`.
+            protected: Files and directories that no tool may write, whether they exist or not, such as the policy file,
+                the memory's store and the audit log. Relative paths start in `base`.
+            max_bytes: Longest text that is read or written.
 
         Raises:
             ApprovalConfigError: Two roots are the same directory.
-            ValidationError: The configuration says something that nobody can mean.
-            NotImplementedError: The system lacks what the sandbox stands on, as Windows does.
+            ValidationError: The configuration is invalid.
+            NotImplementedError: The system lacks directory descriptors, as Windows does.
         """
         if not is_possible():
             raise NotImplementedError('the file sandbox needs directory descriptors, which this system lacks')
@@ -84,30 +84,30 @@ class FileSandbox:
         self.max_bytes = max_bytes
         links = [link for root in self.roots.all for link in control_links(Path(root.place))]
         self.protected = tuple(dict.fromkeys(place for path in (*protected, *links) for place in places(base / path)))
-        """What is never written: as it was given, every link on the way to it, and where it leads."""
+        """Paths that no tool may write: as given, with every link on the way, and resolved."""
         self._protected = [list(map(fold, components(str(place)))) for place in self.protected]
         self._secret_rules = SecretRules(self.config.hidden, self.config.visible)
         read = [root.place for root in self.roots.all if root.config.read_approval != 'blocked']
         self.secrets = SecretFiles(self._secret_rules, read)
-        """Where the files are that usually hold secrets."""
+        """Finds the files in the roots that usually hold secrets."""
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
-        """Judge an operation and hold open what was judged, until the `with` ends.
+        """Judge an operation, and hold its paths open until the `with` block ends.
 
         Args:
-            operation: One of the eight.
+            operation: Name of the operation, one of `Operation`.
             path: The path.
             dest: The destination, for `move` and `copy`.
 
         Raises:
-            PermissionError: The rules forbid it. The text is for a model.
+            PermissionError: The rules forbid the operation. The message is for the model.
         """
         uses = USES.get(operation)
         if uses is None:
             raise PermissionError(f'There is no file operation {printable(operation)!r}.')
         paths = [path] if dest is None else [path, dest]
-        if len(paths) != len(uses):  # nobody can tell what it would do
+        if len(paths) != len(uses):
             raise PermissionError(f'{operation} takes {"a path and a destination" if len(uses) > 1 else "one path"}.')
         with ExitStack() as stack:
             targets = [self._target(uses[0], path, stack)]
@@ -119,7 +119,7 @@ class FileSandbox:
             yield FileAccess(operation=cast('Operation', operation), targets=tuple(targets))
 
     def decide(self, operation: str, path: str, dest: str | None = None) -> Decision:
-        """What the rules say to an operation, without doing it."""
+        """Judge an operation without performing it."""
         try:
             with self.open(operation, path, dest) as access:
                 files = tuple(target.shown for target in access.targets)
@@ -129,28 +129,28 @@ class FileSandbox:
         return Decision(outcome='ask' if needs else 'allow', reason=' '.join(needs), files=files)
 
     def needs_read_approval(self, path: str) -> bool:
-        """Whether reading a file, or listing a directory, needs consent.
+        """Return whether reading a file, or listing a directory, needs approval.
 
         Raises:
-            PermissionError: It may not be read at all.
+            PermissionError: The rules forbid it.
         """
         return self._needs('read_file', 'list_files', path)
 
     def needs_write_approval(self, path: str) -> bool:
-        """Whether writing a file, or making a directory, needs consent.
+        """Return whether writing a file, or making a directory, needs approval.
 
         Raises:
-            PermissionError: It may not be written at all.
+            PermissionError: The rules forbid it.
         """
         return self._needs('write_file', 'make_directory', path)
 
     def root_of(self, path: str) -> str | None:
-        """The name of the root that a path leads into; `None` if it is outside of all, or cannot be told."""
+        """Return the name of the root that contains a path; `None` if it is outside of all, or cannot be resolved."""
         root, _ = self.roots_at(path)
         return None if root is None else root.name
 
     def roots_at(self, path: str) -> tuple[SandboxRoot | None, Sequence[SandboxRoot]]:
-        """The innermost root that a path leads into, as for `root_of`, and the roots below the path."""
+        """Return the innermost root that contains a path, or `None` as in `root_of`, and the roots below the path."""
         try:
             with closing(self._walked(path, follows=True)) as place:
                 root = self.roots.of(place)
@@ -159,7 +159,7 @@ class FileSandbox:
             return None, []
 
     def holds_secrets(self, path: str) -> bool:
-        """Whether a path leads to what usually holds secrets, or to a folder with such a file in it. It searches."""
+        """Return whether a path leads to a file that usually holds secrets or a folder with one. Searches the roots."""
         self.secrets.find()
         try:
             with closing(self._walked(path, follows=True)) as place:
@@ -179,7 +179,7 @@ class FileSandbox:
                 return any(self._look(root, [*place.names, *path.split('/')]) != 'other' for path, _ in below)
             return 'maybe' in looks and holds_secret(place.name, read_beginning(place.parent, place.name))
         except OSError:
-            # It is not there, or cannot be read; or nobody can say what is in it.
+            # A file that is missing or unreadable holds no secret; a folder that cannot be searched may.
             return place.is_folder
 
     def _look(self, root: SandboxRoot, names: Sequence[str]) -> LooksLike:
@@ -211,11 +211,11 @@ class FileSandbox:
         try:
             place = walk(self.roots.base, path, follows_last=follows)
         except WalkError as error:
-            # Outside, nothing is told of what is there.
+            # Outside of the roots, the message must not reveal what exists.
             root = self.roots.find(error.names) if self._goes_up_inside(error.left) else None
             reason = OUTSIDE if root is None else f'It cannot be reached in {root.name}: {error}.'
             raise PermissionError(self._refusal(path, reason)) from None
-        # Attack: `../x/../ws/a` is a way to `a` if there is a directory `x`, and none if there is not
+        # Attack: `../x/../ws/a` leads to `a` only if a directory `x` exists, which would reveal that it does
         # (test_operations.py).
         if not self._goes_up_inside(place.left):
             place.close()
@@ -238,7 +238,7 @@ class FileSandbox:
     def _check_protected(self, target: PathTarget) -> None:
         names = list(map(fold, target.place.names))
         for protected in self._protected:
-            # Attack: a directory that is moved there brings a protected file along (test_control_files.py).
+            # Attack: a directory moved there brings its own version of a protected file (test_control_files.py).
             is_on_the_way = target.use != 'make' and starts_with(protected, names)
             if is_on_the_way or starts_with(names, protected):
                 raise PermissionError(f'{target.shown} is protected: no tool changes it.')

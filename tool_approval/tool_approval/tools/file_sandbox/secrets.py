@@ -1,4 +1,4 @@
-"""Which files usually hold secrets, by their names, and for some by what is in them; and where such files are now."""
+"""Recognise files that usually hold secrets, by name and some by content, and find them in the roots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Final, Literal
 from .names import components, fold
 
 LooksLike = Literal['secret', 'maybe', 'other']
-"""What a name says: a secret, one if its content says so, or anything else."""
+"""Verdict on a file name: a secret, a secret if its content confirms it, or neither."""
 
 _ENV: Final = re.compile(r'\.env(~|\..+)?')
 _EXAMPLES: Final = ('.example', '.sample', '.template', '.dist')
@@ -36,11 +36,11 @@ _IN_FOLDERS: Final = {
     '.kube': ('config', 'cache'),
     'gcloud': ('access_tokens.db', 'credentials.db', 'legacy_credentials'),
 }
-"""By the name of a folder, what in it holds secrets."""
+"""Entries that hold secrets, by the name of their folder."""
 _FOLDERS: Final = frozenset({'.gnupg', '.ssh'})
-"""Folders of secrets alone."""
+"""Folders that hold only secrets."""
 _PRIVATE_KEY: Final = re.compile(rb'-----BEGIN [A-Z ]*PRIVATE KEY-----')
-# A variable in place of a token is none.
+# A variable such as `${TOKEN}` in place of a token is not a secret.
 _TOKEN: Final = re.compile(
     rb'(?i)(_authtoken|_auth|_password|npmauthtoken|npmauthident|^\s*password)["\']?\s*[:=]\s*["\']?(?!\$\{)[^\s"\']',
     re.MULTILINE,
@@ -53,12 +53,12 @@ _CONTENT: Final = {
     'pip.conf': _LOGIN,
     '.condarc': _LOGIN,
 }
-"""By name, what a file has in it that holds a secret."""
+"""Patterns of secrets in files whose names say `maybe`, by file name."""
 _KEY_SUFFIXES: Final = ('.pem', '.key')
 _TESTS: Final = frozenset({'test', 'tests', 'testing', 'testdata', 'fixtures', 'examples'})
-"""Folders whose keys are made up: a test that serves TLS needs its key."""
+"""Folders in which `.pem` and `.key` files do not count: their keys are test data."""
 _READ_BYTES: Final = 65_536
-"""Chosen: a bundle of certificates before a key is shorter."""
+"""Chosen: certificates in front of a key are shorter."""
 
 
 _EXACT: Final = frozenset({*_FOLDERS, *_NAMES, *_CONTENT, *_IN_FOLDERS})
@@ -66,30 +66,30 @@ _BEGINNINGS: Final = ('.env', 'id_')
 
 
 class SecretRules:
-    """The names of secrets: those that are known, more of them, and exceptions; compared as `fold` has them."""
+    """Judges file names by the known secrets and the configured globs. Names are compared as `fold` returns them."""
 
     def __init__(self, hidden: Iterable[str] = (), visible: Iterable[str] = ()) -> None:
-        """Take globs as in `SandboxConfig`."""
+        """Compile globs as in `SandboxConfig`."""
         self._hidden = [_compiled(each) for each in hidden]
         self._visible = [_compiled(each) for each in visible]
 
     def look(self, root: Sequence[str], names: Sequence[str], *, is_folder: bool = False) -> LooksLike:
-        """What a name says.
+        """Judge a path.
 
         Args:
-            root: The names of the root that it lies in, from the top of the file system. Globs begin there.
-            names: Its own, likewise.
-            is_folder: Whether it is that of a folder; all that is in a folder of secrets is one.
+            root: Names from `/` of the root that contains the path. Globs are relative to it.
+            names: Names from `/` of the path.
+            is_folder: Whether the path is a folder. Everything in a folder of secrets is a secret.
         """
         *folder, name = names[len(root) :] or ['']
         return self.within(root[-1:], folder)(name, is_folder)
 
     def within(self, root: Sequence[str], folder: Sequence[str]) -> Callable[[str, bool], LooksLike]:
-        """What names in one folder say, given a name and whether it is that of a folder.
+        """Return a function that judges entries of one folder, given a name and whether it is a folder.
 
         Args:
-            root: The last name of the root. It may be `~/.aws` itself.
-            folder: The names of the folder in the root.
+            root: The last name of the root, which may be a folder such as `.aws` itself.
+            folder: Names of the folder within the root.
         """
         inside, around = list(map(_folded, folder)), list(map(_folded, (*root, *folder)))
         is_ordinary = not self._hidden and all(map(_is_ordinary, around))
@@ -109,12 +109,12 @@ class SecretRules:
 
 
 def _folded(name: str) -> str:
-    # What `fold` makes of it, without looking up each character: there are many names.
+    # The result of `fold`, but faster: ASCII needs no look-up of each character.
     return name.lower().rstrip(' .') if name.isascii() else fold(name)
 
 
 def _is_ordinary(folded: str) -> bool:
-    """Whether a name is none of those that are known, as far as can be said at once."""
+    """Return whether a name can be ruled out as a secret without a closer look."""
     return not (folded in _EXACT or folded.startswith(_BEGINNINGS) or folded.endswith(_KEY_SUFFIXES))
 
 
@@ -132,12 +132,12 @@ def _known(names: list[str], *, is_folder: bool) -> LooksLike:
 
 
 def holds_secret(name: str, content: bytes) -> bool:
-    """Whether the beginning of a file whose name says `maybe` has a secret in it."""
+    """Return whether the beginning of a file whose name says `maybe` contains a secret."""
     return (_CONTENT.get(fold(name)) or _PRIVATE_KEY).search(content) is not None
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A glob, for a path within the root: it matches all that is below what it names."""
+    """Compile a glob to match paths within the root, and everything below a matching folder."""
     parts = [part for part in pattern.split('/') if part]
     text = '' if '/' in pattern.rstrip('/') else '(?:.*/)?'
     for at, part in enumerate(parts):
@@ -151,15 +151,15 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 MOST_FOLDERS: Final = 20_000
-"""Chosen: of each root so many are looked through, those at the top first. See docs/explanation/os-sandbox.md."""
+"""Chosen: most folders searched in each root, the topmost first. See docs/explanation/os-sandbox.md."""
 _NOT_SEARCHED: Final = frozenset({'.git', '__pycache__', 'node_modules'})
-"""Folders of programs, which no person puts secrets into."""
+"""Folders written by programs, in which people keep no secrets."""
 _UNSETTLED_NS: Final = 2_000_000_000
-"""Chosen: within one tick of a file system's clock, which is at most two seconds (FAT), a change may not show."""
+"""Chosen: file systems round times to at most two seconds (FAT), so a later change within them may not show."""
 
 
 def glob_problem(glob: str) -> str | None:
-    """Why a glob of `hidden` or `visible` does not match what it seems to, for a person; `None` if it does."""
+    """Return a warning if a glob of `hidden` or `visible` does not match what it seems to, else `None`."""
     parts = [part for part in glob.split('/') if part]
     if not all(map(fold, parts)):
         return 'it matches nothing: names have no part that is `.`, dots or blanks'
@@ -171,28 +171,28 @@ def glob_problem(glob: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Folder:
-    """One that was looked through."""
+    """A folder that was searched."""
 
     state: tuple[int, ...]
-    """What changes whenever an entry is made, renamed or deleted. The last time in it cannot be set by a program."""
+    """Device, inode, and the times of the last change. Programs cannot set the last of these times (ctime)."""
     is_settled: bool
-    """Whether the state had been so for a while."""
+    """Whether the folder was last changed long enough ago for any later change to show in `state`."""
     folders: list[str]
-    """The folders in it that are searched."""
+    """Paths of the folders in it to search."""
     found: list[tuple[str, LooksLike]]
-    """What in it has a name that says `secret` or `maybe`."""
+    """Paths of its entries whose names say `secret` or `maybe`, with that verdict."""
 
 
 class SecretFiles:
-    """Where the secrets are in the roots. Folders are read again when they have changed. Safe to share."""
+    """Finds the secrets in the roots. Reads a folder again only if it has changed. Thread-safe."""
 
     def __init__(self, rules: SecretRules, roots: Iterable[Path], *, most_folders: int = MOST_FOLDERS) -> None:
-        """Look at nothing yet.
+        """Prepare the search without starting it.
 
         Args:
-            rules: What counts.
+            rules: Decide which names are secrets.
             roots: The folders to search, absolute and without symbolic links.
-            most_folders: How many folders of each root are looked through.
+            most_folders: Most folders to search in each root.
         """
         self._rules = rules
         self._roots = tuple(str(root) for root in roots)
@@ -202,18 +202,18 @@ class SecretFiles:
         self._folders: dict[str, _Folder] = {}
         self._contents: dict[str, tuple[tuple[int, ...], bool]] = {}
         self.known: tuple[str, ...] = ()
-        """What was found the last time."""
+        """Result of the last search."""
         self.is_complete = True
-        """Whether everything was looked through, the last time."""
+        """Whether the last search covered every folder."""
 
     def skip(self, folders: Iterable[str]) -> None:
-        """Search some folders no longer, such as the libraries of virtual environments."""
+        """Exclude folders from later searches, such as the libraries of virtual environments."""
         self._skipped.update(folders)
 
     def find(self) -> tuple[str, ...]:
-        """The files and folders that hold secrets now, absolute and without symbolic links, sorted.
+        """Return the files and folders that hold secrets now, absolute, without symbolic links, and sorted.
 
-        What a link with such a name leads to counts, if it is in a root, and so do other names of the same file.
+        Includes the target of a link with a secret's name if the target is in a root, and every hard link to a secret.
         """
         with self._lock:
             folders: dict[str, _Folder] = {}
@@ -221,15 +221,15 @@ class SecretFiles:
             are_complete = [self._search(root, folders, found) for root in self._roots]
             self.is_complete = all(are_complete)
             if not self.is_complete:
-                # Attack: a command makes more folders than are looked through, so that the next one reads what was
-                # found further down (test_secrets.py).
+                # Attack: a command creates more folders than are searched, so that secrets found earlier drop out and
+                # the next command can read them (test_secrets.py).
                 found.update(path for path in self.known if os.path.lexists(path))
             self._folders = folders
             self.known = tuple(sorted(found | set(_other_names(found, folders))))
             return self.known
 
     def _search(self, root: str, folders: dict[str, _Folder], found: set[str]) -> bool:
-        """Whether all of a root was looked through."""
+        """Search a root; return whether every folder of it was covered."""
         waiting = [root]
         at = 0
         while at < len(waiting) and at < self._most:
@@ -253,10 +253,10 @@ class SecretFiles:
             if known is not None and known.is_settled and known.state == state:
                 return known
             with os.scandir(path) as entries:
-                # A link to a folder is one by its name alone: it is not searched.
+                # A link to a folder is judged by its name and not searched.
                 listed = [(entry.name, _leads_to_folder(entry), entry.is_symlink()) for entry in entries]
         except OSError:
-            # It is gone, or closed to us, and so to commands.
+            # The folder is gone, or closed to this process and therefore to commands.
             return None
         look = self._rules.within(components(root)[-1:], components(path[len(root) :]))
         prefix = path.rstrip('/')
@@ -274,13 +274,13 @@ class SecretFiles:
         )
 
     def _secret(self, path: str, looks: LooksLike) -> str | None:
-        """Where the secret is that a name stands for; `None` if there is none."""
+        """Return the path of the secret that a name refers to; `None` if there is none."""
         try:
             status = os.lstat(path)
             if stat.S_ISLNK(status.st_mode):
                 path = os.path.realpath(path)
                 status = os.lstat(path)
-                # In circles, it leads to itself.
+                # A link in a loop resolves to itself.
                 within = any(path.startswith(f'{root.rstrip("/")}/') for root in self._roots)
                 if stat.S_ISLNK(status.st_mode) or not within:
                     return None
@@ -300,15 +300,15 @@ def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:
-        # Attack: a link in a circle beside a secret, for which nothing in its folder would be looked at.
+        # Attack: a looping link next to a secret, whose error would hide the whole folder from the search.
         return False
 
 
 def read_beginning(folder: int | None, name: str) -> bytes:
-    """The beginning of a regular file, by its name in an open folder, or by its path.
+    """Return the beginning of a regular file, given its name in an open folder or its path.
 
     Raises:
-        OSError: There is none, or it cannot be read.
+        OSError: The file is missing or cannot be read.
     """
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
@@ -318,7 +318,7 @@ def read_beginning(folder: int | None, name: str) -> bytes:
 
 
 def _other_names(found: Iterable[str], folders: Iterable[str]) -> Iterator[str]:
-    """Other names (hard links) of files among those that were found."""
+    """Yield the hard links to files in `found` that are in these folders."""
     shared: set[tuple[int, int]] = set()
     for path in found:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What a person is shown of a file operation. It reads files, so it is made only when somebody is asked."""
+"""Show the approver what a file operation would do. Reads files, so it runs only if an approver is asked."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .rules import PathTarget
 from .sandbox import FileAccess, FileSandbox
 
 LONGEST_DIFF = 200_000
-"""Chosen, in characters of both sides: nobody reads a longer one, and it would take seconds to make."""
+"""Chosen: longest diff in characters of both sides. A longer one takes seconds to compute and is not read."""
 
 MOST_LINES = 5_000
-"""Chosen, in lines of both sides, for the same reason."""
+"""Chosen: longest diff in lines of both sides, for the same reasons."""
 
 LISTED = 200
-"""Chosen: of a directory that goes, so many names are shown."""
+"""Chosen: most names to show of a directory that is deleted."""
 
 _LANGUAGES = {
     '.c': 'c', '.cpp': 'cpp', '.css': 'css', '.go': 'go', '.h': 'c', '.html': 'html', '.ini': 'ini', '.java': 'java',
@@ -32,7 +32,7 @@ _LANGUAGES = {
 
 
 def present(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any]) -> ApprovalPresentation:
-    """What the operation would do with the paths that were judged and are still open.
+    """Return what the approver sees of an operation: a diff, the new content or a summary.
 
     Raises:
         OSError: A file cannot be read.
@@ -114,14 +114,14 @@ def _diff(
         after = '' if is_deleted else f' to {_size(new)}. It begins now:\n{truncate_for_display(new)}'
         summary = f'{what} {target.shown}, too long for a diff: from {_size(old)}{after}'
         return _text(target, '\n'.join(filter(None, (heading, summary))), full=new, is_summary=True)
-    import difflib  # only to show: who judges without asking does not wait for it
+    import difflib  # slow to import, and not needed to judge a call
 
     name = printable(target.title, 300)
     text = ''.join(
         line if line.endswith('\n') else f'{line}\n\\ No newline at end of file\n'
         for line in difflib.unified_diff(_lines(old), _lines(new), name, '/dev/null' if is_deleted else name)
     )
-    if not text:  # an empty file, or one that gets what it has
+    if not text:  # an empty file is deleted, or the content stays the same
         unchanged = f'Deletes {_described(target)}' if is_deleted else f'{target.shown} stays as it is.'
         return _text(target, heading or unchanged)
     shown = '\n'.join(filter(None, (heading, text)))
@@ -129,7 +129,7 @@ def _diff(
 
 
 def _lines(text: str) -> list[str]:
-    # Not `splitlines`, which also ends lines where no diff does.
+    # Not `splitlines`, which also splits at characters that end no line in a diff.
     lines = text.split('\n')
     return [f'{line}\n' for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 

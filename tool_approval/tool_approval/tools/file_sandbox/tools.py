@@ -1,4 +1,4 @@
-"""The file operations as tools: each says itself whether a call needs approval, and does just what was judged."""
+"""Offer the file operations as tools, which judge each call and then perform exactly what was judged."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _VERBS = {
 }
 
 _EDITS = {'edit_file': 'edits of', 'write_file': 'writes to'}
-"""What an approval of the same call again covers, before the path."""
+"""Verbs for a remembered approval of edits, before the path."""
 
 _ANY = '*'
-"""In place of the state of what is only read: it may change."""
+"""State of a file that is only read, so it may change between approval and execution."""
 
 
 @dataclass(kw_only=True, eq=False)
 class _Judged:
-    """One call as `check_approval` found it. It lets one call run."""
+    """Result of `check_approval` for one call. Lets the call run once."""
 
     owner: FileTools
     call: str
@@ -52,38 +52,38 @@ class _Judged:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> bool:
-        """Whether this is the first to ask."""
+        """Return whether the call has not run yet, and mark it as run."""
         return self._lock.acquire(blocking=False)
 
 
 class FileTools:
-    """The eight operations under a sandbox, each a method that is described for a model. Safe to share between runs."""
+    """The eight file operations under a sandbox, as methods with descriptions for the model. Runs may share it."""
 
     def __init__(self, sandbox: FileSandbox, *, prefix: str = '') -> None:
-        """Offer the operations of a sandbox.
+        """Create the tools of a sandbox.
 
         Args:
             sandbox: The rules.
-            prefix: Stands before the name of each tool, as the model knows it.
+            prefix: Prefix of the tool names that the model sees.
         """
         self.sandbox = sandbox
         self.prefix = prefix
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the tools."""
+        """Names of the tools."""
         return tuple(f'{self.prefix}{operation}' for operation in USES)
 
     @property
     def presenters(self) -> dict[str, Presenter]:
-        """For `ApprovalController(presenters=...)`: what is shown of each tool's calls."""
+        """Presenters by tool name, for `ApprovalController(presenters=...)`."""
         return dict.fromkeys(self.names, self.present)
 
     def __getitem__(self, name: str) -> FileTool:
-        """One of the tools, for `execute_tool`.
+        """Return one of the tools, for `execute_tool`.
 
         Raises:
-            KeyError: There is none of that name.
+            KeyError: The name is not one of `names`.
         """
         if name not in self.names:
             raise KeyError(name)
@@ -92,15 +92,14 @@ class FileTools:
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Judge a call.
 
-        It looks at files, and reads what would be replaced, up to 16 MiB; what a call has beside its paths may be left
-        out of the arguments.
+        Reads the files that the call would replace, up to 16 MiB each. Only the paths are required in the arguments.
 
         Returns:
-            `None` if the call may run, or would change nothing, which `run` says; else what to ask. `bound_to` has
-            under `files` what stands at each path.
+            `None` if the call may run, or would change nothing, as `run` then reports; else the request for approval.
+            Its `bound_to['files']` has the state of each path.
 
         Raises:
-            PermissionError: The rules forbid it; the text is for a model.
+            PermissionError: The rules forbid the call. The message is for the model.
         """
         operation = self._operation(ctx.tool_name)
         with self._open(operation, ctx.args) as access:
@@ -113,19 +112,19 @@ class FileTools:
         return request
 
     def forget(self) -> None:
-        """Let the call that was judged last not run without being judged again."""
+        """Discard the last verdict: the call must be judged again before it can run."""
         judged.set(None)
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Do what `check_approval` has judged, in the same task.
+        """Perform the call that `check_approval` judged in the same task.
 
         Returns:
-            What the model is told.
+            The text for the model.
 
         Raises:
-            PermissionError: The rules forbid it, a path leads elsewhere than when it was judged, or it needs approval
-                and was not judged at all. Nothing has happened.
-            FileToolError: It is allowed, and could not be done. The text is for a model.
+            PermissionError: The rules forbid the call, a path leads elsewhere than when it was judged, or the call
+                needs approval and was not judged. Nothing has happened.
+            FileToolError: The call is allowed but failed. The message is for the model.
         """
         operation = self._operation(name)
         if (wrong := _wrong_arguments(operation, arguments)) is not None:
@@ -141,7 +140,7 @@ class FileTools:
                 if access.needs:
                     raise PermissionError(f'{" ".join(access.needs)} Nobody was asked, so the call was not run.')
                 return perform(self.sandbox, access, arguments)
-            # Attack: between the check and now, a link is put in, or bent (test_races.py).
+            # Attack: a link is created or redirected after the check (test_races.py).
             if {target.key for target in access.targets} != set(found.files):
                 raise PermissionError('A path leads elsewhere than when the call was judged, so it was not run.')
             if access.needs and not found.needed_approval:
@@ -168,28 +167,28 @@ class FileTools:
         return self.run(f'{self.prefix}list_files', {'path': path})
 
     def write_file(self, path: str, content: str) -> str:
-        """Write a text file, new or in place of an existing one. Directories that are missing are made.
+        """Write a text file, creating or replacing it. Missing directories are created.
 
         Args:
             path: The file, relative to the working directory.
-            content: Its whole new content.
+            content: The whole new content.
         """
         return self.run(f'{self.prefix}write_file', {'path': path, 'content': content})
 
     def edit_file(self, path: str, old_text: str, new_text: str, replace_all: bool = False) -> str:
-        """Replace a piece of a text file by another.
+        """Replace text in a file.
 
         Args:
             path: The file, relative to the working directory.
-            old_text: What is replaced. It has to match exactly, and to occur once.
-            new_text: What takes its place.
-            replace_all: Replace it everywhere, if it occurs more than once.
+            old_text: The text to replace. It must match exactly and occur once, unless `replace_all` is set.
+            new_text: The replacement.
+            replace_all: Replace every occurrence.
         """
         arguments = {'path': path, 'old_text': old_text, 'new_text': new_text, 'replace_all': replace_all}
         return self.run(f'{self.prefix}edit_file', arguments)
 
     def make_directory(self, path: str) -> str:
-        """Make a directory, and those above it that are missing.
+        """Create a directory, and missing directories above it.
 
         Args:
             path: The directory, relative to the working directory.
@@ -200,8 +199,8 @@ class FileTools:
         """Move or rename a file or a directory. A file at the destination is replaced.
 
         Args:
-            path: What to move, relative to the working directory.
-            dest: Its new path, name included.
+            path: The file or directory to move, relative to the working directory.
+            dest: The new path, including the name.
         """
         return self.run(f'{self.prefix}move', {'path': path, 'dest': dest})
 
@@ -210,23 +209,23 @@ class FileTools:
 
         Args:
             path: The file, relative to the working directory.
-            dest: The path of the copy, name included.
+            dest: The path of the copy, including the name.
         """
         return self.run(f'{self.prefix}copy', {'path': path, 'dest': dest})
 
     def delete(self, path: str) -> str:
-        """Delete a file, or a directory with everything in it. Of a link, only the link goes.
+        """Delete a file, a directory with everything in it, or a link but not its target.
 
         Args:
-            path: What to delete, relative to the working directory.
+            path: The file, directory or link, relative to the working directory.
         """
         return self.run(f'{self.prefix}delete', {'path': path})
 
     def present(self, request: ApprovalRequest) -> ApprovalPresentation:
-        """What a person is shown of a call: a diff, a new file's content, a summary.
+        """Return what the approver sees of a call: a diff, the content of a new file, or a summary.
 
         Raises:
-            FileToolError: The files are no longer what the request is bound to.
+            FileToolError: The files have changed since the request was made.
             PermissionError: The rules forbid the call by now.
         """
         operation = self._operation(request.tool_name)
@@ -234,19 +233,19 @@ class FileTools:
             raise PermissionError(f'{operation} cannot be called like this: {wrong}.')
         with self._open(operation, request.args) as access:
             presentation = present(self.sandbox, access, request.args)
-            # Afterwards, so that what was read in between is what the approval will be bound to.
+            # Checked last, so that what was shown is what the approval is bound to.
             if request.bound_to.get('files') != _files(access):
                 raise FileToolError(access.targets[0].shown, CHANGED)
             return presentation
 
     def _idle(self, access: FileAccess, arguments: Mapping[str, Any]) -> FileToolError | None:
-        """Why an edit would change nothing; `None` if it would, or if that tells what may only be read with consent."""
+        """Return the error of an edit that would change nothing; `None` for others, and if reading needs approval."""
         if access.operation != 'edit_file' or _wrong_arguments('edit_file', arguments) is not None:
             return None
         [target] = access.targets
         if arguments['old_text'] == arguments['new_text']:
             return FileToolError(target.shown, f'nothing was changed: {SAME}')
-        # Attack: what a file says is guessed word by word, by edits that nobody is asked about (test_tools.py).
+        # Attack: edits that ask for no approval reveal a file's content by guessing it word by word (test_tools.py).
         return unchanged(target, arguments, self.sandbox.max_bytes) if target.is_free_to_read else None
 
     def _operation(self, name: str) -> str:
@@ -268,7 +267,7 @@ _PARAMETERS: dict[str, dict[str, type]] = {
     operation: {name: kind for name, kind in get_type_hints(getattr(FileTools, operation)).items() if name != 'return'}
     for operation in USES
 }
-"""By operation: names and types of what it takes."""
+"""Parameter names and types by operation."""
 
 _DEFAULTS: dict[str, Any] = {'replace_all': False}
 
@@ -278,16 +277,16 @@ class FileTool:
     """One operation, for code that runs tools itself: `execute_tool(files['copy'], 'copy', {...}, controller)`."""
 
     files: FileTools
-    """Whose it is."""
+    """Tools that the operation belongs to."""
     name: str
-    """The name the model calls it by."""
+    """Name that the model calls the tool by."""
 
     def __call__(self, **arguments: Any) -> str:
-        """See `FileTools.run`."""
+        """Run the tool; see `FileTools.run`."""
         return self.files.run(self.name, arguments)
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """See `FileTools.check_approval`. It judges calls of this tool alone, whatever `ctx` calls it."""
+        """Judge a call of this tool, whatever name `ctx` has; see `FileTools.check_approval`."""
         return self.files.check_approval(ctx.model_copy(update={'tool_name': self.name}))
 
 
@@ -311,7 +310,7 @@ def _wrong_arguments(operation: str, arguments: Mapping[str, Any]) -> str | None
 
 
 def _files(access: FileAccess) -> dict[str, str]:
-    """By `root:path`, what an approval is about."""
+    """Return the state of each path, by `root:path`, that an approval is bound to."""
     is_read_only = access.operation in ('read_file', 'list_files')
     try:
         return {
@@ -343,7 +342,7 @@ def _payload(access: FileAccess) -> dict[str, Any]:
     payload: dict[str, Any] = {'root': first.root.name, 'path': first.path}
     for dest in rest:
         payload |= {'dest_root': dest.root.name, 'dest_path': dest.path}
-    # What was remembered for a file does not hold for a directory that takes its name, nor for a link to it.
+    # An approval remembered for a file must not cover a directory or link that takes its name.
     if kind := _special(first):
         payload['kind'] = kind
     return payload
@@ -367,7 +366,7 @@ def _options(tool_name: str, access: FileAccess) -> tuple[RememberOption, ...]:
     anywhere = ' to '.join(root for root, _ in folders)
     edits: tuple[RememberOption, ...] = ()
     if access.operation in _EDITS:
-        # What the payload itself covers, in words.
+        # The same approval as the payload's, in words.
         first, *_ = access.targets
         brief = '' if ' ' in first.title else f'{_EDITS[access.operation]} {first.title}'
         label = f'{tool_name} for {first.shown}, whatever is written'
