@@ -1,4 +1,4 @@
-"""The shell tool: commands are parsed, judged part by part, shown whole, and run in a group of their own."""
+"""The shell tool: parses commands, judges them part by part, shows them whole, and runs them in bash."""
 
 from typing import TYPE_CHECKING
 

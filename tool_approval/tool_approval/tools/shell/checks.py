@@ -1,4 +1,4 @@
-"""Look at the arguments of programs and builtins that a table of options cannot describe."""
+"""Check arguments that a list of options cannot describe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .words import UnsafeArgument, Word
 
 
 def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
-    """What a subscript may hide in, and an operator that is not known."""
+    """Return an argument of `test` that may hide a subscript, or an operator that is not known."""
     arithmetic = ('-eq', '-ne', '-lt', '-le', '-gt', '-ge')
     may_expand = words[0].value == '[[' or _is_one_test(words)
     for at, word in enumerate(words[1:], start=1):
@@ -21,7 +21,7 @@ def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
             return UnsafeArgument(word.raw, 'it is not known before it runs, and may be an operator')
         if word.is_fixed and word.value in ('-v', '-R') and not _asks_for_variable(words):
             return UnsafeArgument(word.raw, 'it evaluates a subscript, which may run a command')
-        # To `test` and `[` a side is a number or a mistake; only `[[` evaluates it (test_honest_commands.py asks bash).
+        # `test` and `[` accept only numbers here; `[[` evaluates the operands (test_honest_commands.py asks bash).
         if words[0].value == '[[' and word.is_fixed and word.value in arithmetic:
             sides = [*words[at - 1 : at], *words[at + 1 : at + 2]]
             if not all(side.is_fixed and re.fullmatch(r'[+-]?\d{1,18}', side.value) for side in sides):
@@ -30,7 +30,7 @@ def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 def _asks_for_variable(words: Sequence[Word]) -> bool:
-    """Whether the whole test is `-v` with a plain name, which has no subscript."""
+    """Return whether the test is only `-v` with a plain name, which has no subscript."""
     inner = [word.value if word.is_fixed else '' for word in words[1:]]
     return (
         len(inner) in (2, 3)
@@ -44,7 +44,7 @@ _UNARY: Final = frozenset(f'-{letter}' for letter in 'abcdefghknprstuwxzGLNOS')
 
 
 def _is_one_test(words: Sequence[Word]) -> bool:
-    """Whether there is one test whose operator is fixed: with two or three words POSIX says which one that is."""
+    """Return whether this is a single test with a fixed operator, which POSIX defines for two or three words."""
     inner = list(words[1:])
     if words[0].value == '[' and inner and inner[-1].value == ']' and inner[-1].is_fixed:
         inner.pop()
@@ -63,12 +63,12 @@ def _is_one_test(words: Sequence[Word]) -> bool:
 
 
 def unsafe_printf(words: Sequence[Word]) -> UnsafeArgument | None:
-    """`-v`, and `%n` in a template, with which a variable is set."""
+    """Return `-v`, or a format with `%n`: both set a variable."""
     first = words[1] if len(words) > 1 else None
     if first is not None and first.can_be_option and first.value != '--':
         return UnsafeArgument(first.raw, '`-v` sets a variable, and evaluates its subscript')
     template = next((word for word in words[1:] if word.value != '--'), None)
-    # `%%` prints one. Where the signs come in odd numbers, the last one is left over.
+    # `%%` prints a percent sign. Of an odd number of signs, the last one remains.
     if template is not None and (not template.is_fixed or _SETTING.search(template.value.replace('%%', ''))):
         return UnsafeArgument(template.raw, '`%n` sets a variable')
     return None
@@ -78,7 +78,10 @@ _SETTING: Final = re.compile(r'%[^a-zA-Z%]*[hlLjqtz]*n')
 
 
 def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Attack: `read 'a[$(touch x)]'`, and `read PATH`. Names are those that may be assigned to unasked."""
+    """Return an argument of `read` that is not the name of a harmless variable.
+
+    Attack: `read 'a[$(touch x)]'`, and `read PATH`.
+    """
     has_name, takes_next = False, False
     for word in words[1:]:
         if not word.is_fixed:
@@ -104,11 +107,11 @@ def _is_plain_sql(text: str) -> bool:
 _SHOWING: Final = re.compile(
     r'\.(?:tables|schema|databases|indexes|indices|mode|headers?|show|timer|width)(?: [\w%]+)*'
 )
-"""Commands to sqlite's shell that only show something, or say how."""
+"""Commands of sqlite's shell that only display something or format the output."""
 
 
 def is_device(word: Word) -> bool:
-    """Whether a program that reads code from a file would read what it is fed.
+    """Return whether a program that reads code from this file would read its standard input.
 
     Attack: `python3 //dev/./stdin`, `python3 /proc/self/fd/0`.
     """
@@ -119,17 +122,17 @@ _DEVICE: Final = re.compile(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)')
 
 
 def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
-    """The first word may be a cluster of letters without a dash, and the archive may lie on another machine."""
+    """Check letters without a dash in the first word, and archives on other machines."""
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
         return UnsafeArgument(words[1].raw, 'it is not known before it runs, and may be an option')
-    # Attack: `tar xf- a.tar`. Whatever the first word is, without a dash in front it is letters.
+    # Attack: `tar xf- a.tar`. Without a leading dash, the first word consists of option letters.
     if not letters.startswith('-') and (bad := re.search(r'[IFxruAcgUPTML]|[^A-Za-z]', letters)):
         return UnsafeArgument(letters, f'`{bad[0]}` may unpack, write, change or run something')
     if any(word.value == '--force-local' for word in words):
         return None
     for word in words[1:]:
-        # Attack: `tar tf host:x` runs rsh. A name with a `/` before its `:` is a file of this machine.
+        # Attack: `tar tf host:x` runs rsh. A name with `/` before its `:` is a local file.
         name = word.value.partition('=')[2] if word.value.startswith('--') else word.value
         if re.match(r'[^/:]+:', name) or (not word.is_fixed and name and '/' not in name):
             return UnsafeArgument(word.raw, 'an archive on another machine is fetched by running another program')
@@ -137,13 +140,13 @@ def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Its options may begin with a slash."""
+    """Return an option of msbuild that begins with a slash."""
     found = next((word for word in words[1:] if re.match(r'/[a-zA-Z]+:', word.value)), None)
     return UnsafeArgument(found.raw, 'it may set a property, or load a program') if found is not None else None
 
 
 CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}
-"""By the name of a checker: whether code certainly writes and runs nothing."""
+"""Functions by checker name: whether code certainly neither writes nor runs anything."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'msbuild': _msbuild,
     'test': unsafe_test,
@@ -151,4 +154,4 @@ CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'printf': unsafe_printf,
     'tar': _tar,
 }
-"""By name: what decides of a whole command."""
+"""Functions by checker name that return the word for which a command asks."""

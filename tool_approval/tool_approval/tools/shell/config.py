@@ -1,4 +1,4 @@
-"""The shell's rules as they are configured."""
+"""Configuration of the shell tool: its rules and its default."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GLOB: Final = frozenset('*?')
 
 
 def _as_tuple(items: object) -> object:
-    # YAML and JSON have lists; strict validation takes nothing but a tuple.
+    # YAML and JSON have lists; strict validation accepts only tuples.
     return tuple(cast('list[object]', items)) if isinstance(items, list) else items
 
 
@@ -25,14 +25,14 @@ _WORDS: Final = {
 
 
 class ShellDefault(BaseModel):
-    """What holds for a command that no rule matches."""
+    """Decision on commands that no rule matches."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     allowed: bool = True
-    """Whether such a command may run at all; `False` holds in every mode."""
+    """Whether the command may run, with or without approval. `False` holds in every mode."""
     approval: bool = True
-    """Whether consent is needed first. A configuration may write `required`, `none` or `blocked` instead of both."""
+    """Whether approval is needed. Instead of both fields, write `approval` as `required`, `none` or `blocked`."""
 
     @model_validator(mode='before')
     @classmethod
@@ -49,27 +49,26 @@ class ShellDefault(BaseModel):
     @classmethod
     def _is_no_word(cls, approval: Any) -> Any:
         if isinstance(approval, str):
-            # Not a TypeError: pydantic reports a ValueError as a mistake of the file.
+            # Not a TypeError: pydantic reports only a ValueError as a mistake in the file.
             raise ValueError('neither true nor false; use `required`, `none` or `blocked`')  # noqa: TRY004
         return approval
 
 
 class ShellRule(ShellDefault):
-    """What holds for the commands that begin with the words of `pattern`."""
+    """Decision on commands that begin with the words of `pattern`."""
 
     pattern: str
-    """Words that a command begins with: `git status` is about `git status --short`, not about `git statusx`."""
+    """First words of a command: `git status` matches `git status --short`, but not `git statusx`."""
     description: str | None = None
-    """One line for the person who is asked."""
+    """One line for the approver."""
     arguments: Literal['listed', 'any'] = 'listed'
-    """What a rule that approves covers behind its words: arguments that are listed as safe, or also those that are
-    not listed."""
+    """Arguments that an allowing rule covers after its words: those `listed` as safe, or `any`."""
     sandbox_paths: _Texts = ()
-    """Names of roots. The rule is skipped unless every path of the command lies in one of them."""
+    """Names of roots. The rule is skipped unless every path of the command is in one of them."""
     match: _Texts = ()
-    """Commands that the rule must decide; checked when the rules are compiled."""
+    """Examples that the rule must decide. They are checked when the rules are compiled."""
     not_match: _Texts = ()
-    """Commands that the rule must not decide; checked when the rules are compiled."""
+    """Examples that the rule must not decide. They are checked when the rules are compiled."""
 
     @field_validator('pattern')
     @classmethod
@@ -78,35 +77,35 @@ class ShellRule(ShellDefault):
             raise ValueError('a pattern has at least one word')
         if any(unicodedata.category(char)[0] == 'C' or (char.isspace() and char != ' ') for char in pattern):
             raise ValueError('a pattern is plain words with blanks between them')
-        # Somebody who writes `rm *` means more than the command `rm *`, and would be guarded by less.
+        # The author of `rm *` means more than the command `rm *`, so the rule would guard less than intended.
         if any(char in _GLOB for char in pattern):
             raise ValueError('a pattern is words, not a glob: it matches whatever follows them already')
         return pattern
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The pattern's words, at least one."""
+        """Words of the pattern, at least one."""
         return tuple(self.pattern.split())
 
     @property
     def shown(self) -> str:
-        """How messages call it."""
+        """The rule for messages."""
         return f'the rule `{self.pattern}`'
 
 
 class ShellConfig(BaseModel):
-    """All that is configured for the shell tool."""
+    """Configuration of the shell tool."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     default: ShellDefault = Field(default_factory=ShellDefault)
-    """What holds where no rule matches."""
+    """Decision on commands that no rule matches."""
     rules: Annotated[tuple[ShellRule, ...], BeforeValidator(_as_tuple)] = ()
-    """In order; the first that matches decides."""
+    """Rules in order. The first that matches decides."""
     network: bool = False
-    """Whether commands may use the network, where an OS sandbox can tell them otherwise."""
+    """Whether commands may use the network. Only an OS sandbox can enforce `False`."""
     timeout_s: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)
-    """How long a command may take, in seconds."""
+    """Longest time that a command may run, in seconds."""
 
     @field_validator('timeout_s', mode='before')
     @classmethod

@@ -14,20 +14,20 @@ from .words import SimpleCommand, Word
 from .wrappers import unwrap
 
 _GIT: Final = frozenset({'git status', 'git log', 'git diff', 'git show', 'git branch'})
-"""Sub-commands of git that look at the repository."""
+"""Git sub-commands that read the repository."""
 _CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
 _CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
 _DEEPEST: Final = 8
-"""Chosen: how many wrappers in one another are looked into."""
+"""Chosen: most nested wrappers to search."""
 
 
 def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
-    """Whether a command reads nothing outside of the working directory, apart from the paths that it names.
+    """Return whether a command reads only the working directory, its standard input and the paths that it names.
 
-    Of git, only where the repository begins in the working directory: elsewhere it shows what lies above, too.
+    Git counts only if `.git` is in the working directory; otherwise it reads a repository further up.
 
     Args:
-        command: The command, with a program.
+        command: The command. Its program is a fixed word.
         cwd: The working directory, absolute.
     """
     found = label(command.words)
@@ -38,14 +38,14 @@ def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
         is_looking = 'reads_cwd' in entry.flags and not entry.flags & {'runs_files', 'writes'}
         return is_looking or reads_input(found, command.words)
     if entry.name not in _GIT or any(word.value == '--help' for word in command.words):
-        return False  # for help, git runs the reader or the browser that its configuration names
+        return False  # git opens help in the pager or browser that its configuration names
     git = os.path.join(cwd, '.git')
-    # A file of that name, or a link, leads to a repository elsewhere.
+    # A `.git` file or link refers to a repository elsewhere.
     return os.path.isdir(git) and not os.path.islink(git)
 
 
 def runs_anywhere(words: Sequence[Word]) -> bool:
-    """Whether a program, by its name and not by a path, does the same in every directory."""
+    """Return whether a program, given by name, does the same in every directory."""
     entry = label(words).entry
     if entry is None or trusted_name(words[0].value) is None or 'runs_files' in entry.flags:
         return False
@@ -53,12 +53,12 @@ def runs_anywhere(words: Sequence[Word]) -> bool:
 
 
 def changes_cwd(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:
-    """Whether a command changes the directory: `cd x`, `command cd x`, `eval 'cd x'`.
+    """Return whether a command changes the directory: `cd x`, `command cd x`, `eval 'cd x'`.
 
     Args:
-        words: A command.
-        cwd: The working directory, absolute: to go there is to stay.
-        depth: How many wrappers it stands in.
+        words: The command.
+        cwd: The working directory, absolute. A `cd` to it changes nothing.
+        depth: Number of wrappers around the command.
     """
     if not words or not words[0].is_fixed or not words[0].value or depth > _DEEPEST:
         return False

@@ -1,4 +1,4 @@
-"""Read what is known of each program: the entries in `programs/*.toml`."""
+"""Read the entries in `programs/*.toml`, which describe the options and operands of programs."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from .checks import CHECKS, CODE
 from .names import guarded_name, program_name, trusted_name
 
 SOURCES: Final = Path(__file__).with_name('programs')
-"""The folder of the entries."""
+"""Folder of the entries."""
 BUILT: Final = 'programs.json'
-"""The entries in one file, beside their sources, in an installation that is not edited."""
+"""Name of the file with all entries that a build puts next to their sources. Editable installations lack it."""
 
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
-"""What a value or an operand is: neither path nor command, a path that is read, a path that is written, a path that the
-program is there to write, a program or a command line, a command line for a shell, code in a language that is not read
-here, where or as whom the program works, the first word of a command."""
+"""Kind of a value or operand: `text`, neither path nor command; `read`, `write`, a path that is read or written;
+`target`, a path that the program exists to write; `command`, a program or command line; `script`, a command line for a
+shell; `code`, in a language that is not read here; `context`, where or as whom the program works; `rest`, the first
+word of a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
 _OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|script|code|command)\*?|'
-"""What a list of kinds may be: `*` and `command` are at its end."""
+"""Pattern of a list of kinds. `*` and `command` are allowed only at its end."""
 _BOOLEANS: Final = frozenset(
     {
         'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
@@ -48,9 +49,9 @@ _CHECKERS: Final = frozenset(
     }
 )  # fmt: skip
 _INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes', 'response_files', 'needs'})
-"""What holds for the sub-commands of a program, too."""
+"""Fields that sub-commands inherit."""
 _OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'reads_cwd_with', 'beyond', 'only_looks_with')
-"""Fields that name some of the options."""
+"""Fields that list some of the options."""
 _TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(_BOOLEANS, bool),
     **dict.fromkeys((*_ROLES, *_OPTION_LISTS, 'aliases', 'handed_on', 'needs', 'opens'), str),
@@ -63,101 +64,102 @@ _TYPES: Final[Mapping[str, Any]] = {
     'unlisted_options': Literal['text'],
     'checker': Literal[*sorted(_CHECKERS)],
 }
-"""The type of each field."""
+"""Types of the fields."""
 _OPTION: Final = re.compile(r'[-+].+|[!(),]', re.DOTALL)
 
 Fields = Mapping[str, Any]
-"""An entry as it is written."""
+"""An entry as written in its file."""
 
 Place = Literal['next', 'attached', 'either']
-"""Where a value is that is not attached: in the next word, nowhere, or there unless that word is an option."""
+"""Where the value of an option may be: in the next word, only attached, or in the next word unless that is an option.
+An attached value is always accepted."""
 
 
 class OptionRole(NamedTuple):
-    """What an option takes."""
+    """Role of an option: the values it takes."""
 
     kind: Kind | None
-    """The kind of its value; `None` of a flag."""
+    """Kind of its value; `None` for a flag."""
     more: tuple[Kind, ...] = ()
-    """The kinds of the values behind the first."""
+    """Kinds of further values, for options that take several."""
     place: Place = 'next'
-    """Where its value is."""
+    """Where the value is if it is not attached."""
     allowed: re.Pattern[str] | None = None
-    """What the value may be."""
+    """Pattern of the values that are safe; `None` if every value of this kind is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What is known of a program, or of a sub-command."""
+    """Entry of a program or sub-command."""
 
     name: str
-    """The program, and the words of the sub-command."""
+    """Name of the program, followed by the words of the sub-command."""
     options: Mapping[str, OptionRole]
-    """By name, as it is written in a command, without a `=`."""
+    """Options by name as written in a command, without `=`."""
     prefixes: Mapping[str, OptionRole]
-    """How options begin whose value follows at once: `-D` of `-Dname=value`."""
+    """Options whose value follows at once, by their beginning: `-D` for `-Dname=value`."""
     operands: tuple[Kind, ...] | None
-    """The kinds of the operands; `None` if the entry does not list them."""
+    """Kinds of the operands; `None` if the entry does not list them."""
     has_more: bool
-    """Whether any number of operands may be of the last kind."""
+    """Whether the last kind applies to any number of operands."""
     listed: Mapping[str, frozenset[str]]
-    """By field: the options that it names; `*` of `beyond` is all."""
+    """Options that a field lists, by field. In `beyond`, `*` means all."""
     flags: frozenset[str]
-    """The fields that are true."""
+    """Names of the boolean fields that are true."""
     operand_values: tuple[re.Pattern[str], ...]
-    """What the operands may be, in order; the last one is for all that follow, too."""
+    """Patterns of safe operands, in order. The last one applies to all that follow."""
     handed_on: str | None
-    """The entry of what takes the words behind `--`."""
+    """Name of the entry that describes the words after `--`."""
     opens: re.Pattern[str] | None
-    """What its code opens other files with."""
+    """Pattern of code that opens further files."""
     style: str
-    """How options are written."""
+    """How options are written: `gnu`, `one_dash` or `attached`."""
     takes_any_option: bool
-    """Whether the program reads and prints, whatever option it is given."""
+    """Whether unlisted options are safe, because the program only reads and prints."""
     checker: str | None
-    """The name of the check that decides what data cannot say."""
+    """Name of the check for what options and operands cannot express."""
     needs: frozenset[AccessName]
-    """The extra access it needs where an OS sandbox gives it none."""
+    """Extra access that the program needs in an OS sandbox."""
 
 
 class Entries:
-    """All entries, each read when it is first needed."""
+    """All entries. Each is parsed when it is first used."""
 
     def __init__(self, fields: Mapping[str, Fields]) -> None:
-        """Index them; `check_sources` has checked them."""
+        """Index the fields, which `check_sources` has checked."""
         self._fields = fields
         self._aliases = _aliases(fields)
         self._built: dict[str, Entry] = {}
 
     def names(self, name: str) -> tuple[str, ...]:
-        """The other names of a program or a sub-command."""
+        """Return the other names of a program or sub-command."""
         return tuple(alias for alias, each in self._aliases.items() if each == name)
 
     def program(self, text: str) -> Entry | None:
-        """The entry of a program, by its name or path: `python3` has that of `/usr/bin/python3.11`."""
+        """Return the entry of a program, given its name or path: `/usr/bin/python3.11` has that of `python3`."""
         name = 'ld.so' if _LOADER.fullmatch(program_name(text)) else program_name(text)
         return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
 
     def is_listed(self, text: str) -> bool:
-        """Whether an entry has just this name, or it is a file of the system that has.
+        """Return whether an entry has exactly this name, or the path is a system program with such a name.
 
-        Attack: `timeout0 5 ls` and `ln -s /usr/bin/env echo; x=rm; ./echo $x`, where another program has the name.
+        Attack: `timeout0 5 ls`, and `ln -s /usr/bin/env echo; x=rm; ./echo $x`, where another program has the name.
         """
         name = trusted_name(text)
         return name is not None and (name in self._fields or name in self._aliases)
 
     def sub_command(self, parent: Entry, word: str) -> Entry | None:
-        """The entry of a sub-command."""
+        """Return the entry of a sub-command."""
         return self._find(f'{parent.name} {word}')
 
     def below(self, entry: Entry) -> Iterator[Entry]:
-        """The entries of all sub-commands."""
+        """Yield the entries of all sub-commands."""
         for name in self._fields:
             if name.startswith(f'{entry.name} ') and (found := self._find(name)) is not None:
                 yield found
 
     def fragment(self, name: str) -> Entry | None:
-        """An entry by its very name, also one that is no program."""
+        """Return the entry with exactly this name, even if it is not a program."""
         return self._find(name)
 
     def _find(self, name: str) -> Entry | None:
@@ -170,17 +172,17 @@ class Entries:
 
 
 _LOADER: Final = re.compile(r'ld-(?:linux|musl)[\w.-]*|ld-\d[\d.]*\.so')
-"""The names of the program that loads others."""
+"""Names of the dynamic loader, which runs other programs."""
 _VARIANT: Final = re.compile(r'\.(?:basic|tiny|gtk3?|nox|athena|motif)$')
-"""How Debian names the kinds of vim."""
+"""Suffixes of the variants of vim in Debian."""
 _COMPILER: Final = re.compile(
     r'(?:[\w.]+-){0,4}?(gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|ld|as|nm|ar|objdump)(?:-?[\d.]+)?'
 )
-"""Compilers and their like have the machine in front of their names, and the version behind."""
+"""Compilers and similar tools, with the target machine before the name and the version after it."""
 
 
 def plain_program(name: str) -> str:
-    """A program's name without version and machine: `gcc` of `x86_64-linux-gnu-gcc-12`."""
+    """Return a program's name without version and machine: `gcc` for `x86_64-linux-gnu-gcc-12`."""
     plain = guarded_name(_VARIANT.sub('', name))
     compiler = _COMPILER.fullmatch(plain)
     return plain if compiler is None else compiler[1]
@@ -188,13 +190,13 @@ def plain_program(name: str) -> str:
 
 @cache
 def entries() -> Entries:
-    """The entries of the project: those that the build has put into one file, or those of the source tree."""
+    """Return the project's entries, from the file that the build made, or else from their sources."""
     built = SOURCES / BUILT
     return Entries(json.loads(built.read_bytes()) if built.exists() else _from_tree())
 
 
 def _from_tree() -> Mapping[str, Fields]:
-    """The entries of an installation that is edited: read from the sources after each change, and then kept."""
+    """Return the entries from their sources, and cache them until a source changes."""
     digest = hashlib.sha256(b'\0'.join(path.read_bytes() for path in sorted(SOURCES.glob('*.toml')))).hexdigest()
     kept = SOURCES / '__pycache__' / f'{digest}-{BUILT}'
     with suppress(OSError, ValueError):
@@ -204,7 +206,7 @@ def _from_tree() -> Mapping[str, Fields]:
         kept.parent.mkdir(exist_ok=True)
         for old in kept.parent.glob(f'*-{BUILT}'):
             old.unlink(missing_ok=True)
-        # Another process never reads half of it.
+        # Written under another name first, so that no process reads half of the file.
         part = kept.with_suffix(f'.{os.getpid()}')
         part.write_text(json.dumps(found))
         part.replace(kept)
@@ -212,10 +214,10 @@ def _from_tree() -> Mapping[str, Fields]:
 
 
 def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
-    """The file of each entry, and the entry as it is written there.
+    """Return the entries in a folder as they are written, each with the name of its file.
 
     Raises:
-        ValueError: A file is no TOML, or two have an entry of the same name.
+        ValueError: A file is not valid TOML, or two entries have the same name.
     """
     found: dict[str, tuple[str, Fields]] = {}
     for path in sorted(folder.glob('*.toml')):
@@ -231,10 +233,10 @@ def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
 
 
 def check_sources(folder: Path) -> dict[str, Fields]:
-    """The entries of all files in a folder, checked.
+    """Return the checked entries in a folder.
 
     Raises:
-        ValueError: Entries say something that they cannot; each line names one and what is wrong.
+        ValueError: Some entries are invalid. Each line names one and the problem.
     """
     sources = read_sources(folder)
     problems = [f'[{name}] {problem}' for name, (_, fields) in sources.items() for problem in _wrong_fields(fields)]
@@ -344,7 +346,7 @@ def _kinds(kinds: list[str]) -> tuple[Kind, ...]:
 
 
 def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...]) -> dict[str, OptionRole]:
-    """The options of an entry, and of those it is like; its own replace theirs."""
+    """Return the options of an entry. They include those of the entries it is like, and replace them."""
     if name not in all_fields:
         raise ValueError(f'it is like `{name}`, which is missing')
     if name in path:

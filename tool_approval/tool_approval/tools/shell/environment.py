@@ -1,4 +1,4 @@
-"""List the variables that may be set unasked, since they only change how output looks, and clean environments."""
+"""Decide which variables a command may set without approval, and clean the environment of commands."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _HARMLESS: Final = frozenset({
 })  # fmt: skip
 _LOCALE: Final = re.compile(r'LC_[A-Z]+')
 _OWN: Final = re.compile(r'[a-z][a-z0-9_]*')
-"""A name in lower case is the command's own, unless `_READ` has it, which programs read."""
+"""Lower-case names, which only the command itself uses, apart from those in `_READ`."""
 _READ: Final = re.compile(r'(?:[a-z]+_)?proxy|histchars|auto_resume|npm_.*|git_.*|pip_.*')
 _KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
 SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-"""Where programs are looked for by default."""
+"""Default search path for programs."""
 
 
 def is_harmless(name: str, *, is_exported: bool) -> bool:
-    """Whether setting `name`, to anything, changes nothing that runs.
+    """Return whether setting a variable, to any value, cannot change what runs.
 
     Args:
-        name: The variable.
-        is_exported: Whether a program is given it; a shell's own variable is read by nothing else.
+        name: Name of the variable.
+        is_exported: Whether a program receives it. Only the shell itself reads other variables.
     """
     if name in _HARMLESS or _LOCALE.fullmatch(name):
         return True
@@ -32,17 +32,17 @@ def is_harmless(name: str, *, is_exported: bool) -> bool:
 
 
 def clean_environment(given: Mapping[str, str], *, path: str | None = None) -> dict[str, str]:
-    """The environment of a command: the user, the places and a search path without relative parts.
+    """Return the environment for a command: user, locale, folders, and a search path of absolute paths.
 
-    Everything else stays out, since it may hold a secret (`*_TOKEN`) or change what runs (`BASH_ENV`, `LD_PRELOAD`).
+    Other variables may hold secrets (`*_TOKEN`) or change what runs (`BASH_ENV`, `LD_PRELOAD`).
 
     Args:
-        given: The environment to take from.
-        path: The search path; the given one if `None`.
+        given: The environment to select from.
+        path: The search path; the one in `given` if `None`.
     """
     kept = {name: value for name, value in given.items() if name in _KEPT or _LOCALE.fullmatch(name)}
     places = (path if path is not None else given.get('PATH', SYSTEM_PATH)).split(':')
-    # Attack: an empty or relative part finds a program that the agent has just written.
+    # Attack: an empty or relative entry finds a program that the agent has just written.
     kept['PATH'] = ':'.join(place for place in places if place.startswith('/')) or SYSTEM_PATH
-    # No pager waits for a key, and no prompt for an answer.
+    # So that no pager waits for a key and no prompt for an answer.
     return {**kept, 'PAGER': 'cat', 'GIT_PAGER': 'cat', 'GIT_TERMINAL_PROMPT': '0', 'TERM': 'dumb'}

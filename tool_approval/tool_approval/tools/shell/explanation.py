@@ -1,4 +1,4 @@
-"""Describe the decision on a command, part by part, and the wider approval that it allows."""
+"""Describe the decision on a command part by part, and the approval that may be remembered for it."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ from .wrappers import unwrap
 
 PartKind = Literal['command', 'redirection', 'assignment', 'syntax']
 Outcome = Literal['allow', 'ask', 'block']
-"""Runs unasked, asks, or never runs."""
+"""Whether a command runs without approval, needs it, or never runs."""
 _RANK: Final[dict[Outcome, int]] = {'allow': 0, 'ask': 1, 'block': 2}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One thing that a command does, and what was decided of it."""
+    """One part of a command, and the decision on it."""
 
     text: str
-    """The stretch of the command."""
+    """The part as written in the command."""
     kind: PartKind
-    """What it is: a program with its arguments, a file that is written, a variable, or what is not understood."""
+    """A program with its arguments, a redirection, a variable that is set, or text that is not understood."""
     decision: Outcome
-    """What holds for this part alone."""
+    """Decision on this part alone."""
     rule: str | None
-    """The pattern of the rule that decided, `default`, or `None` where no rule may."""
+    """Pattern of the deciding rule, `default`, or `None` if neither decided."""
     reason: str
-    """Why, in one sentence for a person."""
+    """Reason in one sentence, for the approver."""
 
     def as_json(self) -> dict[str, Any]:
-        """The same as a JSON object with the names of the fields as keys."""
+        """Return the part as a JSON object, with its fields as keys."""
         return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """What was decided of a whole command."""
+    """Decision on a whole command."""
 
     command: str
     """The command."""
     parts: tuple[Part, ...]
-    """Its parts in the order in which they are judged; at least one."""
+    """Parts in the order in which they were judged; at least one."""
     description: str | None = None
-    """What the rule that asks says of it, where it says something."""
+    """Description of the rule that asks, if it has one."""
     remember: tuple[str, ...] | None = None
-    """The program and sub-command that a wider approval may name, if the command is plain enough for one."""
+    """Program and sub-command that an approval may be remembered for; `None` if the command is not plain enough."""
     needs: frozenset[AccessName] = frozenset()
-    """The extra access that its programs need where an OS sandbox gives them none."""
+    """Extra access that its programs need in an OS sandbox."""
     named_paths: tuple[str, ...] = ()
-    """Paths at which names may be made or removed, where `needs` has `names`."""
+    """Paths at which names may be created or removed, if `needs` contains `names`."""
 
     @property
     def decision(self) -> Outcome:
-        """The strictest of the parts'."""
+        """The strictest decision of a part."""
         return max((part.decision for part in self.parts), key=lambda outcome: _RANK[outcome])
 
     @property
     def deciding(self) -> Part:
-        """The first part that is as strict as the whole."""
+        """The first part with the strictest decision."""
         return next(part for part in self.parts if part.decision == self.decision)
 
     def as_json(self) -> dict[str, Any]:
-        """A JSON object: `decision`, `rule` (of the deciding part), `reason` (likewise), `parts` in order."""
+        """Return a JSON object with `decision`, `rule` and `reason` of the deciding part, and `parts` in order."""
         return {
             'decision': self.decision,
             'rule': self.deciding.rule,
@@ -81,17 +81,17 @@ class Explanation:
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 _RUNS_MODULE: Final = (('python', '-m'), ('python3', '-m'))
 _MODULE: Final = 'pytest'
-"""Another could be a file of the working directory; this one runs the project's code by either name."""
+"""The only module that may be remembered. Others may be files of the working directory."""
 
 
 def remembered_words(
     commands: Sequence[SimpleCommand], parts: Sequence[Part], is_here: Callable[[Word], bool]
 ) -> tuple[str, ...] | None:
-    """The program and sub-command of a line that is one simple command and nothing else: `git commit`, `pytest`.
+    """Return the program and sub-command of a line that is a single plain command: `git commit`, `pytest`.
 
-    No redirection, assignment or substitution, no argument that is not listed as safe, no path outside of the working
-    directory, nothing that runs other commands: what is remembered for `git fetch` must never let
-    `git fetch --upload-pack=...` run. A program without sub-commands is one that its entry says `remembered` of.
+    Plain means no redirection, assignment or substitution, only arguments listed as safe, only paths in the working
+    directory, and no other command run. So an approval remembered for `git fetch` never covers
+    `git fetch --upload-pack=...`. A program without sub-commands must be marked `remembered` in its entry.
     """
     if len(commands) != 1 or any(part.kind != 'command' or part.decision != 'ask' for part in parts):
         return None
@@ -111,7 +111,7 @@ def _plain_words(words: Sequence[Word], is_here: Callable[[Word], bool]) -> tupl
         return None
     found = label(words)
     end = found.sub_at
-    # To run another target, or another script, is to run something else.
+    # Running another target or script is another action, so the name of the target is part of the words.
     entry = found.entry
     if entry is None or (entry.operands or ())[-1:] == ('command',) or entry.name == 'go run' or '/' in words[0].value:
         return None

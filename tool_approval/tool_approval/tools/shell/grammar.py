@@ -1,4 +1,4 @@
-"""Parse a command with tree-sitter, within limits."""
+"""Parse a command with tree-sitter, within limits of size and time."""
 
 from __future__ import annotations
 
@@ -16,53 +16,55 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_BYTES: Final = 8_192
-"""Chosen: longer than any command that people write; parsing such a one takes an attacker's time."""
+"""Chosen: longer than commands that people write, and short enough to limit an attacker's use of time."""
 MAX_PARSE_S: Final = 0.020
-"""Chosen: how long parsing may take. Some inputs of 8 kB take the grammar a second."""
+"""Chosen: most time for parsing. Some inputs of 8 kB take the grammar a second."""
 MAX_DEPTH: Final = 60
-"""Chosen: deeper than anybody nests, and far from Python's recursion limit."""
+"""Chosen: deeper than people nest commands, and far below Python's recursion limit."""
 _MAX_PIPES: Final = 200
-"""Chosen: the time the grammar takes for a pipeline grows with the square of its length, and it cannot be stopped."""
+"""Chosen: the parser's time grows with the square of a pipeline's length, and parsing cannot be interrupted."""
 _CHUNK: Final = 64
-"""Bytes handed to the parser at a time; between two of them the clock is looked at."""
+"""Bytes handed to the parser at a time. The clock is checked before each chunk."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """What the parser makes of a command."""
+    """A command as the parser read it."""
 
     source: bytes
-    """The command in UTF-8."""
+    """Text of the command in UTF-8."""
     root: Node | None = None
-    """The tree, where there is one."""
+    """Root of the syntax tree; `None` if the command was not parsed."""
     problem: str | None = None
-    """Why the command is not understood, if it is not."""
+    """Why the command is not understood; `None` if it is."""
 
     def text(self, node: Node) -> str:
-        """The source of a node."""
+        """Return the source text of a node."""
         return self.source[node.start_byte : node.end_byte].decode(errors='replace')
 
     def literals(self, start: int, inner: Sequence[Node], end: int, plain: re.Pattern[bytes]) -> list[str] | None:
-        """The texts before, between and behind the expansions in a text; `None` if bash may expand more in it.
+        """Return the literal texts before, between and after the expansions in a text.
+
+        Returns `None` if bash may expand more than these.
 
         Args:
-            start: Where the text begins.
-            inner: The expansions in it.
-            end: Where it ends.
-            plain: What bash takes literally.
+            start: First byte of the text.
+            inner: Expansions in the text.
+            end: Byte after the text.
+            plain: Pattern of what bash reads literally.
         """
         ends = [start, *(node.end_byte for node in inner)]
         texts = [self.source[a:b] for a, b in zip(ends, [*(node.start_byte for node in inner), end], strict=True)]
         is_plain = all(map(plain.fullmatch, texts)) and not any(text.endswith(b'$') for text in texts[:-1])
-        # The last character of a text that never ends may be cut (test_word_reading.py).
+        # If a string is not terminated, its last character may be cut in half (test_word_reading.py).
         return [text.decode(errors='replace') for text in texts] if is_plain else None
 
 
 def strange_character(command: str) -> str | None:
-    """The first character that a person cannot see, or that others take for a blank while bash does not.
+    """Return the first character that is invisible, or that looks like a blank but is none to bash; else `None`.
 
-    Carriage return is a blank to many a parser and part of the word to bash; a bidirectional override shows a person
-    another command than the one that runs (test_attacks.py).
+    A carriage return separates words for many parsers but not for bash. A bidirectional override displays another
+    command than the one that runs (test_attacks.py).
     """
     if command.isascii() and command.isprintable():
         return None
@@ -73,18 +75,18 @@ def strange_character(command: str) -> str | None:
 
 
 _INVISIBLE: Final = frozenset('\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800')
-"""Letters and marks by category, without a glyph."""
+"""Invisible characters whose Unicode category says letter or mark."""
 
 
 def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Parsed:
     """Parse a command.
 
     Args:
-        command: The text that bash would be given.
-        clock: Seconds that never go back.
+        command: The text for bash.
+        clock: Monotonic time in seconds.
 
     Returns:
-        The tree, or why there is none. A tree with an error in it is given with the problem.
+        The tree, or the reason why there is none. A tree with a syntax error comes with the reason, too.
 
     Raises:
         MissingExtraError: tree-sitter or its grammar is not installed.
@@ -107,7 +109,7 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
     def read(offset: int, _: object) -> bytes:
         nonlocal is_late
         is_late = is_late or clock() > deadline
-        # The rest of a text that takes too long is withheld: the parser has no other brake.
+        # Withholding the rest of the text is the only way to stop the parser.
         return b'' if is_late else source[offset : offset + _CHUNK]
 
     root = Parser(Language(tree_sitter_bash.language())).parse(read).root_node
@@ -123,20 +125,20 @@ def _is_deeper(node: Node, depth: int) -> bool:
 
 
 def are_joined(nodes: Sequence[Node]) -> bool:
-    """Whether each node begins where the one before it ends."""
+    """Return whether each node begins where the previous one ends."""
     return all(before.end_byte == after.start_byte for before, after in pairwise(nodes))
 
 
 _DELIMITER: Final = re.compile(rb'\'([A-Za-z_][\w.-]*)\'|"([A-Za-z_][\w.-]*)"|([A-Za-z_]\w*)')
 _DOCUMENT: Final = re.compile(rb'(?:[^\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
-"""What is literal in a document; `$` before anything else is itself."""
+"""Literal text in a here-document; `$` before other characters stands for itself."""
 
 
 def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
-    """Whether the text of a here-document is exactly what the grammar took for it.
+    """Return whether bash and the grammar agree on the text of a here-document.
 
-    The text below a here-document is commands again. The grammar and bash disagree on delimiters in mixed quotes, on
-    continued lines and on several documents in a line (test_attacks.py); such documents are not understood.
+    Below the document, commands continue. The grammar and bash disagree on delimiters in mixed quotes, on continued
+    lines and on several documents in a line (test_attacks.py), so those are refused.
 
     Args:
         node: The `heredoc_redirect`.
@@ -148,7 +150,7 @@ def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
     start, body, end = found['heredoc_start'], found['heredoc_body'], found['heredoc_end']
     delimiter = _DELIMITER.fullmatch(source[start.start_byte : start.end_byte])
     head, line_break, _ = source[start.end_byte :].partition(b'\n')
-    # Quotes and substitutions may carry the line on, and a comment may hide a part of it.
+    # Quotes and substitutions may continue on the next line, and a comment may hide part of the line.
     if delimiter is None or not line_break or head[:1] not in (b'', b' ') or re.search(rb'[\\\'"`#$(){}]|<<', head):
         return False
     first = start.end_byte + len(head) + 1
@@ -161,6 +163,6 @@ def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
     if delimiter[3] is None:
         return True
     inner = [child for child in body.children if child.type != 'heredoc_content']
-    # Attack: a line that ends with a backslash, or a backquote that is closed behind the document.
+    # Attack: a line that ends with a backslash, or a backquote that is closed after the document.
     is_cut = re.search(rb'\\\n|`', source[first : last.start()])
     return not is_cut and parsed.literals(first, inner, last.start(), _DOCUMENT) is not None

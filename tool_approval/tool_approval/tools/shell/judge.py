@@ -1,6 +1,6 @@
-"""The spine: what is decided of a command, from the text to its strictest part.
+"""Judge a command: split it into parts, and decide on each by the rules. The strictest part decides.
 
-`_line` reads a text, `_command` judges one simple command of it, and whatever a command runs comes back to one of them.
+`_line` judges a text and `_command` one simple command of it. Both are called again for what the command runs.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from .config import ShellConfig
 
 _MAX_DEPTH: Final = 8
-"""Chosen: how deep `sh -c 'sh -c ...'` and `env env ...` are followed."""
+"""Chosen: deepest nesting of `sh -c 'sh -c ...'` and `env env ...` that is judged."""
 _LOOKED_AT: Final = 1_000
-"""Chosen: so many characters of what is not parsed are looked at for a blocked program."""
+"""Chosen: if a command cannot be parsed, this many characters are searched for a blocked program."""
 BY_DEFAULT: Final = 'no rule matches it, and the default is to ask'
-"""The usual reason to ask."""
+"""Most frequent reason to ask."""
 _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
     'read',
 })  # fmt: skip
-"""What only answers, or moves the shell itself; behind a `cd`, all but readers are asked about anyway."""
+"""Programs that only return a status or change the shell itself. After a `cd`, other commands ask anyway."""
 _UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
-"""What may lead out of a directory, or anywhere, in a word with a glob."""
+"""Parts of a glob that may match outside of the directory."""
 
 _Verdict = tuple[Outcome, str, str | None]
-"""A decision, why, and the pattern of the rule that decides."""
+"""Decision, reason, and pattern of the deciding rule."""
 
 
 @dataclass
 class _LineState:
-    """What is gathered about one line."""
+    """What is known so far about one line."""
 
     parts: list[Part] = field(default_factory=list[Part])
     cwd_changed: bool = False
@@ -63,17 +63,17 @@ class _LineState:
     named_paths: list[str] = field(default_factory=list[str])
 
     def add(self, text: str, decision: Outcome, why: str, rule: str | None = None, kind: PartKind = 'command') -> None:
-        """Note a part."""
+        """Add a part to the explanation."""
         self.parts.append(Part(text=text, kind=kind, decision=decision, rule=rule, reason=why))
 
     def need(self, needs: Iterable[AccessName], paths: Iterable[str]) -> None:
-        """Note what a command needs; behind a change of directory, where a relative path leads is not known."""
+        """Add what a command needs. After a change of directory, relative paths are dropped: their place is unknown."""
         self.needs.update(needs)
         self.named_paths += [path for path in paths if path.startswith('/') or not self.cwd_changed]
 
 
 class ShellJudge:
-    """Decides commands by the rules. It holds nothing about a command, and is safe to share between threads."""
+    """Judges commands by the rules. Keeps no state between commands. Thread-safe."""
 
     def __init__(
         self,
@@ -88,10 +88,10 @@ class ShellJudge:
 
         Args:
             config: The rules.
-            cwd: Where commands run, absolute.
-            roots: What `sandbox_paths` may name.
-            is_writable: Whether a redirection may write to an absolute path unasked.
-            clock: For the limit on parsing.
+            cwd: Directory that commands run in, absolute.
+            roots: Roots by the names that `sandbox_paths` uses.
+            is_writable: Returns whether a redirection may write to an absolute path without approval.
+            clock: Time in seconds, for the limit on parsing.
         """
         self._config = config
         self._book = RuleBook(config)
@@ -119,14 +119,14 @@ class ShellJudge:
         parsed = parse(text, clock=self._clock)
         reader = CommandReader(parsed, runner)
         if parsed.root is None:
-            # A text that is not parsed is asked about, unless it begins with what is blocked.
+            # If the text cannot be parsed, only its first words are compared with the rules that block.
             words = [fixed(word) for word in re.findall(r'[^\s;&|()<>]+', text[:_LOOKED_AT])]
             if words and (guard := self._guard(words)) is not None and not guard.rule.allowed:
                 state.add(text, *_by_rule(guard))
         for problem in reader.problems:
             state.add(text, 'ask', f'not understood: {problem}', kind='syntax')
         changes = [changes_cwd(command.words, self._cwd) for command in reader.commands]
-        # What is before a `cd` runs before it, unless a loop comes back to it.
+        # Commands before a `cd` run in the old directory, unless a loop repeats them.
         state.cwd_changed = state.cwd_changed or (reader.has_loop and any(changes))
         for command, changes_on in zip(reader.commands, changes, strict=True):
             self._command(command, state)
@@ -134,7 +134,7 @@ class ShellJudge:
         return reader.commands
 
     def _guard(self, words: Sequence[Word]) -> CompiledRule | None:
-        """The rule that blocks a command or asks, whatever paths it names."""
+        """Return the rule that asks about a command or blocks it, whatever paths the command names."""
         rule = self._book.find(words, lambda rule: True).decided
         return rule if rule is not None and rule.is_guard else None
 
@@ -143,14 +143,14 @@ class ShellJudge:
 
         Args:
             command: The command.
-            state: What is gathered about the line.
-            granted: The rest of a rule that approves the command that runs this one, and names the beginning of it.
+            state: Collects the parts of the line.
+            granted: The rest of an allowing rule that names both the wrapper and the beginning of this command.
         """
         for redirect in command.redirects:
             self._redirect(redirect.target, is_write=redirect.is_write, state=state)
         words = command.words
         for name in command.assignments:
-            # `IFS=` in front of `read` is for this builtin alone, which runs nothing.
+            # `IFS=` in front of `read` affects only this builtin, which runs nothing.
             if name != 'IFS' or not words or not words[0].is_fixed or words[0].value != 'read':
                 self._assignment(name, is_exported=bool(words), state=state)
         if not words:
@@ -183,7 +183,7 @@ class ShellJudge:
         return target.is_fixed and not state.cwd_changed and self._is_writable(path)
 
     def _is_here(self, path: Word) -> bool:
-        """Whether a path, or all that a glob finds, is in the working directory."""
+        """Return whether a path, or everything a glob matches, is in the working directory."""
         is_plain = path.is_fixed or (path.growth == 'alike' and path.value != '' and not _UPWARDS.search(path.raw))
         return is_plain and is_inside(self._cwd, os.path.join(self._cwd, path.value))
 
@@ -207,11 +207,11 @@ class ShellJudge:
         rest = _rest(decided, command.words, inside.own)
         outer, state.is_in_runner = state.is_in_runner, state.is_in_runner or inside.is_runner
         for words in filter(None, inside.words):
-            # Attack: a rule for `find rm` approves no `find rm -exec rm x`.
+            # Attack: a rule for `find rm` must not allow `find rm -exec rm x`.
             is_named = rest is not None and [word.value for word in words[: len(rest.words)]] == list(rest.words)
             granted = rest if is_named else None
             if decided is not None and granted is None and 'fetches' in label(command.words).flags:
-                # Attack: `npx ls`, where whoever registered the package `ls` decides what runs.
+                # Attack: `npx ls` runs whatever the owner of the package `ls` has published.
                 state.add(command.raw, 'ask', 'it fetches a program that the rule does not name')
             elif inside.is_runner and words[0].value in _NEUTRAL:
                 self._script(command.of(words), granted, state)
@@ -223,7 +223,7 @@ class ShellJudge:
         state.depth -= 1
 
     def _script(self, command: SimpleCommand, granted: CompiledRule | None, state: _LineState) -> None:
-        """Judge a script of a project, to its runner, that has the name of a builtin of the shell: `hatch run test`."""
+        """Judge a project's script that is named like a builtin of the shell, such as `hatch run test`."""
         decided = self._guard(command.words) or granted
         if decided is not None:
             state.add(command.raw, *_by_rule(decided))
@@ -231,9 +231,10 @@ class ShellJudge:
             state.add(command.raw, 'ask', 'no rule names the script that is run')
 
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> Found:
-        """The rule that decides, after noting one that may be meant."""
+        """Find the rule that decides. Add a part if an earlier rule might match."""
         cwd_changed = state.cwd_changed
-        # Attack: with the directory in the place of all paths, `ls /etc` would be free (test_sandbox_paths.py).
+        # Attack: if the directory replaced the paths that are named, `ls /etc` would run without approval
+        # (test_sandbox_paths.py).
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
 
         def is_in_roots(rule: CompiledRule) -> bool:
@@ -253,7 +254,7 @@ class ShellJudge:
     def _program(
         self, command: SimpleCommand, inside: WrappedCommand | None, state: _LineState, granted: CompiledRule | None
     ) -> CompiledRule | None:
-        """Judge a command without what it runs, and return the rule that decides it."""
+        """Judge a command without what it runs; return the rule that decides."""
         words = command.words
         state.need(*needed_access(words))
         found = self._by_rules(command, state)
@@ -274,7 +275,7 @@ class ShellJudge:
     def _default(
         self, command: SimpleCommand, inside: WrappedCommand | None, skipped: CompiledRule | None, state: _LineState
     ) -> _Verdict:
-        """The decision where no rule decides."""
+        """Return the decision on a command that no rule matches."""
         default, name = self._config.default, command.words[0].value
         if inside is not None and not (inside.is_program or inside.is_runner) and skipped is None:
             is_itself = entries().is_listed(name) or (is_shell(name) and trusted_name(name) is not None)
@@ -304,7 +305,7 @@ class ShellJudge:
     def _lifted(
         self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState
     ) -> str | None:
-        """Why it asks although a rule, or the default, would not."""
+        """Return why the command must ask although a rule or the default allows it, or `None`."""
         words = command.words
         is_inline = inside is not None and inside.is_transparent
         runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags
@@ -333,7 +334,7 @@ class ShellJudge:
         return f'{hit.why} (`{hit.word}`)' if hit.word else f'{hit.why} (what `xargs` or the like adds)'
 
     def _guard_within(self, command: SimpleCommand, state: _LineState) -> None:
-        """Ask where a blocked program is named, unless it is data to the program."""
+        """Ask if an argument names a blocked program, unless arguments are only data to this program."""
         rule = self._book.blocked_within(command.words)
         if rule is not None and not takes_data(command.words):
             pattern = rule.rule.pattern
@@ -341,14 +342,14 @@ class ShellJudge:
 
 
 def _names_file(words: Sequence[Word], decided: CompiledRule | None) -> bool:
-    """Whether a rule lets a shell run just this file: `bash scripts/test.sh`."""
+    """Return whether a rule allows a shell to run exactly this file: `bash scripts/test.sh`."""
     if decided is None or decided.is_guard or len(decided.words) < 2 or decided.words[1].startswith('-'):
         return False
     return is_shell(words[0].value) and all(word.is_fixed for word in words)
 
 
 def _rest(decided: CompiledRule | None, words: Sequence[Word], own: int | None) -> CompiledRule | None:
-    """What a rule that approves names of the command inside: `pytest` of `uv run pytest`."""
+    """Return the part of an allowing rule that names the wrapped command: `pytest` in `uv run pytest`."""
     if decided is None or own is None or decided.is_guard or named_words(words, decided.words) <= own:
         return None
     return CompiledRule(decided.index, decided.rule, decided.words[own - named_words(words, decided.words) :])

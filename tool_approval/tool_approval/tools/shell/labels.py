@@ -1,4 +1,4 @@
-"""Label every word of a command by what the entry of its program says."""
+"""Label every word of a command, using the entry of its program."""
 
 from __future__ import annotations
 
@@ -15,82 +15,82 @@ LabelKind = Literal[
     'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
     'response_file',
 ]  # fmt: skip
-"""What a word is. An `option` has a value, attached or in the next word; a `command` is part of the command that the
-program runs; an `unknown_word` is not known before the command runs, and may be an option."""
+"""What a word is. An `option` has a value, attached or in the next word. A `command` is part of the command that the
+program runs. An `unknown_word` is unknown until the command runs, and may be an option."""
 
 
 class Label(NamedTuple):
-    """What one word of a command is."""
+    """Label of one word of a command."""
 
     word: Word
     """The word."""
     kind: LabelKind
-    """What it is."""
+    """What the word is."""
     holds: Kind | None = None
-    """The kind of the value in it, or of the operand that it is."""
+    """Kind of the operand, or of the value in the word."""
     options: tuple[str, ...] = ()
-    """The options in it, or the one whose value it is."""
+    """Options in the word, or the option that the word is a value of."""
     value: str | None = None
-    """The value in it."""
+    """The value in the word."""
     follows: bool = False
-    """Whether it is a value of an option in a word before."""
+    """Whether the word is a value of an option in an earlier word."""
 
     def __str__(self) -> str:
-        """For a person: `option(read)`."""
+        """Return kind and content, such as `option(read)`."""
         return self.kind if self.holds is None else f'{self.kind}({self.holds})'
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledCommand:
-    """A command whose words have labels."""
+    """A command with a label for each word."""
 
     entry: Entry | None
-    """The entry of the sub-command, or of the program where there is none; `None` if the program is not listed."""
+    """Entry of the sub-command, or of the program if it has none; `None` if the program is not listed."""
     labels: tuple[Label, ...]
-    """One for each word."""
+    """One label for each word."""
     sub_at: int
-    """How many words the program and its sub-commands are, with the options between them."""
+    """Number of words up to the end of the sub-command, including options before it."""
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The words."""
+        """Words of the command."""
         return tuple(each.word for each in self.labels)
 
     @property
     def flags(self) -> frozenset[str]:
-        """The fields of the entry that are true."""
+        """Names of the entry's boolean fields that are true."""
         return self.entry.flags if self.entry is not None else frozenset()
 
     @property
     def options(self) -> frozenset[str]:
-        """The options that are given."""
+        """Options of the command."""
         return frozenset(option for each in self.labels for option in each.options)
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether an option is given with which the program only looks: `terraform fmt -check`."""
+        """Whether an option makes the program only look: `terraform fmt -check`."""
         return self.entry is not None and not self.options.isdisjoint(self.entry.listed['only_looks_with'])
 
     @property
     def command_at(self) -> int | None:
-        """Where the command that the program runs begins."""
+        """Index of the first word of the command that the program runs; `None` if it runs none."""
         return next((at for at, label in enumerate(self.labels) if label.kind == 'command'), None)
 
 
 _ANY: Final = re.compile('.*')
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
-"""A value that begins with a dash, and is certainly no option: `-` and `-7`."""
+"""Values that begin with a dash but are never options: `-` and numbers such as `-7`."""
 _FILE: Final = re.compile('@|fileb?://')
-"""How a word or a value begins that stands for what a file holds."""
+"""Beginnings of words or values that programs replace by the content of a file."""
 _ASSIGNING: Final = frozenset({'env', 'sudo', 'time'})
-"""The checkers of programs that take variables in front of the command."""
+"""Checkers of programs that accept variables in front of their command."""
 
 _Found = tuple[tuple[str, ...], OptionRole, str | None]
-"""The options in a word, the role of the last one, and the value that is attached to it."""
+"""Options in a word, role of the last one, and the value attached to it."""
 
 
 def label(words: Sequence[Word]) -> LabelledCommand:
-    """Label the words of a command with a fixed program."""
+    """Label the words of a command. Its program must be a fixed word."""
     entry = entries().program(words[0].value)
     if entry is None:
         labels = (Label(each, 'unknown_program' if at else 'program') for at, each in enumerate(words))
@@ -99,14 +99,14 @@ def label(words: Sequence[Word]) -> LabelledCommand:
 
 
 def command_end(words: Sequence[Word], at: int) -> int:
-    """Where the command behind `find -exec` ends: at `;`, or at `{} +`."""
+    """Return the index of the `;`, or of the `+` in `{} +`, that ends a command after `find -exec`."""
     while at < len(words) and words[at].value != ';' and (words[at].value, words[at - 1].value) != ('+', '{}'):
         at += 1
     return at
 
 
 class _Labeller:
-    """Goes through the words of one command."""
+    """Labels the words of one command from left to right."""
 
     def __init__(self, words: Sequence[Word], entry: Entry) -> None:
         self._words = words
@@ -122,7 +122,7 @@ class _Labeller:
         while len(self._labels) < len(self._words):
             self._word(self._words[len(self._labels)])
         if 'sub_commands' in self._entry.flags and self._entry.operands is None:
-            # `yarn` alone installs, and other programs have a meaning of their own without a sub-command.
+            # `yarn` alone installs packages; other programs too do something without a sub-command.
             self._labels[-1] = Label(self._words[-1], 'unknown_sub_command')
         self._name_operands()
         return LabelledCommand(self._entry, tuple(self._labels), self._sub_at)
@@ -132,7 +132,7 @@ class _Labeller:
         self._labels.append(Label(self._words[len(self._labels)], kind, holds, options))
 
     def _add_all(self, kind: LabelKind) -> None:
-        """Label all words that are left."""
+        """Label all remaining words."""
         while len(self._labels) < len(self._words):
             self._add(kind)
 
@@ -155,7 +155,7 @@ class _Labeller:
         elif entry.checker in _ASSIGNING and not self._operands and re.match('(?!-)[^=]*=', word.value):
             # Attack: `x='C touch y'; env LC_ALL=$x ls`
             self._add('assignment' if word.growth == 'none' else 'unknown_word')
-            # Attack: `env LC_ALL=C -0`, where the program is `-0`. Only sudo has options behind a variable.
+            # Attack: `env LC_ALL=C -0`, where the program is `-0`. Only sudo accepts options after a variable.
             self._is_over = self._is_over or entry.checker != 'sudo'
         elif entry.checker == 'env' and word.value == '-' and word.is_fixed and not self._is_over:
             self._add('flag', options=('-',))
@@ -191,19 +191,19 @@ class _Labeller:
         return None
 
     def _plain(self, option: str, entry: Entry) -> str:
-        """How an entry writes an option: where `--x` is `-x`, with one dash."""
+        """Return an option as an entry writes it: with one dash if `--x` means `-x`."""
         is_same = 'both_dashes' in entry.flags and option.startswith('--') and option not in entry.options
         return option[1:] if is_same else option
 
     def _hand_on(self) -> None:
-        """Label the words behind `--` as the program does that is given them."""
+        """Label the words after `--` by the entry of the program that receives them."""
         entry = entries().fragment(self._entry.handed_on) if self._entry.handed_on is not None else None
         if entry is not None:
             self._labels += _Labeller((self._words[0], *self._words[len(self._labels) :]), entry).run().labels[1:]
 
     def _unknown_word(self, word: Word) -> None:
-        """A word such as `$x`. Only what does no harm whatever its options are may be given one."""
-        # Behind the program of awk there are files and variables.
+        """Label a word such as `$x`, which only programs that are harmless with any option may be given."""
+        # After its program, awk takes only files and variables.
         is_file = self._entry.checker == 'awk' and self._operands and not word.value.startswith('-')
         if 'sub_commands' in self._entry.flags or not (is_file or self._is_harmless):
             self._add('unknown_word')
@@ -229,16 +229,16 @@ class _Labeller:
         kinds = entry.operands or ()
         is_command = len(self._operands) == len(kinds) and kinds[-1:] == ('command',)
         self._add('command' if is_command else 'operand')
-        # Attack: `ssh host -t rm x`, where there are options behind the host, too.
+        # Attack: `ssh host -t rm x`: ssh also accepts options after the host.
         ends = 'options_first' in entry.flags or ('command' in kinds and entry.checker != 'ssh')
         self._is_over = self._is_over or ends or is_command
 
     def _option(self, word: Word) -> None:
-        """A word of one option, or of several letters. Its value may be the next word."""
+        """Label a word with one or more options, and the values in the following words."""
         found = self._whole(word.value) if word.is_fixed else None
         found = found or self._with_value(word.value) or self._cluster(word.value)
         if not word.is_fixed and (found is None or found[2] is None):
-            # Attack: `x=; sort -k"$x" -o f`. An empty value is the next word.
+            # Attack: `x=; sort -k"$x" -o f`. If the value is empty, the next word becomes the value.
             self._unknown_word(word)
             return
         if found is None:
@@ -258,20 +258,20 @@ class _Labeller:
             self._add('option', options=options)
             self._add_all('command')
         else:
-            # Where the value is missing, the option itself asks.
+            # If the value is missing, the option itself asks.
             self._add('option', None if following else role.kind, options)
             for kind, each in zip((role.kind, *role.more), following, strict=False):
                 self._valued('value', role._replace(kind=kind), options[-1:], each.value)
 
     def _valued(self, kind: LabelKind, role: OptionRole, options: tuple[str, ...], value: str) -> None:
-        """Label the next word, with the value of an option."""
+        """Label the next word, which contains the value of an option."""
         word, follows, holds, allowed = self._words[len(self._labels)], kind == 'value', role.kind, role.allowed
         if word.growth != 'none' and not self._is_harmless:
             kind = 'unknown_word'
         elif 'response_files' in self._entry.flags and _FILE.match(value):
             kind = 'response_file'
         elif follows and self._looks_like_option(value, allowed):
-            # Attack: `pytest -k -p evil`, `git log --format --output=x`. What looks like an option may be one.
+            # Attack: `pytest -k -p evil`, `git log --format --output=x`, where the value may be read as an option.
             kind = 'refused_value'
         elif allowed is not None:
             if allowed.pattern == '.*' or (word.is_fixed and allowed.fullmatch(value)):
@@ -281,7 +281,7 @@ class _Labeller:
         self._labels.append(Label(word, kind, holds, options, value, follows))
 
     def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
-        """Whether a value may be an option to the program. A pattern that matches any option proves nothing."""
+        """Return whether a program may read a value as an option. A specific pattern for the values excludes that."""
         is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
         return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
 
@@ -294,7 +294,7 @@ class _Labeller:
 
     def _with_value(self, text: str) -> _Found | None:
         name, has_value, value = text.partition('=')
-        # To most programs, the value of `-m=5` is `=5`.
+        # Most programs read `-m=5` as `-m` with the value `=5`.
         is_letter = len(name) == 2 and self._entry.style == 'gnu'
         role = self._role(name) if has_value and not is_letter else None
         if role is not None and role.kind is not None:
@@ -307,7 +307,7 @@ class _Labeller:
         return ((text[:2],), role, text[2:]) if role is not None and role.kind is not None else None
 
     def _cluster(self, text: str) -> _Found | None:
-        """Several letters in a word, of which the last may have a value: `-rn`, `-xf a.tar`, `-m5`."""
+        """Find several letters in one word, the last of which may have a value: `-rn`, `-xf a.tar`, `-m5`."""
         if self._entry.style != 'gnu' or not re.match(r'-[^-]', text):
             return None
         options: list[str] = []
@@ -322,7 +322,7 @@ class _Labeller:
         return tuple(options), OptionRole(None), None
 
     def _name_operands(self) -> None:
-        """Give each operand its kind, now that all options are known."""
+        """Give each operand its kind. Needs all options, because some change the operands."""
         entry, kinds = self._entry, list(self._entry.operands or ())
         given = {option for each in self._labels if each.kind in ('flag', 'option') for option in each.options}
         only_with = entry.listed['operands_only_with']

@@ -1,4 +1,4 @@
-"""Name programs and their sub-commands: which path means which, and which names mean the same."""
+"""Recognise programs and sub-commands under their different names and paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 from .words import Word, fixed
 
 TRUSTED_PLACES: Final = ('/usr/bin/', '/bin/', '/usr/sbin/', '/sbin/', '/usr/local/bin/')
-"""Where a program belongs to the system: nobody without its rights can put another one there."""
+"""Folders of system programs. Only a privileged user can put programs there."""
 _DATA: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name('names.toml').read_text(encoding='utf-8'))
 _SET: Final[dict[str, frozenset[str]]] = {name: frozenset(words.split()) for name, words in _DATA['sets'].items()}
 _SAME: Final[dict[str, dict[str, str]]] = {
@@ -20,25 +20,25 @@ _SAME: Final[dict[str, dict[str, str]]] = {
     for first, same in _DATA['same'].items()
     for program in (first, *same.get('programs', '').split())
 }
-"""By program: names that mean the same."""
+"""Sub-commands with the same meaning, by program."""
 _SAME_PROGRAM: Final = {other: name for name, others in _DATA['programs'].items() for other in others.split()}
 MANY_TARGETS: Final = _SET['many_targets']
-"""Programs that take several targets."""
+"""Programs that accept several targets."""
 _GIT_HARMLESS: Final = _SET['git_harmless']
 GLOBAL_OPTIONS: Final = {'git': (_SET['git_valued'], _SET['git_flags'] | _SET['git_harmless'])}
-"""By program: the options before its sub-command that take the next word, and those that do not."""
+"""Options before the sub-command, by program: those that take the next word, and those that do not."""
 _VERSION: Final = re.compile(r'(?<=[a-z])-?\d+(?:\.\d+)*$')
 _MAIN: Final = re.compile(r'(?<=[\w-])(?:/__main__\.pyc?|\.__main__)$')
 _SUFFIX: Final = re.compile(r'\.(?:exe|cmd|bat|com)$')
 
 
 def program_name(text: str) -> str:
-    """The last part of a program's path, for which a guarding rule counts wherever the file lies."""
+    """Return the last part of a program's path. Rules that ask or block apply to it in every folder."""
     return text.rstrip('/').rsplit('/', 1)[-1]
 
 
 def trusted_name(text: str) -> str | None:
-    """The name by which a rule may let it run unasked: itself, or the name of a file of the system."""
+    """Return the name that an allowing rule may use: the text itself, or the name of a system program; else `None`."""
     if '/' not in text:
         return text
     for place in TRUSTED_PLACES:
@@ -49,7 +49,7 @@ def trusted_name(text: str) -> str | None:
 
 
 def guarded_name(text: str) -> str:
-    """What a guarding rule compares: `/bin/RM`, `rm.exe` and `rm` are one, and so are `pip3.11` and `pip`."""
+    """Return the name that rules which ask or block compare: `rm` for `/bin/RM` and `rm.exe`, `pip` for `pip3.11`."""
     # Attack: `python -m pip.__main__`, and `python /usr/lib/python3/dist-packages/pip/__main__.py`.
     whole = _MAIN.sub('', text.casefold())
     name = _SUFFIX.sub('', program_name(whole))
@@ -57,13 +57,13 @@ def guarded_name(text: str) -> str:
 
 
 def sub_command_at(words: Sequence[Word]) -> int:
-    """Where the sub-command of a git command is, behind the flags that change nothing; at the end if there is none."""
+    """Return the index of git's sub-command, after harmless flags; the number of words if there is none."""
     others = (at for at, each in enumerate(words) if at and not (each.is_fixed and each.value in _GIT_HARMLESS))
     return next(others, len(words))
 
 
 def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
-    """How many words of a command an approving rule names, with the flags of git that it may ignore."""
+    """Return how many words an allowing rule names, including harmless flags of git between them."""
     is_shifted = trusted_name(words[0].value) == 'git' and [word.value for word in words[: len(pattern)]] != [
         words[0].value, *pattern[1:]
     ]  # fmt: skip
@@ -72,16 +72,16 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Chosen: so many options of a pattern are looked for in any order."""
+"""Chosen: most options of a pattern that are tried in every order."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """All the ways to write the words of a pattern, beginning with the words themselves.
+    """Return all ways to write a pattern, beginning with the pattern itself.
 
-    Attack: a rule blocks `npm publish`, and `npm publ` publishes; `git push`, and `git subtree push` pushes.
+    Attack: a rule blocks `npm publish`, and `npm publ` publishes; or `git push`, and `git subtree push` pushes.
 
     Args:
-        words: A program, and what follows it; the program as a guarding rule compares it.
+        words: The pattern. Its program is written as `guarded_name` returns it.
     """
     forms = [words]
     if len(words) > 1 and not words[1].startswith('-'):
@@ -92,7 +92,10 @@ def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _apart(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Attack: a rule blocks `rm -rf`, and `rm -f -r`, or `rm --recursive --force`, does the same."""
+    """Yield a pattern with its options combined, separated and reordered.
+
+    Attack: a rule blocks `rm -rf`, and `rm -f -r` or `rm --recursive --force` does the same.
+    """
     yield words
     choices: list[list[tuple[str, ...]]] = []
     for is_options, run in itertools.groupby(words[1:], key=lambda word: _OPTION.fullmatch(word) is not None):
@@ -133,7 +136,7 @@ def _spelled(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def spellings(program: str, word: str) -> tuple[str, ...]:
-    """The names of one sub-command: what is the same, and each cut short where the program takes that."""
+    """Return the names of a sub-command: its synonyms, and abbreviations if the program accepts them."""
     if word.startswith('-'):
         return (word,)
     same = _SAME.get(program, {})
@@ -143,7 +146,7 @@ def spellings(program: str, word: str) -> tuple[str, ...]:
     }
     if program not in _SET['shortened']:
         return tuple(sorted(names, key=lambda name: (name != word, name)))
-    # To npm, `runScript` is `run-script`.
+    # npm reads `runScript` as `run-script`.
     names |= {re.sub(r'-([a-z])', lambda found: found[1].upper(), name) for name in names}
     taken = {name for each, others in same.items() for name in (each, *others.split())} - names
     short = {name[:end] for name in names for end in range(1, len(name) + 1)} - taken
@@ -151,13 +154,13 @@ def spellings(program: str, word: str) -> tuple[str, ...]:
 
 
 def other_names(words: Sequence[Word]) -> list[Sequence[Word]]:
-    """The commands that a command is by another name."""
+    """Return the same command under other names."""
     found = (_module(words), _git_command(words), _pip(words), _same_program(words))
     return [each for each in found if each is not None]
 
 
 def _pip(words: Sequence[Word]) -> Sequence[Word] | None:
-    """`pip uninstall x` of `pipx runpip a uninstall x`."""
+    """Return `pip uninstall x` for `pipx runpip a uninstall x`."""
     texts = [word.value for word in words]
     if guarded_name(texts[0]) != 'pipx' or 'runpip' not in texts:
         return None
@@ -165,19 +168,19 @@ def _pip(words: Sequence[Word]) -> Sequence[Word] | None:
 
 
 def _same_program(words: Sequence[Word]) -> Sequence[Word] | None:
-    """`apt remove x` of `apt-get remove x`."""
+    """Return `apt remove x` for `apt-get remove x`, and the like."""
     same = _SAME_PROGRAM.get(guarded_name(words[0].value))
     return None if same is None else [fixed(same), *words[1:]]
 
 
 def _git_command(words: Sequence[Word]) -> Sequence[Word] | None:
-    """`git push x` of `/usr/lib/git-core/git-push x`."""
+    """Return `git push x` for `/usr/lib/git-core/git-push x`."""
     found = re.fullmatch(r'git-([a-z-]+)', guarded_name(words[0].value))
     return None if found is None else [fixed('git'), fixed(found[1]), *words[1:]]
 
 
 def _module(words: Sequence[Word]) -> Sequence[Word] | None:
-    """`pip uninstall x` of `python -m pip uninstall x`, and of `coverage run -m pip uninstall x`."""
+    """Return `pip uninstall x` for `python -m pip uninstall x` and `coverage run -m pip uninstall x`."""
     name = guarded_name(words[0].value)
     if name not in ('python', 'pypy', 'py') and not (name == 'coverage' and any(word.value == 'run' for word in words)):
         return None

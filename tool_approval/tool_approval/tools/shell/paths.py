@@ -1,4 +1,4 @@
-"""Decide whether all that a command may touch by its arguments lies in named roots."""
+"""Decide whether every path that a command may touch is in one of the roots that a rule names."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from .words import SimpleCommand, Word
 _PATHS: Final = frozenset({'read', 'write', 'target'})
 _NO_PATHS: Final = frozenset({'program', 'sub_command', 'flag', 'end', 'assignment', 'command'})
 _ELSEWHERE: Final = ('/', '.', '~')
-"""How a path begins that may lead out of a root."""
+"""Beginnings of paths that may lead out of a root."""
 
 
 ShellRoot = Callable[[str], bool] | str | Path
-"""A root: its absolute path, or whether an absolute path lies in it. It may be an `OuterRoot`."""
+"""A root: its absolute path, or a function that returns whether it contains an absolute path. May be an `OuterRoot`."""
 
 
 @runtime_checkable
 class OuterRoot(Protocol):
-    """A root that may have other ones in it, with rules of their own."""
+    """A root that may contain other roots with rules of their own."""
 
     def __call__(self, path: str) -> bool:
-        """Whether an absolute path lies in it, also in a root within it."""
+        """Return whether the root, or a root within it, contains an absolute path."""
         ...
 
     def asking(self, path: str, *, is_written: bool) -> str | None:
-        """The name of the root within it that a path belongs to, if that one asks or refuses; `None` if it does not."""
+        """Return the name of an inner root that contains a path and asks or refuses; `None` if there is none."""
         ...
 
 
 class ShellRoots:
-    """The roots by name, and where relative paths begin."""
+    """Roots by name, and the directory that relative paths start in."""
 
     def __init__(self, roots: Mapping[str, ShellRoot], cwd: str) -> None:
-        """Take them.
+        """Take the roots.
 
         Args:
-            roots: By the names that rules give in `sandbox_paths`.
+            roots: Roots by the names that `sandbox_paths` of rules use.
             cwd: The working directory, absolute.
         """
         self._cwd = cwd
@@ -54,7 +54,7 @@ class ShellRoots:
 
     @property
     def names(self) -> frozenset[str]:
-        """What rules may name."""
+        """Names that rules may use."""
         return frozenset(self._is_inside)
 
     def hold(
@@ -66,14 +66,14 @@ class ShellRoots:
         is_here: bool = False,
         approves: bool = True,
     ) -> bool:
-        """Whether every path of a command lies in a named root, and there is one, or nothing is read but a pipe.
+        """Return whether a command touches only paths in the named roots: at least one path, or a pipe that it reads.
 
         Args:
             command: The command.
-            names: Names of roots.
-            after: How many words are the rule's own.
-            is_here: Whether it reads the working directory where it names no path: then this has to lie in a root, too.
-            approves: Whether the rule approves. Then no root within a named one may ask about a path that it has.
+            names: Names of the roots.
+            after: Number of words that the rule names.
+            is_here: Whether the command reads the working directory, which must then be in a root too.
+            approves: Whether the rule allows the command. If so, a root within a named one must not ask or refuse.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(
@@ -86,7 +86,7 @@ class ShellRoots:
         )
 
     def asking(self, command: SimpleCommand, names: Sequence[str], *, after: int, is_here: bool) -> str | None:
-        """The first root within the named ones that asks about a path of a command; `None` if none does."""
+        """Return the first root within the named ones that asks about a path of the command, or `None`."""
         asked = (
             self._asks(name, path, is_written)
             for path, is_written in self._touched(command, after, is_here=is_here) or ()
@@ -99,22 +99,22 @@ class ShellRoots:
         return None if asking is None else asking(path, is_written=is_written)
 
     def _touched(self, command: SimpleCommand, after: int, *, is_here: bool) -> list[tuple[str, bool]] | None:
-        """Each path of a command, absolute, and whether it may be written; `None` if they cannot be told, or are none.
+        """Return the absolute paths of a command, and whether each may be written.
 
-        A pipe that is read counts as a path that lies everywhere.
+        Returns `None` if the paths cannot be determined, or if the command reads neither a path nor a pipe.
         """
         words = command.words
-        # Attack: `git --no-pager diff`, where what stands behind two words is no path.
+        # Attack: `git --no-pager diff`, where the rule's words end later than their number says.
         after += sub_command_at(words) - 1 if after > 1 and guarded_name(words[0].value) == 'git' else 0
         found = label(words)
         if (inner := found.command_at) is not None and after > inner:
             return self._touched(command.of(words[inner:]), after - inner, is_here=is_here)
-        # Attack: `{ tac -s out/a; } < /etc/passwd`. What feeds it is a file that is named elsewhere.
+        # Attack: `{ tac -s out/a; } < /etc/passwd`, where the input is a file that is named elsewhere.
         is_fed_elsewhere = command.is_fed and not command.is_fed_here
         if is_fed_elsewhere or _reads_more(found, words, after):
             return None
         labels = found.labels
-        # A rule may name an unknown option: `sed -i` writes what it would read.
+        # A rule may name an unlisted option: `sed -i` writes the file that `sed` reads.
         is_unknown = any(each.kind == 'unknown_option' for each in labels)
         writes = is_unknown or found.entry is None or 'writes' in found.entry.flags
         touched: list[tuple[str, bool]] = [('.', writes)] if is_here else []
@@ -134,7 +134,7 @@ class ShellRoots:
 
 
 def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
-    """Whether a program without a path reads what it is fed, and no directory: `cat a | head`."""
+    """Return whether a program without a path reads its standard input and no directory: `cat a | head`."""
     entry = found.entry
     if entry is None or trusted_name(words[0].value) is None or entry.flags & {'runs_files', 'writes', 'reads_cwd'}:
         return False
@@ -144,7 +144,7 @@ def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
 
 
 def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bool:
-    """Whether a command may read more than the paths that it names: by a list of files, a link, or code."""
+    """Return whether a command may read more than the paths it names, through a list of files, a link or code."""
     entry = found.entry
     if entry is None:
         return False
@@ -156,11 +156,11 @@ def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bo
 
 
 def _paths(each: Label) -> list[str] | None:
-    """What a word names as paths; `None` if that cannot be said."""
+    """Return the paths that a word names; `None` if they cannot be determined."""
     word, value = each.word, each.word.value if each.value is None else each.value
     if each.kind in _NO_PATHS or (each.kind == 'option' and each.value is None):
         return []
-    # What is not known of an argument may be a path.
+    # An unknown argument may be a path.
     if each.kind != 'unknown_program' or value.startswith('-'):
         if each.kind not in ('option', 'value', 'operand') or each.holds not in ('text', 'code', *_PATHS):
             return None
@@ -168,13 +168,13 @@ def _paths(each: Label) -> list[str] | None:
             return []
     if not word.is_fixed or value.startswith(('@', '~')) or '\0' in value or '://' in value:
         return None
-    # Several places may be in one value.
+    # One value may contain several paths.
     parts = [] if each.kind == 'operand' else re.split('[:,]', value)[1:]
-    # To many programs, `-f=/x` is `-f /x`; and pytest writes a test's name behind a file's.
+    # Many programs read `-f=/x` as `-f /x`. pytest writes a test's name after a file's.
     return [value, value.removeprefix('='), value.partition('::')[0], *(p for p in parts if p.startswith(_ELSEWHERE))]
 
 
 def is_inside(root: str, path: str) -> bool:
-    """Whether a path is a folder, or in it, wherever links lead."""
+    """Return whether a path is a folder or in it, after resolving links."""
     top, real = os.path.realpath(root), os.path.realpath(path)
     return real == top or real.startswith(top.rstrip('/') + '/')

@@ -1,4 +1,4 @@
-"""Ends all that a command started, as far as a parent without rights can."""
+"""End all processes that a command started, as far as an unprivileged parent can."""
 
 from __future__ import annotations
 
@@ -11,40 +11,39 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 MARKER: Final = 'TOOL_APPROVAL_COMMAND'
-"""A variable with a random value in a command's environment: what it starts has it too, in whatever group it is."""
+"""Environment variable with a random value that marks a command's processes, even outside of its process group."""
 _ROUNDS: Final = 20
-"""Chosen: whoever forks faster than this ends processes needs a PID namespace around it."""
+"""Chosen: most rounds of killing. Only a PID namespace ends a command that forks faster."""
 _PATIENCE_S: Final = 0.5
-"""Chosen: how long to wait for processes that are dying, or whose program is being loaded."""
+"""Chosen: how long to wait for processes that are ending, or whose program is being loaded."""
 _LOOK_AGAIN_S: Final = 0.001
 
 
 def kill_group(group: int, number: signal.Signals) -> None:
-    """Signal every process of a group; none left is no error."""
+    """Send a signal to every process of a group. An empty group is not an error."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
 
 def descendants(above: int) -> dict[int, str]:
-    """What a process has started, and they in turn: when each began, by number, so that a number used again is not
-    taken for it.
-    """
+    """Return the descendants of a process, and when each began. The time distinguishes a reused process id."""
     return {pid: process.began for pid, process in _below({above}, _table()).items()}
 
 
 def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
-    """Kill what left the group: whose environment has the marker, what is below a process, and what was seen there.
+    """Kill processes that left the group, and wait until they are dead.
 
-    It returns when they are dead. A process that clears its environment and whose parents ended before anybody looked
-    is not found; only the PID namespace of an OS sandbox ends that one. Where there is no `/proc`, nothing is found.
+    Those are: processes with the marker, descendants of `below`, and processes in `seen`. A process that clears its
+    environment is missed if its parents ended before the first look; only the PID namespace of an OS sandbox ends it.
+    Without `/proc`, no process is found.
 
     Args:
-        marker: The value of `MARKER`.
-        below: The process at the top, which leads the group.
-        seen: What `descendants` said of it before it was ended.
+        marker: Value of `MARKER`.
+        below: Id of the command's first process, which leads the group.
+        seen: Result of `descendants` from before the process was ended.
 
     Returns:
-        How many were killed that had left the group.
+        Number of processes killed outside of the group.
     """
     killed: dict[int, _Process] = {}
     top = _process(below)
@@ -54,7 +53,7 @@ def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
         table = _table()
         known = {pid for pid, began in seen.items() if pid in table and table[pid].began == began}
         marked, is_loading = _marked(marker, table, since=int(top.began) if top is not None else 0)
-        # Of those that are gone, a number may stand for somebody else by now.
+        # The id of a dead process may belong to another process by now.
         ended = {pid for pid, process in killed.items() if pid not in table or table[pid].began == process.began}
         found = known | _below({below, *known, *ended}, table).keys() | marked
         found -= {below, os.getpid(), *killed}
@@ -73,7 +72,7 @@ def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
 
 
 class _Process(NamedTuple):
-    """A process that has not been reaped yet."""
+    """A process that has not been reaped."""
 
     state: str
     parent: int
@@ -83,7 +82,7 @@ class _Process(NamedTuple):
 
 
 _Table = dict[int, _Process]
-"""Those that live, by number."""
+"""Living processes by id."""
 
 
 def _table() -> _Table:
@@ -101,7 +100,7 @@ def _table() -> _Table:
 
 def _process(pid: int) -> _Process | None:
     try:
-        # The name of a program, in brackets, may contain anything.
+        # The program's name is in parentheses and may contain anything.
         fields = _read(pid, 'stat').rpartition(b')')[2].decode().split()
         return _Process(fields[0], int(fields[1]), int(fields[2]), int(fields[6]), fields[19])
     except (OSError, ValueError, IndexError):
@@ -109,11 +108,11 @@ def _process(pid: int) -> _Process | None:
 
 
 _KERNEL_THREAD: Final = 0x0020_0000
-"""`PF_KTHREAD` in the flags that the kernel gives of a process."""
+"""`PF_KTHREAD`, a flag of kernel threads."""
 
 
 def _marked(marker: str, table: _Table, *, since: int) -> tuple[set[int], bool]:
-    """Who has the marker; and whether one that began `since` then cannot be told yet."""
+    """Return the processes with the marker, and whether one that began at `since` or later is still being loaded."""
     wanted = f'{MARKER}={marker}'.encode()
     found: set[int] = set()
     is_loading = False
@@ -121,8 +120,8 @@ def _marked(marker: str, table: _Table, *, since: int) -> tuple[set[int], bool]:
         with contextlib.suppress(OSError):
             environment = _read(pid, 'environ')
             if not environment and int(process.began) >= since:
-                # While a program is being loaded, its process has neither arguments nor an environment. One that has
-                # arguments has its environment too by now, or really none.
+                # While a program is being loaded, its process has neither arguments nor environment. Once it has
+                # arguments, an empty environment is final.
                 is_loading = is_loading or not _read(pid, 'cmdline')
                 environment = _read(pid, 'environ')
             if wanted in environment.split(b'\0'):

@@ -1,7 +1,7 @@
-"""Read the tree into simple commands.
+"""Read a syntax tree as simple commands.
 
-What is not listed here is not understood. What is understood is tiled: between two nodes there are only blanks, so bash
-has no other way to cut the same text.
+Node types that are not listed here are reported as not understood. Between two nodes only blanks are accepted, so
+that bash cannot split the text in another way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPERATORS: Final = {
     'case_statement': 'case in esac ;', 'case_item': '( ) | ; & ;; ;& ;;&', 'command_substitution': '$( ) ` ; &',
     'process_substitution': '<( >( ) ; &',
 }  # fmt: skip
-"""By the kind of a node that holds commands: the operators and keywords in it."""
+"""Operators and keywords allowed in each type of node that contains commands."""
 _BEFORE_COMMENT: Final = re.compile(rb'(?:\A|[ \t;]|(?<!\\)\n)\Z')
 _CLAUSES: Final = ('elif_clause', 'else_clause', 'do_group', 'case_item', 'comment')
 _KEYWORDS: Final = frozenset({
@@ -35,23 +35,23 @@ _KEYWORDS: Final = frozenset({
 })  # fmt: skip
 _DESCRIPTOR: Final = re.compile(r'[0-9]+|\{\w+\}')
 _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
-"""A regular expression without quotes, expansions, groups and blanks: to bash it is one word as well."""
+"""A regular expression that bash reads as one word too: no quotes, expansions, groups or blanks."""
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
-"""What feeds a command: nothing, a pipe, what stands behind a here-document, or a file that is named elsewhere, which
-also counts for the pipes inside."""
+"""Standard input of a command: nothing, a pipe, a pipe after a here-document, or a file named elsewhere. The last also
+applies to pipes inside."""
 
 
 class CommandReader:
-    """Collects the simple commands of a line, in order, with what is not understood of it."""
+    """Collects the simple commands of a line in order, and what is not understood."""
 
     def __init__(self, parsed: Parsed, runner: SimpleCommand | None = None) -> None:
-        """Read the whole of `parsed`.
+        """Read a parsed line.
 
         Args:
             parsed: The line.
-            runner: What runs it: a script reads what its shell is fed.
+            runner: The command that runs the line as a script, whose standard input the script shares.
         """
         self.commands: list[SimpleCommand] = []
         self.problems: list[str] = []
@@ -82,7 +82,7 @@ class CommandReader:
             case 'redirected_statement':
                 self._redirected(node)
             case 'comment':
-                # Attack: a backslash at the end of the line before joins `#` to the word there (test_reading.py).
+                # Attack: after a backslash at the end of a line, `#` belongs to the last word (test_reading.py).
                 if not _BEFORE_COMMENT.search(self._parsed.source[: node.start_byte]):
                     self._problem('a comment stands where bash may see none')
             case 'test_command':
@@ -103,10 +103,10 @@ class CommandReader:
 
     def _container(self, node: Node) -> None:
         text = self._parsed.text(node)
-        # To bash, `((` may begin arithmetic where the grammar sees two subshells.
+        # Bash may read `((` as arithmetic, the grammar as two subshells.
         if text.startswith(('((', '$((', '$[')):
             self._problem('it may be arithmetic')
-        # To bash, the next backquote ends them, whatever is quoted in between; the grammar nests them.
+        # To bash the next backquote ends the substitution, quoted or not. The grammar nests them.
         if text.startswith('`') and ('\\' in text or '`' in text[1:-1]):
             self._problem('backquotes with a backslash or a backquote in them')
         self.has_loop = self.has_loop or node.type in ('for_statement', 'while_statement')
@@ -130,7 +130,7 @@ class CommandReader:
         self._input = before
 
     def _check_between(self, before: Node, after: Node) -> bytes:
-        # A backslash at the end of a line joins what follows.
+        # A backslash at the end of a line joins it with the next.
         gap = self._gap(before.end_byte, after.start_byte).replace(b'\\\n', b'')
         if not gap and all(each.is_named or each.type.isalpha() or each.type == '!' for each in (before, after)):
             self._problem('two words stand without a blank')
@@ -155,7 +155,7 @@ class CommandReader:
         else:
             before = self._input
             if not all(map(_is_output, redirects)):
-                # To the grammar, `a | (b) < f` redirects both; a pipe inside feeds nobody for sure.
+                # The grammar reads `a | (b) < f` as redirecting both, so it is uncertain what feeds a pipe inside.
                 self._input = 'file'
             self._statement(body)
             self._input = before
@@ -188,7 +188,7 @@ class CommandReader:
         if words:
             self._check_program(words[0].raw)
         inputs = [child for child in children if child.type.endswith('_redirect') and not _is_output(child)]
-        # Attack: `{ head; } < /etc/passwd`, `head <&3`, whose file is named elsewhere (test_honest_commands.py).
+        # Attack: `{ head; } < /etc/passwd`, `head <&3`: the file is named elsewhere (test_honest_commands.py).
         is_fed_here = all(map(_is_plain_input, inputs)) and (bool(inputs) or self._input == 'pipe')
         is_fed = bool(inputs) or self._input != 'none'
         raw = self._parsed.text(node)
@@ -204,13 +204,13 @@ class CommandReader:
             self._problem('it may be an assignment')
 
     def _between(self, before: Node, after: Node) -> list[Word]:
-        """Check that there are blanks, or find the word `-` that the grammar loses in front of a here-document."""
+        """Check for blanks between two nodes. Return the `-` that the grammar drops in front of a here-document."""
         gap = self._parsed.source[before.end_byte : after.start_byte]
         if after.type == 'heredoc_redirect' and re.fullmatch(rb'[ \t]+-[ \t]+', gap):
             return [fixed('-')]
         has_descriptor = bool(after.children) and after.children[0].type == 'file_descriptor'
         if gap == b'' and after.type.endswith('_redirect') and not has_descriptor:
-            # Attack: to bash, `0` of `find -newer 0<f -name` is no word, and `-name` is the file.
+            # Attack: to bash, `0` in `find -newer 0<f -name` is a descriptor, and `-name` the file.
             if _DESCRIPTOR.fullmatch(self._parsed.text(before)):
                 self._problem('a word may be a descriptor')
         elif not _BLANK.fullmatch(gap):
@@ -249,7 +249,7 @@ class CommandReader:
         return more
 
     def _heredoc(self, node: Node) -> None:
-        # Attack: a document within another, whose end bash finds elsewhere.
+        # Attack: a here-document within another, whose end bash finds elsewhere.
         is_behind = node.start_byte >= self._heredocs_end
         self._heredocs_end = max(self._heredocs_end, node.end_byte)
         is_plain = is_behind and is_plain_heredoc(node, self._parsed)
@@ -269,8 +269,8 @@ class CommandReader:
                 case kind if child.is_named and kind not in WORDS:
                     self._statement(child)
                 case kind:
-                    # A word behind the delimiter is an argument, or part of the delimiter itself. Attack: `rm -<<E`,
-                    # where the grammar takes the word `-` for a part of the operator.
+                    # A word after the delimiter is an argument, or part of the delimiter. Attack: `rm -<<E`, where
+                    # the grammar reads the word `-` as part of the operator.
                     is_plain = is_plain and self._parsed.text(child) == kind in ('<<', '<<-', '&&', '||', '|')
         if not is_plain:
             self._problem('a here-document is not understood')
@@ -278,7 +278,7 @@ class CommandReader:
 
     def _test(self, node: Node) -> None:
         text = self._parsed.text(node)
-        # Attack: a program `a`, run by `[abc]`: a glob, as is every `[` without a blank behind it (test_reading.py).
+        # Attack: `[abc]` is a glob that may run a program `a`. A test has a blank after `[` (test_reading.py).
         opening, closing = ('[[', ']]') if text.startswith('[[') else ('[', ']')
         inner = text.removeprefix(opening).removesuffix(closing)
         if not re.match(r'[ \t]', inner) or not re.search(r'(?<!\\)[ \t]\Z', inner):
@@ -290,7 +290,7 @@ class CommandReader:
     def _leaves(self, node: Node, words: list[Word]) -> None:
         for at, child in enumerate(node.children):
             gap = self._check_between(node.children[at - 1], child) if at else b''
-            # Attack: `[ a || ./b ]`, `[ a > b ]`. Only `[[` has operators of its own, and goes on in the next line.
+            # Attack: `[ a || ./b ]`, `[ a > b ]`. Only `[[` has operators of its own, and spans lines.
             is_operator = not child.is_named and re.search(r'[()<>|&;]', child.type)
             if words and words[0].value == '[' and (is_operator or b'\n' in gap):
                 self._problem(f'`{child.type}` is not understood in `[`')
@@ -321,7 +321,10 @@ def _is_output(node: Node) -> bool:
 
 
 def _is_plain_input(node: Node) -> bool:
-    """Attack: `cat <<E < /etc/passwd`, where the file is inside of the here-document's node."""
+    """Return whether a redirection is a plain `< file`.
+
+    Attack: `cat <<E < /etc/passwd`, where the grammar puts the file into the here-document's node.
+    """
     if node.type == 'file_redirect':
         return node.children[0].type == '<'
     return not any(child.type == 'file_redirect' for child in node.children)

@@ -1,4 +1,8 @@
-"""Compile the rules, check their examples, and find the rule that decides a command."""
+"""Compile the rules, check their examples, and find the rule that decides on a command.
+
+Rules that allow match strictly: the exact words, in order. Rules that ask or block match generously: they also find
+their words between options, shortened, or under another name.
+"""
 
 from __future__ import annotations
 
@@ -28,40 +32,40 @@ if TYPE_CHECKING:
     from .config import ShellConfig, ShellRule
 
 Match = Literal['yes', 'maybe', 'no']
-"""Whether a rule matches a command; maybe, where a word is not known."""
+"""Whether a rule matches a command; `maybe` if a word of the command is unknown before it runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
-    """One rule, and its place."""
+    """A rule with its position in the configuration."""
 
     index: int
-    """From 0."""
+    """Position in the configuration, from 0."""
     rule: ShellRule
-    """As it is configured."""
+    """The configured rule."""
     words: tuple[str, ...]
-    """The pattern's words."""
+    """Words of the pattern, or of another way to write it."""
 
     @property
     def is_guard(self) -> bool:
-        """Whether it blocks or asks: such a rule is read generously, and one that approves strictly."""
+        """Whether the rule asks or blocks, and therefore matches generously."""
         return not self.rule.allowed or self.rule.approval
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the rules say of one command."""
+    """Rules that match one command."""
 
     decided: CompiledRule | None
-    """The first rule that matches, if one does."""
+    """First rule that matches; `None` if none does."""
     possible: CompiledRule | None
-    """The first guarding rule before it that may be meant."""
+    """First rule before it that asks or blocks and may match, depending on an unknown word."""
     skipped: CompiledRule | None = None
-    """The first rule that does not hold for the paths of the command, where none decides."""
+    """First rule that would match but whose `sandbox_paths` the command leaves; only if no rule decides."""
 
 
 class _ProgramRules:
-    """The rules about one program, by the words that have to be there for a rule to matter."""
+    """Rules for one program, indexed by the words that they require."""
 
     def __init__(self) -> None:
         self.approving: dict[tuple[str, ...], list[CompiledRule]] = {}
@@ -81,7 +85,7 @@ class _ProgramRules:
             self.first_guard = self.first_guard or rule
 
     def candidates(self, words: Sequence[Word]) -> list[CompiledRule]:
-        """The rules that may be about a command, in order. Of those that an unknown word may mean, the first."""
+        """Return the rules that may match, in order. Of those that depend on an unknown word, only the first."""
         found = list(self.any_guards)
         for view in _views(words):
             known = trusted_name(view[0].value)
@@ -91,22 +95,22 @@ class _ProgramRules:
                     found += self.approving.get((name or '', *rest), ())
         for value in {word.value for word in words[1:] if word.is_fixed}:
             found += self.guards.get(value, ())
-            found += self.guards.get(value.rpartition(':')[2], ())  # `:app:publish` of Gradle is `publish`
+            found += self.guards.get(value.rpartition(':')[2], ())  # Gradle runs `publish` for `:app:publish`
         if self.first_guard is not None and _guards(_unmatched(words[0], self.first_guard), words) == 'maybe':
             found.append(self.first_guard)
         return sorted(set(found), key=lambda rule: rule.index)
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """A rule that no known word matches: if it may still be meant, any rule about the program may."""
+    """Return a rule that no known word matches. If it may still match, so may any rule for the program."""
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
 class RuleBook:
-    """The rules by program, so that ten thousand cost no more than those that may matter."""
+    """Rules indexed by program, so that the time for a command does not grow with the number of rules."""
 
     def __init__(self, config: ShellConfig) -> None:
-        """Compile; the rules' examples are checked by `check_rules`."""
+        """Compile the rules. `check_rules` checks their examples."""
         self.rules = tuple(CompiledRule(at, rule, rule.words) for at, rule in enumerate(config.rules))
         self._by_program: dict[str, _ProgramRules] = {}
         self._blocked: dict[str, list[CompiledRule]] = {}
@@ -120,11 +124,11 @@ class RuleBook:
                     self._blocked.setdefault(name, []).append(spelled)
 
     def find(self, words: Sequence[Word], is_in_roots: Callable[[CompiledRule], bool]) -> Found:
-        """The rule that decides a command.
+        """Find the rule that decides on a command.
 
         Args:
-            words: The command, beginning with a fixed program.
-            is_in_roots: Whether the paths of the command satisfy the rule's `sandbox_paths`.
+            words: The command. The program is a fixed word.
+            is_in_roots: Returns whether the paths of the command satisfy the rule's `sandbox_paths`.
         """
         possible = skipped = None
         rules = self._by_program.get(guarded_name(words[0].value))
@@ -148,7 +152,7 @@ class RuleBook:
         return Found(None, possible, skipped)
 
     def blocked_within(self, words: Sequence[Word]) -> CompiledRule | None:
-        """A rule that blocks what a program is given as arguments: what it runs if it is a wrapper nobody knows."""
+        """Return a rule that blocks the arguments of a program, in case the program runs them as a command."""
         for at, word in enumerate(words[1:], start=1):
             for rule in self._named_by(word):
                 if _guards(rule, words[at:]) != 'no':
@@ -188,7 +192,7 @@ _TOKENS: Final = re.compile(r'[^\s\'"`;&|()=!<>,]+')
 
 
 def _views(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """The command as an approving rule may see it: as it stands, and without options that change nothing."""
+    """Yield the command as an allowing rule may match it: as written, and without options that change nothing."""
     yield words
     if trusted_name(words[0].value) == 'git' and (at := sub_command_at(words)) > 1:
         yield [words[0], *words[at:]]
@@ -205,7 +209,10 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Whether a guarding rule is meant, in any reading of the options between its words. The program is the rule's."""
+    """Return whether a rule that asks or blocks matches, whatever options are between its words.
+
+    The program must be the rule's.
+    """
     wanted = rule.words[1:]
     if not words[0].is_fixed:
         return 'maybe'
@@ -225,7 +232,7 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
             continue
         # Attack: a rule blocks `make deploy`, and `make build deploy` deploys (test_sub_commands.py).
         other_target = [(1, 0)] if has_targets and matched == 0 else []
-        # Behind the sub-command, an option of the program's own has another meaning: `git subtree -P x push`.
+        # After the sub-command, the same option may mean something else: `git subtree -P x push`.
         text = word.value.rpartition(':')[2] if has_targets else word.value
         for step in (*_steps(text, want, known if matched == 0 else None), *other_target):
             following = (at + step[0], matched + step[1])
@@ -236,13 +243,13 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
 
 
 def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | None) -> Iterator[tuple[int, int]]:
-    """How many words, and how many of the pattern's, a word may account for."""
+    """Yield how many words of the command, and of the pattern, may be skipped together at this word."""
     if text == want or _is_same_place(text, want) or (want.startswith('-') and _is_option(text, want)):
         yield 1, 1
         if len(want) == 2 and len(text) > 2:
-            yield 0, 1  # the next letter of the pattern may stand in the same word
+            yield 0, 1  # the next letter of the pattern may be in the same word
     if want.startswith('-'):
-        yield 1, 0  # an option may stand anywhere behind
+        yield 1, 0  # an option may come later
     elif text.startswith('-') and len(text) > 1:
         if known is None:
             yield 1, 0
@@ -264,7 +271,7 @@ def _plain_path(text: str) -> str:
 
 
 def _is_option(text: str, want: str) -> bool:
-    """Whether `text` is the option `want`, with its value, shortened, or among others."""
+    """Return whether `text` is the option `want`: also with a value, shortened, or in a cluster of letters."""
     if want.startswith('--'):
         name = text.partition('=')[0]
         return len(name) > 2 and want.startswith(name)
@@ -273,16 +280,16 @@ def _is_option(text: str, want: str) -> bool:
 
 
 def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot] | None = None) -> None:
-    """Check that each rule names roots there are, and decides what its examples say.
+    """Check that rules name existing roots and decide on their own examples.
 
     Args:
         config: The rules.
-        cwd: Where commands run, absolute.
-        roots: What `sandbox_paths` may name.
+        cwd: Directory that commands run in, absolute.
+        roots: Roots by the names that `sandbox_paths` uses.
 
     Raises:
-        ApprovalConfigError: A root there is not, or an example that another rule decides; it names the key.
-        MissingExtraError: There are examples, and tree-sitter is not installed.
+        ApprovalConfigError: A root does not exist, or another rule decides on an example. The error names the key.
+        MissingExtraError: A rule has examples, and tree-sitter is not installed.
     """
     book, known = RuleBook(config), ShellRoots(roots or {}, cwd)
     for at, rule in enumerate(config.rules):

@@ -1,4 +1,4 @@
-"""Run a command in a process group of its own, and leave nothing of it behind."""
+"""Run a command in its own process group, and end everything it has started."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .processes import MARKER, descendants, kill_group, kill_strays
 
 
 class BoundedOutput:
-    """The beginning and the end of a stream of bytes."""
+    """Keeps the beginning and the end of an output."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Keep at most `max_bytes`: half from the beginning, half from the end."""
+        """Keep at most `max_bytes`: one half from the beginning, the other from the end."""
         self._head_room = max_bytes // 2
         self._tail_room = max_bytes - max_bytes // 2
         self._head = bytearray()
@@ -29,7 +29,7 @@ class BoundedOutput:
         self.total = 0
 
     def add(self, data: bytes) -> None:
-        """Take more of the stream."""
+        """Add the next part of the output."""
         self.total += len(data)
         room = self._head_room - len(self._head)
         if room > 0:
@@ -44,13 +44,13 @@ class BoundedOutput:
 
     @property
     def is_cut(self) -> bool:
-        """Whether something in the middle is missing."""
+        """Whether the middle was left out."""
         return self.total > self._head_room + self._tail_room
 
     def text(self) -> str:
-        """What was kept, with a line in the middle that says how much was left out.
+        """Return what was kept, with a line in place of the middle that says how many bytes were left out.
 
-        Bytes that are no UTF-8 become U+FFFD; output with NUL bytes in it is told by size alone.
+        Bytes that are not UTF-8 become U+FFFD. For output with NUL bytes, only the size is returned.
         """
         tail = b''.join(self._tail)[-self._tail_room :] if self._tail_room else b''
         if b'\0' in self._head or b'\0' in tail:
@@ -65,32 +65,32 @@ class BoundedOutput:
 _GRACE_S: Final = 1.0
 """Chosen: how long a command may take to end after SIGTERM."""
 _CHUNK: Final = 65_536
-"""Bytes read at a time: what a pipe holds."""
+"""Bytes to read at a time: the capacity of a pipe."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShellResult:
-    """What came of a command."""
+    """Result of a command."""
 
     exit_status: int | None
-    """What it returned, negative for the signal that ended it; `None` if it could not be started."""
+    """Exit status, or the negative number of the signal that ended the command; `None` if it could not be started."""
     stdout: str
-    """Its output, the middle left out where there was too much."""
+    """Standard output, without its middle if it is too long."""
     stderr: str
-    """Its error output, likewise."""
+    """Standard error, without its middle if it is too long."""
     is_timed_out: bool = False
-    """Whether it was ended because it took too long."""
+    """Whether the command was ended at the timeout."""
     timeout_s: float = 0
-    """How long it was allowed to take, in seconds."""
+    """The timeout, in seconds."""
     problem: str | None = None
-    """Why it could not be started."""
+    """Why the command could not be started."""
     strays: int = 0
-    """How many processes had left the group and were ended one by one."""
+    """Number of processes that had left the group and were killed one by one."""
     notes: tuple[str, ...] = ()
-    """What the OS sandbox has to say of it, for the model and the person, a sentence each."""
+    """Sentences from the OS sandbox for the model and the user."""
 
     def for_model(self) -> str:
-        """All of it as one text."""
+        """Return the result as one text for the model."""
         if self.problem is not None:
             return f'The command was not run: {self.problem}'
         lines = [self.stdout.rstrip('\n')] if self.stdout else []
@@ -106,20 +106,21 @@ class ShellResult:
 async def run_command(
     argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout_s: float, max_bytes: int
 ) -> ShellResult:
-    """Run a program and wait for its end, or its timeout.
+    """Run a program until it ends or its time is over.
 
-    It has no standard input, no descriptor of this process, and a session of its own. When this returns or is
-    cancelled, its group has been killed, and what left the group as far as it can be found.
+    The program gets no standard input, no open descriptors of this process, and its own session. When this function
+    returns or is cancelled, its process group has been killed, and processes that left the group as far as they can be
+    found.
 
     Args:
         argv: The program and its arguments.
-        cwd: Where it runs.
-        env: All of its environment.
-        timeout_s: How long it may take, in seconds.
-        max_bytes: How much of each output is kept.
+        cwd: Directory to run in.
+        env: The complete environment.
+        timeout_s: Timeout in seconds.
+        max_bytes: How much of each output to keep.
 
     Raises:
-        asyncio.CancelledError: The wait was cancelled, and the command ended.
+        asyncio.CancelledError: The caller was cancelled. The command has been ended.
     """
     marker = secrets.token_hex(16)
     try:
@@ -149,7 +150,7 @@ async def run_command(
 
 
 def _start(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    # Not asyncio's process: nobody may reap it before its group is dead.
+    # Not asyncio's process: asyncio would reap it before its group is killed, which frees the group's id.
     return subprocess.Popen(
         list(argv),
         cwd=cwd,
@@ -168,7 +169,7 @@ def _why(error: Exception) -> str:
 
 
 class _Running:
-    """A process, the pipes it writes to, and its end."""
+    """A running process and the pipes it writes to."""
 
     def __init__(self, process: subprocess.Popen[bytes], marker: str, max_bytes: int) -> None:
         self._process = process
@@ -197,7 +198,7 @@ class _Running:
         self._end.set_result(None)
 
     def _read(self, pipe: int) -> bool:
-        """Take what there is; whether there may be more."""
+        """Read what is available. Return whether there may be more."""
         try:
             data = os.read(pipe, _CHUNK)
         except BlockingIOError:
@@ -211,20 +212,20 @@ class _Running:
         return True
 
     async def ended(self, timeout_s: float) -> bool:
-        """Wait until the process has ended; whether it has, in time. It is not reaped."""
+        """Wait until the process ends or the time is over. Return whether it ended; it is not reaped yet."""
         done, _ = await asyncio.wait([self._end], timeout=timeout_s)
         return bool(done)
 
     async def stop(self) -> None:
-        """Ask the group to end, and give it a moment. `close` ends whatever is left."""
-        # Looked at while their parents live: afterwards nothing connects them with this command.
+        """Ask the group to end, and wait briefly. `close` ends what is left."""
+        # Collected before the parents end: afterwards, nothing connects the processes with this command.
         self._seen = descendants(self._process.pid)
         kill_group(self._process.pid, signal.SIGTERM)
         await self.ended(_GRACE_S)
 
     def close(self) -> None:
-        """Kill what is left, take what it wrote, and let go of everything. It never waits long."""
-        # Not reaped yet, so the group's number cannot be somebody else's.
+        """Kill what is left, read its last output, and close everything. Returns quickly."""
+        # The process is not reaped yet, so the group's id cannot have been reused.
         kill_group(self._process.pid, signal.SIGKILL)
         self.strays = kill_strays(self._marker, below=self._process.pid, seen=self._seen)
         self._process.wait()
@@ -232,7 +233,7 @@ class _Running:
             self._loop.remove_reader(self._watch)
             os.close(self._watch)
         for pipe in self._pipes:
-            # At most as much as a pipe holds: nobody is left to write more, or nobody is listened to.
+            # At most the capacity of a pipe: writers are dead, or no longer of interest.
             for _ in range(32):
                 if not self._read(pipe):
                     break

@@ -1,4 +1,4 @@
-"""Read the code that sed, awk and shells are given, where that is known."""
+"""Read code that is given to sed, awk and shells, as far as it is known before they run it."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from .words import UnsafeArgument, Word
 
 @dataclass(frozen=True, kw_only=True)
 class WrappedCommand:
-    """What a wrapper runs."""
+    """The commands that a wrapper runs."""
 
     words: tuple[tuple[Word, ...], ...] = ()
-    """Commands, word by word."""
+    """Commands, as words."""
     scripts: tuple[str, ...] = ()
-    """Commands as text for a shell."""
+    """Commands, as scripts for a shell."""
     is_transparent: bool = False
-    """Whether the wrapper adds nothing: what it runs decides alone."""
+    """Whether only what the wrapper runs is judged, because it does nothing itself."""
     changes_cwd: bool = False
-    """Whether it runs in other directories."""
+    """Whether the commands run in other directories."""
     is_program: bool = False
-    """Whether the wrapper does more than run others, and is judged as any program is."""
+    """Whether the wrapper does something itself, and is judged like any program."""
     is_runner: bool = False
-    """Whether it runs programs and scripts of a project, a container and the like, and no builtins of the shell."""
+    """Whether it runs programs or scripts of a project, container or the like, never builtins of the shell."""
     assignments: tuple[str, ...] = ()
-    """Variables that are set for it."""
+    """Names of variables that the wrapper sets for its commands."""
     own: int | None = None
-    """How many words are the wrapper's own, if the others are the command."""
+    """Number of the wrapper's own words in front of the command; `None` if it does not follow them."""
     problem: str | None = None
-    """Why what it runs is not fully known."""
+    """Why the commands are not fully known; `None` if they are."""
 
 
 _MAX_SCRIPT: Final = 2_000
-"""Chosen: a longer script is asked about unread."""
+"""Chosen: longer scripts ask without being read."""
 _ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?|\\\|(?:[^|\\\n]|\\.)*\|I?|\\,(?:[^,\\\n]|\\.)*,I?)'
 _PART: Final = r'(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)'
 _SED: Final = re.compile(
@@ -44,23 +44,23 @@ _SED: Final = re.compile(
     r'(?:\{|(?:\}|[pdqlnNDPhHgGx=]|:[a-z]\w*|[bt][ \t]*+(?:[a-z]\w*)?|Q\d+|y/[^/\\\n]*/[^/\\\n]*/|'
     rf's(?P<mark>[/|,:#@%_!]){_PART}{_PART}[gpiI0-9]*)[ \t]*+(?=[;}}]|\Z))))*+'
 )
-"""Commands of sed that write and run nothing. Nothing is tried twice: otherwise, a script of blanks takes minutes
-(test_scripts.py)."""
+"""Sed commands that neither write nor run anything. Possessive, as backtracking would take minutes for a script of
+blanks (test_scripts.py)."""
 
 
 def is_plain_sed(script: str) -> bool:
-    """Whether a script of sed certainly writes and runs nothing."""
+    """Return whether a sed script certainly neither writes nor runs anything."""
     return len(script) <= _MAX_SCRIPT and _SED.fullmatch(script) is not None
 
 
 def is_plain_awk(program: str) -> bool:
-    """Whether a program of awk certainly writes and runs nothing.
+    """Return whether an awk program certainly neither writes nor runs anything.
 
-    `>` and `|` write or run only behind a `print`; before the first one they compare, or are in a pattern.
+    `>` and `|` write or run only after a `print`; before the first one they compare, or are part of a pattern.
     """
     bare = _STRING.sub(lambda found: found[0] if found[1] is None else '""', _LEADING.sub('', program))
     bare = bare.replace('||', '')
-    # Without a text or a regular expression that may hold one, each `;` ends a statement.
+    # Without quotes, comments and regular expressions, each `;` ends a statement.
     is_clear = not re.search(r'[/#\\"]', bare.replace('""', ''))
     statements = re.split('[;}]', bare) if is_clear else [bare]
     return not (re.search(r'@|system|getline|\\\n', program) or any(map(_PRINTING.search, statements)))
@@ -68,22 +68,22 @@ def is_plain_awk(program: str) -> bool:
 
 _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
 _LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
-"""A regular expression with which a program begins, where no division can be."""
+"""A regular expression at the beginning of a program, where a slash cannot mean division."""
 _STRING: Final = re.compile(r'("(?:[^"\\\n]|\\[^\n])*")|["/#\\].*', re.DOTALL)
-"""A string, or all that follows something that may hold a quotation mark. Attack: `/"/ { print > "x" }`."""
+"""A string, or everything after a character that may hide a quotation mark. Attack: `/"/ { print > "x" }`."""
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
 SHELLS: Final = _INLINE_SHELLS | {
     'zsh', 'ksh', 'mksh', 'lksh', 'oksh', 'posh', 'osh', 'xonsh', 'fish', 'csh', 'tcsh', 'yash', 'rc', 'pwsh', 'nu',
     'elvish',
 }  # fmt: skip
-"""Shells; inline code is understood only of those with bash's grammar."""
+"""Names of shells. Inline code is read only for those in `_INLINE_SHELLS`, which share bash's grammar."""
 
 
 def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
-    """What a shell runs, or `None` if the program is not a shell.
+    """Return what a shell runs, or `None` if the program is not a shell.
 
-    Attack: `bash5.2 -c`, `ksh93 -c`, `bash-static -c`. A program with another name than the usual one is not trusted.
+    Attack: `bash5.2 -c`, `ksh93 -c`, `bash-static -c`. A shell with an unusual name is recognised but asks.
 
     Args:
         name: The program without its path.
@@ -100,7 +100,7 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
     at, problem, is_inline = 1, None, False
     is_checked = len(words) == 3 and words[1].value == '-n' and words[2].is_fixed
     if name in _INLINE_SHELLS and is_checked and re.match(r'[\w./]', words[2].value):
-        return WrappedCommand(is_program=True)  # it reads the file, and runs nothing of it
+        return WrappedCommand(is_program=True)  # it checks the file's syntax and runs nothing
     while at < len(words) and words[at].is_fixed and words[at].value[:1] in ('-', '+'):
         text = words[at].value
         at += 1
@@ -125,30 +125,30 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
 
 
 def reads_otherwise(script: str) -> str | None:
-    """Why `sh` may not read a script as bash does, or `None`."""
+    """Return why `sh` may read a script differently than bash, or `None`."""
     return 'a shell that is not bash reads it in another way' if _BASH_ONLY.search(script) else None
 
 
-# Attack: to dash, `echo &>/dev/null touch x` is two commands, `[[ a > x ]]` redirects, `a+=/b` is a program, and the
-# `10` of `ls 10<b` an argument.
+# Attack: to dash, `echo &>/dev/null touch x` is two commands, `[[ a > x ]]` redirects, `a+=/b` is a program, and `10`
+# in `ls 10<b` is an argument.
 _BASH_ONLY: Final = re.compile(
     r"""\$['"]|\w\+=|\d\d[<>]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
 )
-"""Also where it is quoted, as only bash's quotes are known."""
+"""Syntax that only bash has. Also found within quotes, because only bash's quotes are understood."""
 
 
 def is_shell(program: str) -> bool:
-    """Whether a program is a shell."""
+    """Return whether a program is a shell."""
     return guarded_name(program) in SHELLS
 
 
 def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Code for an interpreter or a shell behind a program that is not listed, and may run it.
+    """Return code for an interpreter or a shell in the arguments of an unlisted program, which may run it.
 
-    Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, where what is not listed runs unasked.
+    Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, if the default lets unlisted programs run.
     """
     if guarded_name(words[0].value) in _MANAGERS and words[1:] and words[1].value in _OF_PACKAGES:
-        return None  # names of packages: `conda install python -c conda-forge`
+        return None  # these are package names: `conda install python -c conda-forge`
     for at, word in enumerate(words[1:-1], start=1):
         name, following = guarded_name(word.value), words[at + 1]
         if name in SHELLS and any(_INLINE.fullmatch(each.value) for each in words[at + 1 :]):

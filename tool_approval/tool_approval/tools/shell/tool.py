@@ -1,4 +1,4 @@
-"""The shell tool: says whether a command needs approval, and runs it."""
+"""The shell tool: decides whether a command needs approval, and runs it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from .running import ShellResult
 
 _SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash')
-"""Where bash is looked for; never in a search path that somebody may have changed."""
+"""Paths of bash. Not looked up in PATH, which may have been changed."""
 _MAX_OUTPUT_BYTES: Final = 65_536
-"""Chosen: about what a model can use of one result."""
+"""Chosen: about as much as a model can use of one result."""
 _AGAIN: Final = 'the command may have run before, and had effects'
 _LONGEST_DESCRIPTION: Final = 160
-"""Chosen: the description is one line; the presentation has the whole command."""
+"""Chosen: the description is one line. The presentation shows the whole command."""
 
 
 class ShellTool:
-    """Runs commands in bash under rules, in one working directory. Safe to share between tasks.
+    """Runs commands in bash under rules, in one working directory. May be shared between tasks.
 
-    It satisfies `ApprovalAware`, and can be called with `command=...` by `execute_tool`.
+    It implements `ApprovalAware`, and `execute_tool` can call it with `command=...`.
     """
 
     def __init__(
@@ -51,18 +51,20 @@ class ShellTool:
         """Compile the rules.
 
         Args:
-            config: The rules; by default, every command is asked about.
-            cwd: Where commands run.
-            roots: What `sandbox_paths` of rules may name: absolute paths, or whether a path lies inside.
-            is_writable: Whether a redirection may write to an absolute path unasked.
-            wrap: Puts an OS sandbox in front: given the program and its arguments, returns those to run instead.
-            env: What to take the environment from, cleaned; this process's if `None`.
-            max_output_bytes: How much is kept of each output, beginning and end.
+            config: The rules; by default, every command needs approval.
+            cwd: Directory that commands run in.
+            roots: Roots by the names that `sandbox_paths` uses: absolute paths, or functions that return whether a path
+                is inside.
+            is_writable: Returns whether a redirection may write to an absolute path without approval.
+            wrap: Adds an OS sandbox: takes the program with its arguments, and returns those to run instead.
+            env: Environment to take variables from; that of this process if `None`. Secrets and variables that change
+                what runs are removed.
+            max_output_bytes: How much of each output to keep, from beginning and end.
 
         Raises:
-            ApprovalConfigError: A rule names a root there is not, or does not decide its own examples.
+            ApprovalConfigError: A rule names a root that does not exist, or does not decide on its own examples.
             MissingExtraError: tree-sitter is not installed, and a rule has examples.
-            ValidationError: The configuration has another shape.
+            ValidationError: The configuration is invalid.
         """
         self.config = config if isinstance(config, ShellConfig) else ShellConfig.model_validate(config or {})
         self.cwd = os.path.realpath(cwd)
@@ -73,7 +75,7 @@ class ShellTool:
         self._max_output_bytes = max_output_bytes
 
     def explain(self, command: str) -> Explanation:
-        """Which rule decides each part of a command, and why.
+        """Judge a command, and return the deciding rule and reason for each part.
 
         Raises:
             MissingExtraError: tree-sitter is not installed.
@@ -81,10 +83,10 @@ class ShellTool:
         return self._judge.explain(command)
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """`None` if the command may run unasked; otherwise what to ask.
+        """Return `None` if the command may run without approval, else the request.
 
         Raises:
-            PermissionError: The command is blocked, or is not a text.
+            PermissionError: The command is blocked, or is not a string.
             MissingExtraError: tree-sitter is not installed.
         """
         command: object = ctx.args.get('command')
@@ -95,20 +97,20 @@ class ShellTool:
             raise PermissionError(_refusal(explanation))
         asked = ctx.args.get('access')
         extra = self.extra_access(explanation, asked)
-        # What runs unasked gets no extra access, whatever its program needs.
+        # A command that runs without approval gets no extra access, whatever its program needs.
         if explanation.decision == 'allow' and not (asked and extra):
             return None
         return self._request(ctx, explanation, extra)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """What a command may touch beyond its confinement once it is approved: nothing, where none confines it.
+        """Return the access that an approved command gets beyond its OS sandbox. Without a sandbox there is none.
 
         Args:
-            explanation: The command, and what its programs need.
-            asked: What the model gave as `access`.
+            explanation: The command, and the needs of its programs.
+            asked: The `access` argument of the model.
 
         Raises:
-            PermissionError: The model asks for access that there is not.
+            PermissionError: The model asks for access that does not exist.
         """
         if asked:
             raise PermissionError('There is no `access` to ask for: no OS sandbox confines commands here.')
@@ -137,10 +139,10 @@ class ShellTool:
             args=dict(ctx.args),
             description=explanation.description or _description(command),
             described_by='the shell rules' if explanation.description else None,
-            # An argument that is not in the payload counts as secret, is redacted in the log, and may be any other
-            # where the call is remembered.
+            # An argument outside of the payload counts as secret: it would be redacted in the log, and a remembered
+            # approval would cover any value of it.
             payload={'command': command, **({'access': asked} if 'access' in ctx.args else {}), **bound_to},
-            # Never shortened: what is cut off would be approved unseen.
+            # Never shortened: the approver would approve the rest unseen.
             presentation=ApprovalPresentation(
                 type='command',
                 content=command,
@@ -162,20 +164,20 @@ class ShellTool:
         )
 
     async def run(self, command: str) -> ShellResult:
-        """Run a command. Whether somebody approved it is the caller's to know; what is blocked never runs.
+        """Run a command. The caller makes sure that it is approved; blocked commands never run.
 
         Raises:
-            ApprovalBlocked: A rule blocks it.
+            ApprovalBlocked: A rule blocks the command.
             MissingExtraError: tree-sitter is not installed.
-            asyncio.CancelledError: The wait was cancelled, and the command ended.
+            asyncio.CancelledError: The caller was cancelled. The command has been ended.
         """
         return await self._run(command, self._unconfined)
 
     async def _run(
         self, command: str, execute: Callable[[list[str], Explanation], Awaitable[ShellResult]]
     ) -> ShellResult:
-        """See `run`; `execute` is given the program and its arguments."""
-        # Here: who only judges commands does not wait for the import of asyncio.
+        """Run a command as `run` does. `execute` takes the program with its arguments."""
+        # Imported late: judging a command does not need asyncio.
         from .running import ShellResult
 
         explanation = self.explain(command)
@@ -184,14 +186,14 @@ class ShellTool:
         shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), None)
         if shell is None:
             return ShellResult(exit_status=None, stdout='', stderr='', problem='there is no bash')
-        # `--`: bash would take a command that begins with a dash for more of its own options.
+        # `--`: otherwise bash reads a command that begins with a dash as options.
         return await execute([shell, '--noprofile', '--norc', '-c', '--', command], explanation)
 
     async def _unconfined(self, argv: list[str], explanation: Explanation) -> ShellResult:
         return await self._started(self._wrap(argv) if self._wrap is not None else argv)
 
     async def _started(self, argv: list[str]) -> ShellResult:
-        """Run a program as the settings of this tool say."""
+        """Run a program with the settings of this tool."""
         from .running import run_command
 
         return await run_command(
@@ -203,14 +205,14 @@ class ShellTool:
         )
 
     async def __call__(self, command: str) -> str:
-        """The result of `run` as a text for a model."""
+        """Run a command, and return the result as text for the model."""
         return (await self.run(command)).for_model()
 
 
 def _why(explanation: Explanation) -> str:
-    """Why it asks; of a command of several parts, which of them does."""
+    """Return the reason to ask. If the command has several parts, name the one that asks."""
     part = explanation.deciding
-    # The whole is a part too, beside what it runs: `python -m pytest`.
+    # A wrapper such as `python -m pytest` is a part itself, besides what it runs.
     if len(explanation.parts) == 1 or part.text == explanation.command.strip():
         return part.reason
     more = sum(each.decision == 'ask' for each in explanation.parts) - 1

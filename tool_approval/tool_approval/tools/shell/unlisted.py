@@ -1,4 +1,4 @@
-"""Say what a labelled command may do: the word that asks, the access it needs, whether its words are data."""
+"""Decide what a labelled command may do: which word asks, which access it needs, whether its arguments are data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ASKS: Final[dict[LabelKind, str]] = {
     'response_file': 'options or values are read from the file',
     'missing_operand': 'it runs what it is fed, or starts a shell',
 }
-"""Why a word with such a label asks."""
+"""Reasons to ask, by the label of a word."""
 _WHOLE: Final = frozenset({'unknown_program', 'unknown_sub_command'})
 _UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
 _UNSAFE_KINDS: Final[dict[Kind, str]] = {
@@ -37,7 +37,7 @@ _UNSAFE_KINDS: Final[dict[Kind, str]] = {
 _MAKES: Final = frozenset({'make', 'bmake', 'ninja'})
 _NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
 SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
-"""Files that take what is written and keep nothing."""
+"""Files that discard or display what is written to them."""
 
 
 def find_unlisted(
@@ -48,20 +48,21 @@ def find_unlisted(
     may_write: Callable[[Word], bool] = lambda word: False,
     is_here: Callable[[Word], bool] = lambda word: True,
 ) -> UnsafeArgument | None:
-    """The first word that asks although a rule lets the program run, and why.
+    """Return the first word that must ask although a rule allows the program, and the reason.
 
     Args:
-        words: A command with a fixed program.
-        named: How many words the rule names; its author chose these. `None` where the default lets everything run.
-        any_arguments: Whether the rule covers any arguments of a program, or a sub-command, that is not listed.
-        may_write: Whether a file may be written unasked.
-        is_here: Whether a path is certainly in the working directory.
+        words: A command. Its program is a fixed word.
+        named: Number of words that the rule names, which its author has accepted. `None` if no rule decides and the
+            default allows commands.
+        any_arguments: Whether the rule covers all arguments of a program or sub-command that is not listed.
+        may_write: Returns whether a file may be written without approval.
+        is_here: Returns whether a path is certainly in the working directory.
     """
     found = label(words)
     if (hit := _check(found, named)) is not None:
         return hit
     covered: frozenset[str] = frozenset()
-    # Attack: `git t`, where the configuration says `alias.t = !touch x`.
+    # Attack: `git t`, where the configuration defines `alias.t = !touch x`.
     if any_arguments or (named is None and found.entry is not None and found.entry.name != 'git'):
         covered |= _WHOLE
     is_open = named is None
@@ -69,13 +70,13 @@ def find_unlisted(
     if any_arguments or len(words) == named:
         covered |= _UNLISTED
     if any(each.kind == 'unknown_option' for each in found.labels[:named]):
-        covered |= {'unlisted_operand'}  # a rule for `git branch -D` covers what it deletes
+        covered |= {'unlisted_operand'}  # a rule for `git branch -D` covers the branches it deletes
     owner = 0
     for at, each in enumerate(found.labels):
         word, owner = each.word, owner if each.follows else at
-        # A rule covers a sub-command that is not listed, and nothing behind it.
+        # A rule covers an unlisted sub-command, but none of its arguments.
         is_named = owner < named and each.kind not in ('unknown_sub_command', 'missing_operand')
-        # Attack: `x='C touch y'; ln -s /usr/bin/env cat; ./cat -- $x`, where another program has the name.
+        # Attack: `x='C touch y'; ln -s /usr/bin/env cat; ./cat -- $x`, where `cat` is another program.
         is_unknown = each.kind in covered or not entries().is_listed(words[0].value)
         if is_open and is_unknown and not word.is_fixed and (word.can_be_option or '/' not in word.value):
             return UnsafeArgument(word.raw, _ASKS['unknown_word'])
@@ -92,18 +93,18 @@ def find_unlisted(
 
 
 def is_known(words: Sequence[Word]) -> bool:
-    """Whether the program is listed, and its sub-command."""
+    """Return whether the program and its sub-command are listed."""
     return all(each.kind not in ('unknown_program', 'unknown_sub_command') for each in label(words).labels)
 
 
 def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[str, ...]]:
-    """What a command needs beyond what an OS sandbox gives by default, and the paths it makes or removes names at.
+    """Return the access that a command needs beyond an OS sandbox's default, and where it creates or removes names.
 
     Args:
-        words: A command with a fixed program.
+        words: A command. Its program is a fixed word.
 
     Returns:
-        Names of access; and where `names` is among them, paths as they are written, or `.` where none is known.
+        Names of access, and, if `names` is one of them, paths as written, or `.` if no path is known.
     """
     found = label(words)
     is_listed = all(each.kind not in _ASKS for each in found.labels)
@@ -117,12 +118,13 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
 
 
 def takes_data(words: Sequence[Word]) -> bool:
-    """Whether no argument can be a command to the program, even if one names a blocked program: `git log --grep=rm`.
+    """Return whether the program cannot run any of its arguments, even one that names a blocked program.
 
-    What it runs as a command is judged by itself. Attack: `ln -s /bin/rm y`, where a program gets another name.
+    An example is `git log --grep=rm`. Commands that a program runs are judged separately.
+    Attack: `ln -s /bin/rm y`, which gives a program another name.
 
     Args:
-        words: A command with a fixed program.
+        words: A command. Its program is a fixed word.
     """
     found = label(words)
     entry = found.entry
@@ -135,13 +137,13 @@ def takes_data(words: Sequence[Word]) -> bool:
 
 
 def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
-    """The word for which the command as a whole asks, and why."""
+    """Return the word for which the command as a whole asks, and the reason."""
     entry, words = found.entry, found.words
     if entry is None:
         return None
     if 'never' in entry.flags:
         return UnsafeArgument(words[0].raw, 'it runs or changes something, whatever its arguments are')
-    # Where the default is to run, git still asks: its configuration and history are not brought back.
+    # Even if the default is to run, git asks: its configuration and history cannot be restored.
     is_needed = entry.name.startswith('git ') if named is None else named < found.sub_at
     if 'named' in entry.flags and is_needed:
         return UnsafeArgument(words[found.sub_at - 1].raw, 'a rule has to name the sub-command')
@@ -149,7 +151,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
         fed = (each.word for each in found.labels if each.kind == 'operand')
         if (device := next(filter(is_device, fed), None)) is not None:
             return UnsafeArgument(device.raw, 'it runs what it is fed')
-    # Attack: a rule approves `make test`, and `make test deploy` deploys.
+    # Attack: a rule allows `make test`, and `make test deploy` deploys.
     more = found.labels[named:] if entry.name in _MAKES and named is not None and named > 1 else ()
     if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
         return UnsafeArgument(target.word.raw, 'it may be one more target, which the rule does not name')
@@ -160,13 +162,13 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     check = CHECKS.get(entry.checker or '')
     hit = check(words) if check is not None else None
     if check is not None and hit is not None and hit.word in [word.raw for word in words[1 : named or 1]]:
-        # The rule names the first one, and nothing behind it. Behind the letters of tar, there are no letters.
+        # The rule names the first such word but nothing after it. Only tar's first word may be letters without a dash.
         return check([words[0], *([fixed('-')] if entry.checker == 'tar' else []), *words[named or 1 :]])
     return hit
 
 
 def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
-    """Whether a file may be written, code is harmless, or a command is judged by itself."""
+    """Return whether a file may be written, code is harmless, or a command is judged separately."""
     entry, word = found.entry, each.word
     if entry is None or each.holds in ('command', 'script', 'rest'):
         return each.kind == 'operand' and each.holds == 'script'

@@ -1,4 +1,4 @@
-"""Read what a word of the shell becomes, as far as that is known before it runs."""
+"""Read the words of a command, as far as their values are known before the shell runs it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnsafeArgument:
-    """An option, or an argument, that is more than data."""
+    """An argument or option that needs approval."""
 
     word: str
-    """As it is written in the command."""
+    """The word as written in the command."""
     why: str
-    """What it may do."""
+    """Reason, such as what the argument may do."""
 
 
 Growth = Literal['none', 'alike', 'any']
-"""How one word may become several: not at all; several that begin alike, as with a glob; or any others behind it, as
-where bash splits the value of a variable that is not quoted."""
+"""Whether a word may expand to several: `none`; `alike`, words that begin alike, as with a glob; or `any` words, as
+with a variable that is not quoted, which bash splits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,58 +33,58 @@ class Word:
     """One word of a command."""
 
     raw: str
-    """As it is written."""
+    """The word as written."""
     value: str
-    """What it becomes; of a word that is not fixed, the part before the first thing that is not known."""
+    """Value of the word. If the word is not fixed, the part before its first unknown piece."""
     is_fixed: bool = True
-    """Whether it becomes exactly `value`, one word, whatever files and variables there are."""
+    """Whether the word expands to exactly `value`, whatever files and variables exist."""
     growth: Growth = 'none'
-    """Whether it may become several words, or none."""
+    """Whether the word may expand to several words, or none."""
 
     @property
     def can_be_option(self) -> bool:
-        """Whether the program may take it, or a word that it becomes, for an option."""
+        """Whether the program may read the word, or one that it expands to, as an option."""
         # Attack: `x=' -o y'; sort a$x` writes `y` (test_word_reading.py).
         is_open = not self.is_fixed and (self.growth == 'any' or self.value == '')
         return is_open or self.value.startswith('-')
 
 
 def fixed(text: str) -> Word:
-    """A word of exactly this text."""
+    """Return a word of exactly this text."""
     return Word(text, text)
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirection to or from a file; duplicating a descriptor is not one."""
+    """A redirection to or from a file, not to another descriptor."""
 
     target: Word
     """The file."""
     is_write: bool
-    """Whether the file is written, or made."""
+    """Whether the file is written or created."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """One simple command: a program and what it is given."""
+    """A simple command: a program with its arguments, assignments and redirections."""
 
     words: tuple[Word, ...]
-    """The program and its arguments; empty where there are assignments or redirections alone."""
+    """The program and its arguments; empty for assignments or redirections without a program."""
     raw: str
-    """As it is written."""
+    """The command as written."""
     assignments: tuple[str, ...] = ()
-    """Names of variables set for it, or by it where there is no program."""
+    """Names of the variables that it sets, for the program or for the shell."""
     redirects: tuple[Redirect, ...] = ()
-    """Its redirections."""
+    """Redirections of the command."""
     is_fed: bool = False
-    """Whether its standard input is another command's output, a file or a text."""
+    """Whether its standard input is a pipe, a file or a text."""
     is_fed_here: bool = False
-    """Whether what feeds it is known to be a pipe, a text, or a file among its own redirections."""
+    """Whether its standard input is known to be a pipe, a text, or a file that its own redirections name."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
-        """The command that this one runs with its arguments."""
+        """Return the command that this one runs, made of some of its words."""
         raw = ' '.join(word.raw for word in words)
-        # Attack: `timeout 5 head < /etc/passwd`. The redirection stays with the wrapper (test_sandbox_paths.py).
+        # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects
         return SimpleCommand(tuple(words), raw, is_fed=self.is_fed, is_fed_here=is_fed_here)
 
@@ -94,13 +94,13 @@ WORDS: Final = frozenset({
     'command_substitution', 'process_substitution', 'arithmetic_expansion', 'brace_expression', 'concatenation',
     'variable_name', 'test_operator', 'special_variable_name',
 })  # fmt: skip
-"""The kinds of nodes that are words, or pieces of one."""
+"""Types of syntax nodes that are words or pieces of one."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""What an unquoted stretch may consist of: whatever else is in it, bash reads otherwise than the grammar did."""
+"""Characters of an unquoted piece. Bash reads others differently than the grammar."""
 _BARE_ESCAPE: Final = re.compile(r'\\(.)')
 _DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
-"""What is literal in a text in double quotes."""
+"""Literal text in double quotes."""
 _DOUBLE_ESCAPE: Final = re.compile(r'\\([$`"\\])')
 _PLAIN: Final = r'[\w ./:,+%^*?-]'
 _EXPANSION: Final = re.compile(
@@ -109,15 +109,15 @@ _EXPANSION: Final = re.compile(
     rf'(?::?[-+]{_PLAIN}*|##?{_PLAIN}+|%%?{_PLAIN}+|//?{_PLAIN}+?/{_PLAIN}*|: ?-?[0-9]+(?::-?[0-9]+)?|\^\^?|,,?))\}}',
     re.ASCII,
 )
-"""The expansions that run nothing, whatever the variable holds: no `@P`, no `!`, no assignment, and arithmetic, which a
-subscript and a length are, only on plain numbers. Behind an operator there is plain text, so there is one way to read
-it. Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_honest_commands.py)."""
+"""Expansions that run nothing, whatever the variable holds. `@P`, `!` and assignments are excluded; subscripts and
+lengths, which are arithmetic, must be plain numbers. Only plain text may follow an operator.
+Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_honest_commands.py)."""
 _ALL_ARGUMENTS: Final = re.compile(r'\$@|\$\{@\}|\$\{\w+\[@\]\}')
-"""Several words even in double quotes."""
+"""Expansions to several words even in double quotes."""
 _NUMBER: Final = re.compile(r'\$[#?$!]|\$\{#.*\}')
-"""Expansions to a number or nothing, which is never split."""
+"""Expansions to a number or nothing, which bash never splits."""
 _ARITHMETIC: Final = re.compile(r'\$\(\([0-9\s+*/%()<>=&|!~^-]*\)\)')
-"""Arithmetic on plain numbers. A variable's value is evaluated again, and a subscript in it runs commands."""
+"""Arithmetic on plain numbers. Bash would evaluate a variable's value again, and a subscript in it runs commands."""
 _RANGE: Final = re.compile(r'\{\w+\.\.\w+\}')
 _RAW: Final = re.compile(r"'[^']*'")
 _ANSI: Final = re.compile(r"\$'(?:[^\\']|\\.)*'", re.DOTALL)
@@ -128,9 +128,9 @@ _ANSI_LETTERS: Final = dict(zip('abeEfnrtv\\\'"?', '\a\b\x1b\x1b\f\n\r\t\v\\\'"?
 
 
 def _ansi_character(found: re.Match[str]) -> str:
-    r"""What an escape in `$'...'` becomes; NUL, which ends the word for bash, where that is not certain.
+    r"""Return the character for an escape in `$'...'`, or NUL if it is uncertain. To bash, NUL ends the word.
 
-    Bytes beyond ASCII make no character of their own, and what `\c` does depends on the version.
+    Bytes above ASCII are only parts of characters, and `\c` depends on the version of bash.
     """
     byte, short, long, octal, letter = found.groups()
     if letter is not None:
@@ -144,32 +144,32 @@ def _is_glob(bare: str) -> bool:
 
 
 def _lists(bare: str) -> bool:
-    """Whether an unquoted stretch may have braces that list words."""
+    """Return whether an unquoted piece may contain a brace list such as `{a,b}`."""
     plain = _BARE_ESCAPE.sub('', bare)
     return '{' in plain and (',' in plain or '..' in plain)
 
 
 @dataclass(frozen=True)
 class WordReader:
-    """Reads words."""
+    """Reads syntax nodes as words."""
 
     parsed: Parsed
-    """The command."""
+    """The parsed command."""
     problem: Callable[[str], None]
-    """Called with what is not understood."""
+    """Called with a description of each piece that is not understood."""
     inside: Callable[[Node], None]
-    """Called with each substitution, which runs commands."""
+    """Called with each command or process substitution."""
 
     def read(self, node: Node) -> Word:
-        """The word that a node is."""
+        """Return the word of a syntax node."""
         word = self._piece(node)
         if word.raw.startswith('#'):
             self.problem('a word begins with `#`')
-        # The home directory of a user is never an option.
+        # A home directory never begins with a dash, so `~` is never an option.
         return Word(word.raw, '/', is_fixed=False, growth=word.growth) if word.raw.startswith('~') else word
 
     def _piece(self, node: Node) -> Word:
-        """A word, or a part of one."""
+        """Return the word of a node that is a whole word or a piece of one."""
         text = self.parsed.text(node)
         growth: Growth = 'none'
         match node.type:
@@ -225,7 +225,7 @@ class WordReader:
         unknown = next((at for at, piece in enumerate(pieces) if not piece.is_fixed), len(pieces))
         value = ''.join(piece.value for piece in pieces[: unknown + 1])
         growths = {piece.growth for piece in pieces}
-        # Braces that list come in pieces: none of them is a pattern by itself. Each part of the list is a word.
+        # The pieces of a brace list are no list by themselves, so the whole is checked. Each item becomes a word.
         # Attack: `x=-oy; sort {"$x",a}` writes `y` (test_word_reading.py).
         is_list = _lists(
             ''.join(self.parsed.text(child) for child in node.children if child.type in ('word', 'number'))

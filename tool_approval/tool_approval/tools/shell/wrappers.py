@@ -1,4 +1,4 @@
-"""Programs that run the command they are given, and how to find it among their own options."""
+"""Find the command that a wrapper such as `timeout` or `xargs` runs, among its own options."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _UNKNOWN_CODE: Final = 'a shell is given code that is not known'
 
 
 def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
-    """What the program runs for others, or `None` if it runs nothing that is known.
+    """Return what a program runs for the caller, or `None` if it runs nothing that is known.
 
     Args:
-        words: A command with a fixed program.
+        words: A command. Its program is a fixed word.
     """
     if (shell := run_by_shell(program_name(words[0].value), words)) is not None:
         return shell
@@ -33,7 +33,7 @@ def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
 
 
 def _labelled(found: LabelledCommand) -> WrappedCommand | None:
-    """By the labels: the last operand is a command, operands or values are scripts."""
+    """Find the command by labels: it follows the wrapper's operands, or operands or option values are scripts."""
     scripts = [each for each in found.labels if each.holds in ('script', 'command')]
     at = found.command_at
     assigning = (each.word.value for each in found.labels if each.kind in ('assignment', 'unknown_word'))
@@ -66,14 +66,14 @@ def _xargs(found: LabelledCommand) -> WrappedCommand | None:
 
 
 def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...]:
-    """The command with what `xargs -I` puts into it marked as not known."""
+    """Mark the words that `xargs -I` replaces as unknown."""
     marks: list[str] = []
     for word, following in zip(options, [*options[1:], None], strict=False):
         if found := re.fullmatch(r'-(?:[0rtx]*[Ii]|-replace=?)(.*)', word.value, re.DOTALL):
             marks.append(found[1] or (following.value if following is not None and word.value.endswith('I') else '{}'))
     return tuple(
         next(
-            # A mark that is empty, or not known, may stand for anything.
+            # An empty or unknown mark may match anything.
             (
                 Word(word.raw, word.value.partition(mark)[0] if mark else '', is_fixed=False)
                 for mark in marks
@@ -86,9 +86,9 @@ def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...
 
 
 def _env(found: LabelledCommand) -> WrappedCommand | None:
-    # Attack: `env rm -S x`. Behind the command, `-S` is an option of the command.
+    # Attack: `env rm -S x`, where `-S` is an option of the command.
     for word in found.words[1 : found.command_at]:
-        # `-S` splits its value by rules of its own.
+        # `-S` splits its value by rules that differ from the shell's.
         if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
             return WrappedCommand(words=(_split(found.words),), problem='`env -S` splits a text into a command')
     return _labelled(found)
@@ -102,7 +102,7 @@ def _split(words: Sequence[Word]) -> tuple[Word, ...]:
 
 def _command(found: LabelledCommand) -> WrappedCommand | None:
     if len(found.words) > 1 and found.words[1].value in ('-v', '-V'):
-        return None  # it says what it would run
+        return None  # it prints what it would run
     return _labelled(found)
 
 
@@ -119,7 +119,7 @@ def _trap(found: LabelledCommand) -> WrappedCommand:
 
 
 def _joined(problem: str | None) -> Callable[[LabelledCommand], WrappedCommand | None]:
-    """Of a program that gives its operands to a shell, with blanks between them."""
+    """Return a finder for programs that join their operands with blanks and give them to a shell."""
 
     def find(found: LabelledCommand) -> WrappedCommand | None:
         commands = (each for each in found.labels if each.kind == 'command' or each.holds in ('script', 'command'))
@@ -163,10 +163,10 @@ def _find(found: LabelledCommand) -> WrappedCommand | None:
 
 
 def _found(word: Word, starts: Sequence[Word], *, is_batch: bool) -> Word:
-    """What `find` puts in the place of a word with `{}`: it begins as the place does where the search starts."""
+    """Return what `find` replaces `{}` by: a path that begins like the starting points."""
     if '{}' not in word.value:
         return word
-    # Attack: `find @x -exec pytest {} +`, where the options are read from a file `x`.
+    # Attack: `find @x -exec pytest {} +`, where pytest reads options from a file `x`.
     is_plain = bool(starts) and all(each.is_fixed and re.match(r'[\w./]', each.value) for each in starts)
     is_path = word.value.startswith('{}') and is_plain
     return Word('{}', './' if is_path else '', is_fixed=False, growth='alike' if is_batch else 'none')
@@ -185,4 +185,4 @@ _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] =
     'parallel': _joined('`parallel` makes commands of its input'),
     'ssh': _joined('it runs on another machine'),
 }
-"""By the name of a checker: programs that say in their own way what they run."""
+"""Programs whose wrapped command labels alone do not show, by the name of their checker."""
