@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results.load_after = os.getloadavg()[0]
     if options.data is not None:
         options.data.write_text(results.dump(), encoding='utf-8')
-    stem = options.write.stem if options.write is not None else 'benchmarks-peers'
+    stem = options.write.stem if options.write is not None else 'peers'
     text = page(results, pictures=stem)
     print(text, end='')
     if options.write is not None:

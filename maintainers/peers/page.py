@@ -82,7 +82,7 @@ def page(results: Results, *, pictures: str) -> str:
         '',
         *_INTRODUCTION.splitlines(),
         '',
-        'The [feature comparison](feature-comparison.md) lists their features.',
+        'The [feature comparison](../explanation/feature-comparison.md) lists their features.',
         '',
         *_verdict(found),
         *(f'![{title}]({pictures}-{kind}.svg)\n' for kind, title in _titles(results)),

@@ -1,10 +1,15 @@
-"""Links and navigation resolve, and the built site needs nothing from elsewhere."""
+"""Links and navigation resolve, and the built site needs nothing from elsewhere and finds its pages."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator, Iterator
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +23,15 @@ DOCS = ROOT / 'docs'
 _CODE = re.compile(r'^```.*?^```|`[^`\n]*`', re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r'\]\(([^)\s]+)\)')
 _HEADING = re.compile(r'^#+ (.+)$', re.MULTILINE)
+SUBJECTS = {
+    'approve': 'tutorial-approval.html',
+    'timeout': 'how-to/timeouts.html',
+    'MCP': 'how-to/mcp.html',
+    'streaming': 'how-to/streaming.html',
+    'sandbox': 'how-to/os-sandbox.html',
+    'Slack': 'how-to/slack.html',
+}
+"""Words that a reader searches for, and the page that answers."""
 
 
 def links_of(page: Path) -> list[str]:
@@ -80,19 +94,23 @@ class _Requests(HTMLParser):
             self.fetched.append(attributes.get('href') or '')
 
 
-@pytest.mark.thorough  # `make docs` builds it
-def test_the_site_builds_strictly_and_fetches_nothing_from_elsewhere(tmp_path: Path) -> None:
-    site = tmp_path / 'site'
-
+@pytest.fixture(scope='module')
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built strictly."""
+    folder = tmp_path_factory.mktemp('site')
     built = subprocess.run(
-        [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', str(site)],
+        [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', str(folder)],
         cwd=ROOT,
         check=False,
         capture_output=True,
         text=True,
     )
-
     assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+@pytest.mark.thorough  # `make docs` builds it
+def test_the_built_site_fetches_nothing_from_elsewhere(site: Path) -> None:
     requests = _Requests()
     for page in site.glob('**/*.html'):
         requests.feed(page.read_text())
@@ -103,6 +121,43 @@ def test_the_site_builds_strictly_and_fetches_nothing_from_elsewhere(tmp_path: P
     assert [link for link in listed if not (site / link).is_file()] == []
     styles = [style for style in site.glob('**/*.css') if re.search(r'url\(["\']?(https?:)?//', style.read_text())]
     assert styles == []
+
+
+class _Served(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture(scope='module')
+def address(site: Path) -> Generator[str]:
+    """The address at which the site is served."""
+    server = ThreadingHTTPServer(('127.0.0.1', 0), partial(_Served, directory=str(site)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f'http://127.0.0.1:{server.server_port}'
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.thorough  # it needs the built site
+def test_a_search_finds_the_page_on_the_subject_first(address: str) -> None:
+    sync_api = pytest.importorskip('playwright.sync_api', reason='Playwright is not installed; CI installs it')
+    chromium = shutil.which('chromium')
+    if chromium is None:
+        pytest.skip('Debian’s Chromium is not installed: make install-system')
+    first: dict[str, str] = {}
+    with sync_api.sync_playwright() as playwright:
+        root = ['--no-sandbox'] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=chromium, args=root)
+        page = browser.new_page()
+        for query in SUBJECTS:
+            page.goto(f'{address}/index.html?q={query}')
+            page.wait_for_selector('.md-search-result__link', state='attached')
+            first[query] = page.eval_on_selector('.md-search-result__link', 'link => link.pathname')
+        browser.close()
+
+    assert first == {query: f'/{target}' for query, target in SUBJECTS.items()}
 
 
 def test_the_tests_that_the_guarantees_name_exist() -> None:
