@@ -1,4 +1,4 @@
-"""Human approval for the tool calls of AI agents: who is asked, who decides, what is remembered, what is written."""
+"""Human approval for the tool calls of AI agents: rules, questions, remembered approvals and an audit log."""
 
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,7 @@ __all__ = (
     'truncate_for_display',
 )
 
-if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
+if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names that are not imported above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {

@@ -1,7 +1,8 @@
-"""What a person may answer to a request, and in which words: the same at the terminal, on a page and in a chat.
+"""Define the possible answers to a request and their wording, for the terminal, pages and chats alike.
 
-A UI shows a request, offers what `answer_options` names under the `LABELS`, and makes the decision with `decision_on`.
-On the inbox, `InboxEntry.outcome` says what became of a request, and `refusal_text` why an answer did not count.
+A UI shows a request, offers the answers of `answer_options` with their `LABELS`, and makes the decision with
+`decision_on`. For the inbox, `InboxEntry.outcome` describes how a request ended, and `refusal_text` why an answer did
+not count.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __all__ = (
 )
 
 AnswerKind = Literal['approve', 'session', 'always', 'deny', 'note', 'edit']
-"""The ways to answer: `note` is a denial with a note, `edit` an approval of changed arguments."""
+"""Kinds of answers. `note` is a denial with a note, `edit` an approval of changed arguments."""
 
 LABELS: Mapping[AnswerKind, str] = {
     'approve': 'Approve',
@@ -46,44 +47,44 @@ LABELS: Mapping[AnswerKind, str] = {
     'note': 'Deny with a note',
     'edit': 'Edit arguments',
 }
-"""The words of the buttons."""
+"""Labels of the buttons."""
 
 _SPANS: Mapping[Remember, str] = {'none': '', 'session': ' for this session', 'always': ', always'}
 
 
 class NotOffered(ApprovalError):
-    """The request does not offer this answer. Nothing was answered."""
+    """The request does not offer this answer. No answer was recorded."""
 
     def __init__(self, problem: str) -> None:
-        """Say why, without quoting what was answered."""
+        """Describe the problem without quoting the answer."""
         self.problem = problem
         super().__init__(problem)
 
 
 class UnreadableArguments(NotOffered):
-    """An edited text holds no arguments that a call can have."""
+    """An edited text does not contain valid arguments."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerOptions:
-    """What may be answered to a request, as a person is shown it."""
+    """Possible answers to a request, as shown to the approver."""
 
     answers: tuple[AnswerKind, ...]
-    """The ways to answer, in the order to show them."""
+    """Kinds of answers, in display order."""
     spans: tuple[Literal['session', 'always'], ...] = ()
-    """How long an approval may be remembered: `session`, `always`; empty where it may not be."""
+    """How long an approval can be remembered: `session`, `always`; empty if it cannot."""
     remember_options: tuple[tuple[str, str], ...] = ()
-    """What it may be remembered for: kinds, and what each covers, escaped; `exact` is the first."""
+    """Scopes for remembering: pairs of kind and escaped description, with `exact` first."""
 
 
 def answer_options(request: ApprovalRequest, *, is_whole: bool | None = None) -> AnswerOptions:
-    """What may be answered to a request.
+    """Return the possible answers to a request.
 
-    Nothing may be remembered where something of the request was not shown, or what would be covered cannot be.
+    Remembering is not offered if part of the request was not shown, or if the scope cannot be shown.
 
     Args:
-        request: What is asked about.
-        is_whole: Whether the person is shown all of it; `None` where they are shown what `display` shows.
+        request: Request to answer.
+        is_whole: Whether the approver sees the whole request; `None` if they see what `display` shows.
     """
     spans = remember_spans(request, is_whole=is_whole)
     edit: tuple[AnswerKind, ...] = ('edit',) if request.args else ()
@@ -104,16 +105,15 @@ def decision_on(
     remember_option: str = EXACT,
     is_whole: bool | None = None,
 ) -> ApprovalDecision:
-    """The decision that an answer to a request makes.
+    """Make the decision for an answer to a request.
 
     Args:
-        request: What was asked about.
+        request: Request that was answered.
         approved: Whether the call may run.
-        note: What the model is told of a denial, and the log of both.
-        override_args: All arguments to run with instead, but those that are not shown. The controller judges the
-            changed call again.
-        remember: How long an approval is to hold.
-        remember_option: For what then: one of `AnswerOptions.remember_options`.
+        note: Reason for a denial, which the model reads. The log has the notes of approvals, too.
+        override_args: All shown arguments, as changed by the approver. The controller judges the changed call again.
+        remember: How long to remember an approval.
+        remember_option: Scope to remember: the kind of one of `AnswerOptions.remember_options`.
         is_whole: See `answer_options`.
 
     Raises:
@@ -141,20 +141,20 @@ def decision_on(
 
 
 def may_approve_together(requests: Sequence[ApprovalRequest]) -> bool:
-    """Whether one answer may approve several requests: only if all of each is shown."""
+    """Return whether one answer may approve several requests: only if every one is shown in full."""
     return all(map(is_shown_whole, requests))
 
 
 def editable(request: ApprovalRequest) -> dict[str, Any]:
-    """The arguments a person may see and change; what the tool keeps from being shown stays as it is."""
+    """Return the arguments that an approver can see and change. Hidden arguments remain as they are."""
     return dict(visible_args(request))
 
 
 def read_arguments(text: str) -> dict[str, Any]:
-    """The arguments in an edited JSON text.
+    """Parse edited JSON arguments.
 
     Raises:
-        UnreadableArguments: There are none, or values that a call cannot have.
+        UnreadableArguments: The text is not a JSON object, or has values without a canonical form.
     """
     try:
         values = decode_arguments(text)
@@ -165,12 +165,12 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 
 def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequest:
-    """The request as it is asked about again, with edited arguments; nothing about it can be remembered.
+    """Return the request to ask about again after an edit of its arguments. It cannot be remembered.
 
-    What its tool says of it was made for the other arguments, so only the reason is left, which says so.
+    The tool described the original arguments, so only its reason is kept, marked as given before the change.
 
     Raises:
-        NotOffered: An argument is among them that the tool keeps from being shown.
+        NotOffered: The edit includes an argument that is not shown.
     """
     hidden_keys = left_out_keys(request)
     if not hidden_keys.isdisjoint(edited):
@@ -189,12 +189,12 @@ def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> Appro
 
 
 def is_changed(request: ApprovalRequest, edited: Mapping[str, Any]) -> bool:
-    """Whether edited arguments differ from those of the request that may be seen."""
+    """Return whether edited arguments differ from the visible arguments of the request."""
     return canonical_json(edited) != canonical_json(editable(request))
 
 
 def place_in_response(request: ApprovalRequest) -> tuple[int, int] | None:
-    """Which of the requests of one response it is, from 1, and how many these are; `None` where that says nothing."""
+    """Return the position of the request in its response, from 1, and the number of requests; `None` if not useful."""
     index, count = request.facts.position, request.facts.batch_size
     if index is None or count is None or not 0 < index <= count < 1_000_000 or count == 1:
         return None
@@ -202,14 +202,14 @@ def place_in_response(request: ApprovalRequest) -> tuple[int, int] | None:
 
 
 def outcome_words(state: str, decision: ApprovalDecision | None) -> tuple[str, str]:
-    """What became of a request: a word, and what follows it.
+    """Return how a request ended: a word, and the text that follows it.
 
-    Such as `('Approved', ' with changed arguments')` and `('Expired', ': nobody answered in time')`; empty while it is
-    open. Who answered, and when, is the UI's to write.
+    For example `('Approved', ' with changed arguments')` or `('Expired', ': nobody answered in time')`; both are empty
+    while the request is open. The UI adds who answered and when.
 
     Args:
-        state: The request's, as in the inbox.
-        decision: What a person decided, if one did.
+        state: State of the request, as in the inbox.
+        decision: Decision of the approver, if any.
     """
     if state == 'pending':
         return '', ''

@@ -1,4 +1,4 @@
-"""Decide whether a tool call may run. Import what is public from `tool_approval`."""
+"""Decide whether a tool call may run. Import public names from `tool_approval`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -8,11 +8,11 @@ from typing import Any
 def lazy_exports(
     package: str, homes: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and the `__dir__` of a package.
+    """Return the `__getattr__` and `__dir__` functions of a package that imports its exports on first use.
 
     Args:
-        package: Its `__name__`.
-        homes: The names it exports, by the module below it that has them.
+        package: The package's `__name__`.
+        homes: Exported names by the module, relative to the package, that defines them.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""The arguments of a call in JSON form: everything the tool gets, whatever its own serialisers leave out."""
+"""Read the arguments of a call in JSON form: everything the tool receives, even if its own serialisers omit it."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from .canonical import LEAVES, TEXT, canonical_json, copied
 from .errors import NotCanonicalError
 
 HIDDEN: Final = '[hidden]'
-"""Replaces the value of a secret type, such as pydantic's `SecretStr`, wherever arguments are shown or logged."""
+"""Replaces values of secret types, such as pydantic's `SecretStr`, wherever arguments are shown or logged."""
 
 ARGUMENTS: Final = 'tool_approval_arguments'
-"""The key under which a request's `bound_to` holds the digest of `CallArguments.bound`."""
+"""Key in a request's `bound_to` for the digest of `CallArguments.bound`."""
 
 
 class CallArguments(NamedTuple):
     """The arguments of one call."""
 
     shown: dict[str, Any]
-    """For the approver, the policy and the log: what the tool gets, by parameter name, and beside it what the model
-    gave that validation left out. Secrets are `[hidden]`, and with any among the arguments so is all that was left out:
-    it may be a secret in another form."""
+    """Arguments for the approver, the policy and the log: what the tool receives, by parameter name, and anything the
+    model gave that validation dropped. Secrets are `[hidden]`. If there are any, dropped values are hidden too, because
+    they may be a secret in another form."""
     is_altered: bool
-    """Whether the tool's own JSON form leaves out or alters a value that the model gave. Added defaults and plain
-    conversions of types do not count."""
+    """Whether the tool's own JSON form omits or alters a value that the model gave. Added defaults and plain type
+    conversions do not count."""
     bound: dict[str, Any]
-    """For keyed digests only: `given`, the arguments as the model gave them (`None` if unknown), and `received`, what
-    the tool gets. Secrets are in clear. Empty if `shown` says it all."""
+    """For keyed digests only: `given`, the arguments as the model gave them (`None` if unknown), and `received`, the
+    arguments as the tool receives them. Secrets are in clear text. Empty if `shown` says it all."""
     fields: dict[str, Any] | None = None
-    """`shown` of the only argument, if it is a model: hosts call its function with the model's fields. A mapping is not
-    such a model: what it contains are other arguments."""
+    """The fields of the only argument, if it is a model, in the form of `shown`: hosts call the function with them.
+    `None` for a mapping, whose contents are arguments of their own."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
     bound_text: str = ''
-    """The canonical form of `bound`; empty where that is."""
+    """Canonical form of `bound`; empty if `bound` is empty."""
 
 
 def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> CallArguments:
     """Read the arguments of a call.
 
-    Models and dataclasses are read attribute by attribute: `Field(exclude=True)` and serialisers hide nothing.
+    Models and dataclasses are read attribute by attribute, so `Field(exclude=True)` and serialisers hide nothing.
 
     Args:
-        values: What the tool gets, by parameter name.
-        given: What the model gave, as JSON, in the same shape; `None` if unknown.
+        values: Values passed to the tool, by parameter name.
+        given: Arguments from the model, as JSON, in the same shape; `None` if unknown.
 
     Raises:
-        NotCanonicalError: A value has no JSON form, or no single one.
+        NotCanonicalError: A value has no canonical JSON form.
     """
     return _guarded(lambda: _read(values, given))
 
@@ -74,7 +74,7 @@ def _read(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArg
         shown = _jsonable(_opened(values, lambda _: HIDDEN) if secrets else opened)
         received = _jsonable(_opened(values, _revealed)) if secrets else shown
         own = _jsonable(dict(values))
-    # First the most frequent case: the tool gets just what the model gave.
+    # Most frequent case: the tool receives exactly what the model gave.
     is_same = opened is values and (given is None or given == values)
     is_altered = not is_same and (bool(secrets) or _is_altered(shown if given is None else given, opened, own))
     if given is not None and is_altered:
@@ -84,7 +84,7 @@ def _read(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArg
         [only] = shown.values() if len(shown) == 1 else [None]
         fields = cast('dict[str, Any]', only) if isinstance(only, dict) else None
     bound = {} if given is None and not secrets else {'given': given, 'received': received}
-    # What has no canonical form is refused here, before it is hashed.
+    # Values without a canonical form are rejected here, before hashing.
     text = canonical_json(shown)
     if is_same and bound:
         bound_text = f'{{"given":{text},"received":{text}}}'
@@ -101,17 +101,17 @@ def _read(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArg
 
 
 def as_json(values: Mapping[str, Any], *, in_clear: bool = False) -> dict[str, Any]:
-    """Arguments as JSON values: dates as text, models as objects with all their fields, secrets as `[hidden]`.
+    """Return arguments as JSON values: dates as text, models as objects with all fields, secrets as `[hidden]`.
 
     Args:
         values: Argument values by parameter name.
-        in_clear: Whether secrets are their own text instead, as a model gives them.
+        in_clear: Whether to return secrets in clear text, as a model gives them.
 
     Returns:
-        A copy, at every depth.
+        A deep copy.
 
     Raises:
-        NotCanonicalError: A value has no JSON form, or no single one.
+        NotCanonicalError: A value has no canonical JSON form.
     """
     made = _guarded(lambda: _jsonable(_opened(values, _in_clear if in_clear else lambda _: HIDDEN)))
     canonical_json(made)
@@ -119,7 +119,7 @@ def as_json(values: Mapping[str, Any], *, in_clear: bool = False) -> dict[str, A
 
 
 def materialised(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same arguments, with lists in place of iterators, which can be read only once.
+    """Return the arguments with lists in place of iterators, which can be read only once.
 
     Raises:
         NotCanonicalError: An iterator fails.
@@ -133,15 +133,15 @@ def materialised(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restored(changed: Any, shown: Any, given: Any) -> Any:
-    """Arguments that an approver has edited, with the model's own values in place of the hidden ones.
+    """Put the model's values back in place of hidden ones in arguments that an approver edited.
 
     Args:
-        changed: What the approver made of `shown`.
-        shown: See `CallArguments.shown`.
-        given: What the model gave.
+        changed: Arguments after the edit.
+        shown: Arguments before the edit; see `CallArguments.shown`.
+        given: Arguments from the model.
 
     Raises:
-        ValueError: A hidden value is not where it was.
+        ValueError: A hidden value was moved.
     """
     if changed == HIDDEN and shown == HIDDEN and given is not None:
         return given
@@ -159,7 +159,7 @@ def restored(changed: Any, shown: Any, given: Any) -> Any:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value is its own JSON form, at every depth: most arguments are, and need no closer look."""
+    """Return whether a value consists only of JSON types. Most arguments do, and need no further conversion."""
     kind = type(value)
     items: Any = value
     if kind is dict:
@@ -172,7 +172,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
-    """Models and dataclasses as dictionaries of their fields, collections as lists, all else as it is."""
+    """Turn models and dataclasses into dictionaries of their fields, and collections into lists."""
     if type(value) in LEAVES:
         return value
     if _is_secret(value):
@@ -187,7 +187,7 @@ def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
     if isinstance(value, Mapping):
         return _opened_mapping(cast('Mapping[Any, Any]', value), secret)
     if isinstance(value, AbstractSet):
-        # A tuple: its order, which differs between processes, was not the model's.
+        # A sorted tuple marks a set, whose order differs between processes and does not come from the model.
         return tuple(sorted((_opened(item, secret) for item in cast('AbstractSet[Any]', value)), key=repr))
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         items = cast('Sequence[Any]', value)
@@ -198,7 +198,7 @@ def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
 
 
 def _opened_mapping(value: Mapping[Any, Any], secret: Callable[[Any], Any]) -> dict[str, Any]:
-    # Attack: a secret that is a key is shown by its name, or bound by its mask.
+    # Attack: a secret used as a key is shown in clear text, or bound by its mask.
     if any(type(key) is not str and _is_secret(key) for key in value):
         raise NotCanonicalError('a secret that is a key')
     # Attack: `1` and `"1"` have the same JSON form, and one would hide the other.
@@ -209,7 +209,7 @@ def _opened_mapping(value: Mapping[Any, Any], secret: Callable[[Any], Any]) -> d
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
-    """The fields of a model or a dataclass, by their names in JSON; `None` for all else.
+    """Return the fields of a model or dataclass by their JSON names; `None` for other values.
 
     Raises:
         NotCanonicalError: Two fields have the same name.
@@ -220,7 +220,7 @@ def fields_of(value: Any) -> dict[str, Any] | None:
         own = [(field.serialization_alias or name, held[name]) for name, field in named if name in held]
         items = [*own, *(value.model_extra or {}).items()]
         fields = dict(items)
-        # Attack: the harmless one of two fields with the same `serialization_alias` hides the other.
+        # Attack: a harmless field hides another with the same `serialization_alias`.
         if len(fields) < len(items):
             raise NotCanonicalError('two fields with the same name in JSON')
         return fields
@@ -244,9 +244,9 @@ def _revealed(secret: Any) -> Any:
 
 
 def _is_altered(given: Any, value: Any, own: Any) -> bool:
-    """Whether `own`, the tool's JSON form of `value`, leaves out or alters some of `given`.
+    """Return whether `own`, the tool's JSON form of `value`, omits or alters part of `given`.
 
-    `value` is opened; its leaves are still Python's, which tells a conversion of types from an alteration.
+    `value` is opened, but its leaves are still Python objects, which distinguishes type conversions from alterations.
     """
     if isinstance(given, Mapping):
         if not isinstance(value, Mapping) or not isinstance(own, Mapping):
@@ -266,7 +266,7 @@ def _is_altered(given: Any, value: Any, own: Any) -> bool:
             return True
         items = cast('list[list[Any]]', [given, value, own])
         return len(set(map(len, items))) > 1 or any(
-            # First the most frequent case, as many calls take long.
+            # Most frequent case first, because the recursive calls are slow.
             not (type(part) in LEAVES and item == part == form) and _is_altered(item, part, form)
             for item, part, form in zip(*items, strict=True)
         )
@@ -278,12 +278,12 @@ def _is_altered(given: Any, value: Any, own: Any) -> bool:
 
 
 def _with_left_out(shown: Any, given: Any, *, is_hidden: bool) -> Any:
-    """`shown`, and what it lacks of `given`."""
+    """Return `shown` with the parts of `given` that it lacks."""
     if isinstance(shown, dict) and isinstance(given, Mapping):
         visible = cast('dict[str, Any]', shown)
         had = cast('Mapping[str, Any]', given)
         own = {name: _with_left_out(item, had.get(name), is_hidden=is_hidden) for name, item in visible.items()}
-        # Attack: a secret is given under another name, or in another form, than the tool has it
+        # Attack: the model gives a secret under a name or in a form that differs from the tool's
         # (test_what_validation_left_out_beside_a_secret_may_be_that_secret).
         return {**own, **{name: HIDDEN if is_hidden else copied(had[name]) for name in had if name not in visible}}
     if isinstance(shown, list) and isinstance(given, list):

@@ -1,4 +1,4 @@
-"""Put a question to a UI, one at a time where there is one keyboard, and make a decision of whatever comes of it."""
+"""Ask a UI, one question at a time where needed, and turn the result into decisions."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _log = logging.getLogger('tool_approval')
 
 
 class PromptLock:
-    """A lock across threads and event loops, acquired in the order it was asked for."""
+    """A lock across threads and event loops, acquired in order of arrival."""
 
     def __init__(self) -> None:
-        """Start with the turn free."""
+        """Create the lock unlocked."""
         self.is_over = False
-        """Whether the question that this lock belongs to has ended: see `lock_within`."""
+        """Whether the question that this lock belongs to has ended; see `lock_within`."""
         self._lock = threading.Lock()
         self._is_taken = False
         self._waiting: deque[Future[None]] = deque()
 
     async def acquire(self) -> None:
-        """Wait for the turn. Whoever has it must `release` it; a waiter that is cancelled does not have it."""
+        """Wait for the lock. The holder must `release` it; a cancelled waiter does not hold it."""
         turn = self._ask()
         try:
             await asyncio.wrap_future(turn)
         except BaseException:
-            # Cancelled, or its loop is gone. If that was just as the turn was given, it must go on to the next.
+            # Cancelled, or the loop is closed. If the turn was given at the same moment, pass it on.
             if not turn.cancel():
                 self.release()
             raise
 
     def release(self) -> None:
-        """Give the turn to who has waited longest. May be called from any thread."""
+        """Pass the lock to the waiter that has waited longest. May be called from any thread."""
         with self._lock:
             while self._waiting:
                 turn = self._waiting.popleft()
@@ -71,39 +71,39 @@ class PromptLock:
         return turn
 
 
-# State of the process: all terminal prompts share one terminal, whichever controller, run or thread they belong to,
-# and an answer typed for one must not be read by another.
+# State of the process: the prompts of all controllers, runs and threads share one terminal, and an answer typed for one
+# must not be read by another.
 PROCESS_LOCK = PromptLock()
-"""The lock of all UIs with `one_at_a_time`."""
+"""Lock shared by all UIs with `one_at_a_time`."""
 
-# State of the process: controllers and event loops share a UI object. By id, as a UI need not be hashable; whoever
-# holds or awaits the lock keeps both the entry and its UI alive, so an id is never taken over by another UI.
+# State of the process: controllers and event loops share a UI object. The key is its id, because a UI need not be
+# hashable. Holders and waiters keep the entry and its UI alive, so that no other UI can get the id.
 _lock_by_ui: WeakValueDictionary[int, PromptLock] = WeakValueDictionary()
 _by_ui_lock = threading.Lock()
 
 
 def lock_for(ui: object) -> PromptLock:
-    """The lock of one UI object."""
+    """Return the lock of a UI object."""
     with _by_ui_lock:
         return _lock_by_ui.setdefault(id(ui), PromptLock())
 
 
-# A UI may ask again before it answers, as an agent that reviews calls does: its inner question must not wait for the
-# turn that the outer one holds.
+# A UI may ask a question before it answers, for example an agent that reviews calls. The inner question must not wait
+# for the lock that the outer one holds.
 _open_questions: ContextVar[Mapping[PromptLock, PromptLock] | None] = ContextVar(
     'tool_approval_open_questions', default=None
 )
 
 
 def lock_within(lock: PromptLock) -> PromptLock:
-    """The lock a new question waits for: `lock`, or the one inside the open question that asks it."""
+    """Return the lock that a new question waits for: `lock`, or the inner one if an open question asks it."""
     inner = (_open_questions.get() or {}).get(lock)
     return lock if inner is None or inner.is_over else lock_within(inner)
 
 
 @contextmanager
 def open_question(lock: PromptLock) -> Generator[PromptLock]:
-    """The lock inside a question that holds `lock`; it is over when that question has released its own."""
+    """Open the inner lock of a question that holds `lock`. It ends when that question has released its lock."""
     inner = PromptLock()
     token = _open_questions.set({**(_open_questions.get() or {}), lock: inner})
     try:
@@ -113,7 +113,7 @@ def open_question(lock: PromptLock) -> Generator[PromptLock]:
 
 
 Answer: TypeAlias = list[ApprovalDecision] | KeyboardInterrupt | RunCancelled
-"""A decision for each request, or that the run is to be stopped."""
+"""A decision for each request, or a request to stop the run."""
 
 
 async def ask(
@@ -127,21 +127,21 @@ async def ask(
     abilities: UIAbilities | None = None,
     hear: Callable[[Answer], None] | None = None,
 ) -> list[ApprovalDecision]:
-    """Ask about one request, or about all of a group at once.
+    """Ask about one request, or about all requests of a group at once.
 
     Args:
-        ui: Whom to ask.
+        ui: UI to ask.
         requests: One request, or a group for a UI that has `choose_group`.
-        mode: Told to the UI.
-        timeout_s: How long to wait for the answer, and for the turn to ask, in seconds; `None` waits on.
-        is_answered: Whether the answer to another question has answered this one while it waited for its turn.
-        lock: Where a UI with `one_at_a_time` waits.
-        abilities: What the UI can do beside `choose`; looked up if `None`.
-        hear: Called with each answer of the UI at once, in its thread, also after the wait was cancelled.
+        mode: Mode passed to the UI.
+        timeout_s: Seconds to wait for the turn to ask and the answer together; `None` for no limit.
+        is_answered: Whether another question's answer has decided this one while it waited for its turn.
+        lock: Lock for a UI with `one_at_a_time`.
+        abilities: Optional members of the UI; read from it if `None`.
+        hear: Called with each answer of the UI at once, in its thread, even after the wait was cancelled.
 
     Returns:
-        A decision for each request, in order; none if `is_answered`. Whatever goes wrong is a denial with the reason as
-        its note; only cancellation passes.
+        A decision for each request, in order; an empty list if `is_answered`. Errors become denials with the reason as
+        note; only cancellation, `KeyboardInterrupt` and `RunCancelled` pass through.
     """
     if ui is None:
         return _denials(requests, 'ui', 'There is nobody to ask for approval, so the call was denied.')
@@ -160,17 +160,19 @@ async def ask(
         if limit is not None and limit.expired():
             note = f'Nobody answered within {timeout_s:g} seconds, so the call was denied.'
             return _denials(requests, 'timeout', note)
-        # Not its text, which may quote arguments.
+        # The error's text may quote arguments, so only its type is logged.
         _log.error('The approval UI failed with %s', type(error).__name__)
         return _denials(requests, 'ui', f'The approval prompt failed ({type(error).__name__}), so the call was denied.')
 
 
 class _NoDecision(Exception):
-    """What a UI returned is no decision."""
+    """The UI returned something other than a valid decision."""
 
 
 def grouped(requests: Mapping[int, ApprovalRequest], abilities: UIAbilities) -> list[list[int]]:
-    """Which of the requests are one question for the UI, by their keys: those of one group, if it can ask about one."""
+    """Group the keys of the requests into questions: one per group if the UI can ask about groups, else one per
+    request.
+    """
     if abilities.choose_group is None:
         return [[index] for index in requests]
     if abilities.groups_responses:
@@ -203,8 +205,8 @@ async def _answer(
     lock = lock_within(lock if abilities.one_at_a_time else lock_for(ui))
     check_loop(asyncio.get_running_loop())  # the lock is released from other threads
     await lock.acquire()
-    # The turn ends with the thread and the wait, whichever is later: an abandoned prompt still reads what is typed, and
-    # what the thread returned may have to be awaited.
+    # The turn ends when both the thread and the wait have ended: an abandoned prompt still reads input, and the
+    # thread's result may have to be awaited.
     holders = 1
     counting = threading.Lock()
     with open_question(lock) as inner:
@@ -244,7 +246,7 @@ async def _call(
             for request in requests:
                 try:
                     abilities.withdraw(request)
-                except Exception as error:  # noqa: BLE001 - nothing may keep the cancellation from passing
+                except Exception as error:  # noqa: BLE001 - nothing may stop the cancellation
                     _log.error('The approval UI failed to withdraw a question with %s', type(error).__name__)
         raise
 
@@ -252,7 +254,7 @@ async def _call(
 def _heard(
     choose: Callable[..., object], requests: Sequence[ApprovalRequest], hear: Callable[[Answer], None]
 ) -> Callable[..., object]:
-    """`choose`, whose answer is passed to `hear` before anything else."""
+    """Wrap `choose` so that its answer is passed to `hear` first."""
 
     @contextmanager
     def hearing_stops() -> Generator[None]:
@@ -300,8 +302,7 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
     if not isinstance(decision, ApprovalDecision):
         raise _NoDecision(f'a value of type {type(decision).__name__}')
     try:
-        # It may have been built without validation, or changed behind the model's back; and it must not share its
-        # arguments with a UI that changes them afterwards.
+        # The decision may have skipped validation, and a UI that changes its arguments later must not change these.
         given = vars(decision) if decision.override_args is None else decision.model_dump(warnings='none')
         decision = ApprovalDecision.model_validate(dict(given))
     except ValidationError:

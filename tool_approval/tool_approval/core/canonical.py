@@ -1,7 +1,7 @@
-"""One JSON form for each value, so that "the same call" has one meaning, and digests of it.
+"""Give each value one canonical JSON form, and compute digests of it.
 
-Two values have the same form exactly when they are the same JSON value: keys are sorted, tuples are lists, and `1`,
-`1.0`, `true` and `"1"` all differ. What has no such form is refused.
+Two values have the same form exactly if they are the same JSON value: keys are sorted, tuples are lists, and `1`,
+`1.0`, `true` and `"1"` all differ. Values without a canonical form are rejected.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from typing import Any, NoReturn, cast
 from .errors import NotCanonicalError
 
 EXACT = 'exact'
-"""The kind of remembering that covers the very same payload, and no other."""
+"""Kind of remembered approval that covers only the exact payload."""
 
 
 def canonical_json(value: object) -> str:
-    """The canonical form of `value`.
+    """Return the canonical JSON form of `value`.
 
     Args:
         value: Mappings with string keys, lists, tuples, strings, integers, finite floats, booleans and `None`, nested
-            at will.
+            as needed.
 
     Returns:
-        JSON without white space, keys sorted by code point, floats as `repr` writes them, nothing escaped that need
-        not be.
+        JSON without white space, keys sorted by code point, floats as `repr` writes them, only necessary escapes.
 
     Raises:
         NotCanonicalError: NaN or an infinity, an integer of more than 4300 digits (Python's limit), a lone surrogate, a
-            key that is no string, a value that JSON lacks, or nesting that is circular or too deep.
+            key that is not a string, a value that JSON lacks, or circular or too deep nesting.
     """
     try:
         if type(value) not in LEAVES:
@@ -52,17 +51,17 @@ def canonical_json(value: object) -> str:
 
 
 def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """The arguments of a call as a mapping, whichever way the host delivers them.
+    """Decode the arguments of a call from any form in which a host delivers them.
 
     Args:
-        arguments: JSON text of an object, a mapping, or nothing. Empty text means no arguments, as some models send.
+        arguments: JSON text of an object, a mapping, or `None`. Empty text means no arguments, as some models send it.
 
     Returns:
         Argument values by parameter name.
 
     Raises:
-        NotCanonicalError: Not JSON, no object, an object that names a key twice, or a number that is not finite. What
-            passes may still have no canonical form: text with a lone surrogate.
+        NotCanonicalError: The text is not a JSON object, has a duplicate key, or contains a number that is not finite.
+            Decoded arguments may still lack a canonical form, such as text with a lone surrogate.
     """
     if arguments is None:
         return {}
@@ -86,7 +85,7 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
 
 
 def copied(value: Any) -> Any:
-    """A copy, at every depth, of a value that has a canonical form."""
+    """Return a deep copy of a value that has a canonical form."""
     items: Any = value
     if type(value) is dict or isinstance(value, Mapping):
         return {key: item if type(item) in LEAVES else copied(item) for key, item in items.items()}
@@ -94,18 +93,18 @@ def copied(value: Any) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """`text` without lone surrogates, as the name of a file may have: no file, log or model takes them."""
+    """Replace lone surrogates, which file names may contain, but files, logs and models do not accept."""
     return text.encode(errors='replace').decode()
 
 
 def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: bytes) -> str:
-    """What remembering goes by: equal exactly when tool, kind and payload are.
+    """Return the id of a remembered approval: equal exactly if tool, kind and payload are equal.
 
     Args:
-        tool_name: The tool.
-        kind: `exact`, or the kind of a wider `RememberOption`: a wide one never meets an exact payload.
-        payload: What makes two requests the same.
-        key: A secret of any length, so that nobody can guess a payload from its fingerprint.
+        tool_name: Name of the tool.
+        kind: `exact`, or the kind of a wider `RememberOption`. Different kinds never share a fingerprint.
+        payload: Values that make two requests the same.
+        key: Secret key of any length, so that payloads cannot be guessed from fingerprints.
 
     Returns:
         64 hexadecimal digits.
@@ -118,13 +117,13 @@ def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: b
 
 
 def digest(tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any], *, key: bytes) -> str:
-    """What an approval is bound to: all arguments, and what else the tool declares.
+    """Return the digest that an approval is bound to.
 
     Args:
-        tool_name: The tool.
+        tool_name: Name of the tool.
         args: All validated arguments with defaults, in JSON form.
-        bound_to: What else must not change, such as the working directory or the content a person saw.
-        key: A secret of any length.
+        bound_to: Other values that must not change, such as the working directory or the content that was shown.
+        key: Secret key of any length.
 
     Returns:
         64 hexadecimal digits.
@@ -137,7 +136,7 @@ def digest(tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any],
 
 
 def hash_text(text: str, *, key: bytes, purpose: bytes = b'digest') -> str:
-    """The keyed hash of a canonical text: 64 hexadecimal digits.
+    """Return the keyed hash of a canonical text: 64 hexadecimal digits.
 
     Raises:
         ValueError: The key is empty.
@@ -161,18 +160,18 @@ _ENCODER = json.JSONEncoder(
 
 
 LEAVES = frozenset({str, int, float, bool, type(None)})
-"""What is its own JSON form and has no keys; most values are of these types, and need no closer look."""
+"""Types that are their own JSON form and have no keys. Most values are of these types and need no further check."""
 
 TEXT = frozenset({str})
 
 
 def _check_keys(value: object) -> None:
-    # The encoder would turn 1, True and None into strings, and they would meet the strings of that name.
+    # The encoder would turn the keys 1, True and None into strings, which then equal those strings.
     items: Any = value
     kind = type(value)
-    # Its own type is asked first, as `isinstance` is slow for an abstract one.
+    # The exact type comes first, because `isinstance` is slow for abstract types.
     if kind is dict or (kind is not list and isinstance(value, Mapping)):
-        # The types first, in one go: nearly all keys and most values are of just these.
+        # All types at once: nearly all keys are plain strings.
         for key in () if TEXT.issuperset(map(type, items)) else items:
             if not isinstance(key, str):
                 raise NotCanonicalError(f'a key of type {type(key).__name__}')
@@ -202,5 +201,5 @@ def _finite(text: str) -> float:
 
 
 def _problem(error: Exception) -> str:
-    # The encoder's sentences name a type or a float, never a text.
+    # The encoder's messages name a type or a float, never a string.
     return 'a number that is too long or not finite' if isinstance(error, ValueError) else 'a value that JSON lacks'

@@ -1,4 +1,4 @@
-"""The configuration of the policy: what it may say, where its mistakes are, and which rule is in force for a tool."""
+"""Read the policy's configuration, locate mistakes in it, and find the rule in force for a tool."""
 
 from __future__ import annotations
 
@@ -14,47 +14,49 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .errors import LONGEST_SHOWN, ApprovalConfigError, MissingExtraError, Path, dotted, printable
 
 LineOf: TypeAlias = Callable[[Path], int | None]
-"""The line of the value at a path of keys, from 1; `None` where it is not known."""
+"""Return the line of the value at a path of keys, from 1, or `None` if unknown."""
 
 M = TypeVar('M', bound=BaseModel)
 
 Approval = Literal['required', 'none', 'blocked']
-"""Ask about every call, about none, or refuse them all."""
+"""Ask about every call, ask about none, or block them all."""
 
 Default = Literal['required', 'none']
-"""What holds for a tool that nothing is said about."""
+"""Approval for a tool without a rule or a check."""
 
 
 class ToolRule(BaseModel):
-    """What is configured for a tool, or for all tools that a glob matches."""
+    """A rule for one tool, or for all tools that match a glob."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     approval: Approval | None = None
-    """Ask, do not ask, or refuse; `None` leaves it to the tool."""
+    """Ask, run without asking, or block; `None` leaves the decision to the tool."""
     description: str | None = None
-    """One line for the person who is asked."""
+    """One line for the approver."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InForce:
-    """What all matching rules come to."""
+    """Result of combining all matching rules."""
 
     approval: Approval | None = None
-    """As in a rule; `None` also if nothing is configured."""
+    """As in a rule; `None` also if no rule matches."""
     description: str | None = None
-    """Of the rule that decides, or of a weightier one that leaves the decision to it."""
+    """Description from the deciding rule, or from a rule with higher precedence that leaves the decision open."""
     decided_by: str | None = None
-    """The name or glob of the rule that decides; `None` if none does."""
+    """Name or glob of the deciding rule, or `None`."""
 
 
 class ToolRules:
-    """The rules under `tools`. An exact name beats a glob, more literal characters beat fewer, a block beats all."""
+    """The rules under `tools`. An exact name takes precedence over a glob, more literal characters over fewer, a block
+    over everything.
+    """
 
     def __init__(self, rules: Mapping[str, ToolRule]) -> None:
         """Compile the globs."""
         self._rules = rules
-        # The weightiest first; the pattern itself comes last, so that the order of the mapping never matters.
+        # Highest precedence first. The pattern itself breaks ties, so that the order of the mapping has no effect.
         globs = sorted(
             (name for name in rules if any(character in name for character in '*?[')),
             key=lambda name: (_literals(name), _STRICTNESS[rules[name].approval], name),
@@ -63,7 +65,7 @@ class ToolRules:
         self._globs = [(re.compile(translate(name)).fullmatch, name) for name in globs]
 
     def find(self, tool_name: str) -> InForce:
-        """What is in force for a tool."""
+        """Return the rule in force for a tool."""
         names = [name for matches, name in self._globs if matches(tool_name)]
         if tool_name in self._rules:
             names.insert(0, tool_name)
@@ -72,7 +74,7 @@ class ToolRules:
         decided_by: str | None = None
         for name in names:
             rule = self._rules[name]
-            # Not of a rule that weighs less than the one that decides: it would hide what the tool says itself.
+            # A description from a rule below the deciding one would hide the tool's own.
             if approval is None:
                 approval, description = rule.approval, description or rule.description
                 decided_by = None if approval is None else name
@@ -86,23 +88,23 @@ _STRICTNESS: Final[dict[Approval | None, int]] = {None: 0, 'none': 1, 'required'
 
 
 def _literals(pattern: str) -> int:
-    # A class matches one character, however many it lists. `]` is listed where it stands first, and a `[` that is never
-    # closed is a character like others: this is how `fnmatch` reads them.
+    # As `fnmatch` reads them: a class matches one character, a `]` at the start of a class is literal, and so is a `[`
+    # that is never closed.
     return len(re.sub(r'\[!?+\]?+[^\]]*+\]|[*?]', '', pattern))
 
 
 class PolicyConfig(BaseModel):
-    """The whole configuration."""
+    """The whole configuration of a policy."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     default: Default | None = None
-    """What holds for a tool that neither a rule nor the tool itself says anything about. `required` also where code
-    chose `none`; `None` leaves it to the code."""
+    """Approval for a tool without a rule or a check. `required` overrides a `none` chosen in code; `None` leaves the
+    choice to the code."""
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
-    """Rules by tool name, or by glob: `*`, `?` and `[...]`, with upper and lower case distinguished."""
+    """Rules by tool name or glob: `*`, `?` and `[...]`, case-sensitive."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
-    """Capabilities that are granted without asking, by the `isolation_profile` a tool runs in."""
+    """Capabilities granted without asking, by the `isolation_profile` that a tool runs in."""
 
 
 def read_config(
@@ -111,22 +113,22 @@ def read_config(
     source: str | None = None,
     line_of: LineOf = lambda path: None,
 ) -> PolicyConfig:
-    """Check a configuration.
+    """Validate a configuration.
 
     Args:
         config: The document as nested mappings.
-        source: The file it was read from, for the error.
-        line_of: The line of the value at a path of keys, for the error.
+        source: File it was read from, named in the error.
+        line_of: Finds the line for the error.
 
     Raises:
-        ApprovalConfigError: An unknown key or value, or one of the wrong kind. It names the first in the file, with its
-            line.
+        ApprovalConfigError: A key or value is unknown or of the wrong type. The error names the first one in the file,
+            with its line.
     """
     return read_model(PolicyConfig, plain_rules(config), source=source, line_of=line_of)
 
 
 def read_model(model: type[M], document: Mapping[str, Any], *, source: str | None, line_of: LineOf) -> M:
-    """Read a document as a model.
+    """Validate a document as a model.
 
     Raises:
         ApprovalConfigError: As for `read_config`.
@@ -148,14 +150,14 @@ def read_model(model: type[M], document: Mapping[str, Any], *, source: str | Non
 
 
 def parse_config(text: str, *, source: str | None = None) -> PolicyConfig:
-    """Read a configuration written in YAML, or in JSON.
+    """Read a configuration in YAML or JSON.
 
     Args:
         text: The document.
-        source: The file it comes from, for errors.
+        source: File it comes from, named in errors.
 
     Raises:
-        ApprovalConfigError: It is no YAML, names a key twice, or does not say what a configuration may say.
+        ApprovalConfigError: The text is not YAML, has a duplicate key, or is not a valid configuration.
         MissingExtraError: PyYAML is not installed.
     """
     document, line_of = parse_document(text, source=source)
@@ -163,10 +165,10 @@ def parse_config(text: str, *, source: str | None = None) -> PolicyConfig:
 
 
 def parse_document(text: str, *, source: str | None = None) -> tuple[dict[str, Any], LineOf]:
-    """Read a document written in YAML, or in JSON, whatever it is about; see `config_yaml.parse_yaml`.
+    """Read any document in YAML or JSON; see `config_yaml.parse_yaml`.
 
     Raises:
-        ApprovalConfigError: It is no YAML, or names a key twice.
+        ApprovalConfigError: The text is not YAML, or has a duplicate key.
         MissingExtraError: PyYAML is not installed.
     """
     try:
@@ -177,7 +179,7 @@ def parse_document(text: str, *, source: str | None = None) -> tuple[dict[str, A
 
 
 def plain_rules(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with rules as mappings, lists as lists, and without sections that say nothing."""
+    """Return the configuration with rules as mappings, lists as lists, and without empty sections."""
     document = {key: value for key, value in config.items() if value is not None or key not in _SECTIONS}
     for key, plain in _SECTIONS.items():
         if isinstance(document.get(key), Mapping):
@@ -187,7 +189,7 @@ def plain_rules(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain_rule(rule: object) -> object:
     match rule:
-        case None:  # `format_output:` with nothing behind it
+        case None:  # `format_output:` without a value
             return {}
         case ToolRule():
             return rule.model_dump()
@@ -206,7 +208,7 @@ _SECTIONS: dict[str, Callable[[object], object]] = {
     'custom_tools': _plain_rule,
     'auto_grant': _plain_list,
 }
-"""Those in which `None` stands for nothing."""
+"""Sections in which `None` means empty."""
 
 _KINDS = {
     'model_type': 'not a mapping of keys to values',
@@ -219,7 +221,7 @@ _KINDS = {
     'float_type': 'not a number',
     'missing': 'this key is missing',
 }
-"""What is wrong, by pydantic's name for it."""
+"""Descriptions of mistakes by pydantic's error type."""
 
 
 def _problem(kind: str, path: Path, message: str, given: object, model: type[BaseModel]) -> str:
@@ -236,7 +238,7 @@ def _problem(kind: str, path: Path, message: str, given: object, model: type[Bas
 
 
 def _type_at(model: type[BaseModel], path: Path) -> object:
-    """What a document of `model` has at `path`, without `None` and without conditions."""
+    """Return the type that `model` expects at `path`, without `None` and annotations."""
     here: object = model
     for part in path:
         if isinstance(here, type) and issubclass(here, BaseModel):
@@ -261,7 +263,7 @@ def _unknown_value(given: object, allowed: tuple[str, ...]) -> str:
 
 
 def _suggestion(word: str, known: tuple[str, ...]) -> str:
-    import difflib  # only for what is wrong
+    import difflib  # needed only for an error
 
     close = difflib.get_close_matches(word[:LONGEST_SHOWN], known, n=1)
     return f'; did you mean `{close[0]}`?' if close else ''

@@ -1,4 +1,4 @@
-"""Reads YAML and remembers the line of each value."""
+"""Read YAML and record the line of each value."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Chosen: thousands of rules fit, and PyYAML reads it within a second or two."""
+"""Chosen: enough for thousands of rules, and PyYAML reads it within a second or two."""
 
 NOT_TEXT = object()
-"""In place of a date, a number that is written in an odd way, or the like: no configuration has one, so it is refused
-wherever it stands. Reading it would take PyYAML minutes for some."""
+"""Placeholder for dates, unusual numbers and the like, which no configuration contains, so that validation rejects
+them. PyYAML would need minutes to convert some of them."""
 
 _NUMBER = re.compile(r'-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?')
-"""What is a number, and the same number, to everybody: `010` is eight to YAML, `1:30` is ninety, `1_0` is ten."""
+"""Numbers that every reader reads alike. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""
 
 MAX_DEPTH = 16
 """Chosen: four times the depth of a configuration. PyYAML needs a minute for some thousand levels."""
 
 
 def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callable[[Path], int | None]]:
-    """The document, and a function from a path of keys to the line of the key or item there.
+    """Return the document, and a function that finds the line of the key or item at a path of keys.
 
-    The values are texts, booleans, plain decimal numbers, `None`, lists and mappings, and `NOT_TEXT`.
+    Values are strings, booleans, plain decimal numbers, `None`, lists, mappings and `NOT_TEXT`.
 
     Raises:
-        ApprovalConfigError: No YAML, no mapping, a key that is not a text or is there twice, an anchor, an alias or
-            a tag: nothing in a policy may mean more than it says. Too long, or nested too deeply.
+        ApprovalConfigError: The text is not YAML or not a mapping, is too long or too deeply nested, or has a duplicate
+            key, a key that is not a string, an anchor, an alias or a tag: a policy must mean exactly what it shows.
     """
     if len(text) > MAX_CHARS:
         raise ApprovalConfigError(f'longer than {MAX_CHARS} characters', source=source)
@@ -46,21 +46,21 @@ def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callab
 
 
 class _Reader:
-    """Builds the document from the parser's events: PyYAML's own steps after it read more into a text."""
+    """Builds the document from parser events, because PyYAML's later steps interpret more than plain values."""
 
     def __init__(self, loader: yaml.SafeLoader, source: str | None) -> None:
-        # Its stubs have no types for the methods that are needed here.
+        # The stubs lack the methods used here.
         self._loader: Any = loader
         self._source = source
         self._lines: dict[Path, int] = {}
 
     def line_of(self, path: Path) -> int | None:
-        """The line of what stands at `path`, or of the nearest above it."""
+        """Return the line of the value at `path`, or of its nearest known parent."""
         known = (self._lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._lines)
         return next(known, None)
 
     def document(self) -> dict[str, Any]:
-        """The whole document; an empty one is an empty mapping."""
+        """Read the whole document; an empty one becomes an empty mapping."""
         documents: list[object] = []
         while not isinstance(event := self._next(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent) and documents:
@@ -121,7 +121,7 @@ class _Reader:
 
     def _text(self, event: yaml.ScalarEvent, path: Path) -> str:
         try:
-            # JSON writes a character beyond 16 bits as two escapes, and PyYAML leaves them two.
+            # JSON writes a character beyond 16 bits as two escapes, which PyYAML does not join.
             return event.value.encode('utf-16', 'surrogatepass').decode('utf-16')
         except UnicodeDecodeError:
             raise self._error('half a character', _line(event), path) from None
@@ -140,5 +140,5 @@ class _Reader:
 
 
 def _line(event: yaml.Event) -> int:
-    # The parser sets the mark of every event; its stubs leave it open.
+    # The parser sets the mark of every event, although its stubs make it optional.
     return cast('yaml.Mark', event.start_mark).line + 1

@@ -1,6 +1,6 @@
-"""The spine: what happens to a request from the moment it is raised to the moment it is decided.
+"""Decide a request, from the moment it is made until it is approved or denied.
 
-Read `_decide_alone` and `_decide_asking` from top to bottom; everything else is called from there.
+Start with `_decide_alone` and `_decide_asking`; they call everything else.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _log = logging.getLogger('tool_approval')
 
 
 class Decided(NamedTuple):
-    """What was decided of a request."""
+    """A decided request."""
 
     decision: ApprovalDecision
     """The decision."""
     digest: str | None
-    """What it is bound to, as in the log; `None` for arguments that have no digest."""
+    """Digest that the approval is bound to, as in the log; `None` if the arguments have no canonical form."""
     approver: str | None = None
-    """The person who approved it, where known."""
+    """Name of the person who approved, if known."""
     remembered: str | None = None
-    """The id of the remembered approval that approved it, where one did."""
+    """Id of the remembered approval that approved the request, if any."""
 
 
 class ApprovalController:
-    """Decides requests: by policy, mode and memory, and where these are silent, by asking. Safe to share between runs.
+    """Decides requests by policy, mode and memory, and asks the UI about the rest.
 
-    It holds no lock between runs, and nothing about a run.
+    Safe to share between runs: it holds no lock between runs, and no state of a run.
     """
 
     def __init__(
@@ -68,26 +68,25 @@ class ApprovalController:
         key: bytes | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Put the parts together.
+        """Combine policy, UI, memory and audit log.
 
         Args:
-            mode: `interactive` asks, `approve_all` approves and `strict` denies without asking. A block holds in
-                all three, and what needs no approval runs in all three.
-            policy: The rules, or the mapping of tool names and globs to make them of.
-            ui: Whom to ask. With nobody, what would be asked is denied.
-            memory: What is remembered; a new one, for this process, if `None`.
-            audit: Where every decision and outcome is written down, before the call runs.
-            presenters: By tool name: makes what is shown, when somebody is about to be asked.
-            timeout: How long a person, and before that a presenter, may take, in seconds; afterwards the request is
-                denied.
-            key: The secret that approvals are bound to arguments with. Give a lasting one where a run is stopped in
-                one process and resumed in another.
-            now: The clock.
+            mode: `interactive` asks, `approve_all` approves and `strict` denies without asking. In all three, blocked
+                calls are refused and calls that need no approval run.
+            policy: The rules, or a mapping of tool names and globs to make them from.
+            ui: UI to ask. Without one, requests that need an answer are denied.
+            memory: Remembered approvals; if `None`, a new memory for this process.
+            audit: Log for every decision, written before the call runs, and every outcome.
+            presenters: Functions that make the content to show, by tool name, called right before asking.
+            timeout: Seconds that a presenter, and then the approver, may take. After that, the request is denied.
+            key: Secret key that binds approvals to arguments. Pass a lasting one if runs stop in one process and resume
+                in another.
+            now: Clock.
 
         Raises:
-            ValueError: There is no such mode, or the timeout is not positive.
-            TypeError: The UI is none: it has no `choose`, or is a class.
-            ApprovalConfigError: The policy says something that nobody can mean.
+            ValueError: The mode is unknown, or the timeout is not positive.
+            TypeError: `ui` has no `choose`, or is a class.
+            ApprovalConfigError: The policy is invalid.
         """
         if ui is not None and (isinstance(ui, type) or not callable(getattr(ui, 'choose', None))):
             kind = f'the class {ui.__name__}' if isinstance(ui, type) else f'a value of type {type(ui).__name__}'
@@ -106,12 +105,12 @@ class ApprovalController:
         self._now = now
 
     def use_key(self, key: bytes) -> None:
-        """Bind approvals with a lasting `key` from now on, unless the controller was made with one."""
+        """Bind approvals with a lasting `key` from now on, unless the constructor was given one."""
         if not self._has_lasting_key:
             self._key, self._has_lasting_key = key, True
 
     def with_ui(self, ui: ApprovalUI) -> ApprovalController:
-        """A controller that asks `ui`, and shares everything else with this one."""
+        """Return a controller that asks `ui` and shares everything else with this one."""
         other = copy.copy(self)
         other.ui = ui
         return other
@@ -124,27 +123,28 @@ class ApprovalController:
     async def request_approvals(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
         """Decide all requests of a response.
 
-        Each is blocked, or decided by the mode, or by memory; the rest is asked: one after the other by a UI that asks
-        one question at a time, else together. Requests of one group are one question, for a UI that can ask it; for
-        a UI with `groups_responses`, so are all of them.
+        Policy, mode or memory decide what they can; the UI is asked about the rest. A UI that asks one question at a
+        time gets them in turn, other UIs get them together. Requests of one group are one question if the UI has
+        `choose_group`; with `groups_responses`, all requests are one question.
 
         Returns:
-            A decision for each request, in order. `decided_by` and `decided_at` are filled in.
+            A decision for each request, in order, with `decided_by` and `decided_at` filled in.
 
         Raises:
             StoreError: Remembered approvals cannot be trusted, or `always` was chosen and there is no store.
-            asyncio.CancelledError: The wait was cancelled. What was still open is not decided.
-            KeyboardInterrupt: The user stopped the run at the UI. The log has what was asked about as denied; what was
-                not asked about yet is not decided.
-            RunCancelled: The same, at a UI that cancels the run instead: an `asyncio.CancelledError`, of `threads`.
+            asyncio.CancelledError: The wait was cancelled. Open requests are not decided.
+            KeyboardInterrupt: The user stopped the run at the UI. The log has the requests of that question as denied;
+                requests that were not asked about yet are not decided.
+            RunCancelled: As `KeyboardInterrupt`, from a UI that cancels the run instead. It is an
+                `asyncio.CancelledError`, defined in `threads`.
         """
         return [decided.decision for decided in await self.decide(requests)]
 
     async def decide(self, requests: Sequence[ApprovalRequest]) -> list[Decided]:
-        """Decide like `request_approvals`, and return with each decision the digest that it is bound to."""
+        """Decide as `request_approvals` does, and return the digest that each decision is bound to."""
         decisions: dict[int, Decided] = {}
         asked: dict[int, tuple[ApprovalRequest, str | None]] = {}
-        # Requests answered together on a page need not be one question elsewhere, so this makes no group of them.
+        # A batch is not a group: requests that a page answers together may be separate questions elsewhere.
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
         for index, request in enumerate(requests):
             digest = self.digest_of(request)
@@ -161,11 +161,11 @@ class ApprovalController:
         return [decisions[index] for index in range(len(requests))]
 
     async def triage(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalRequest | None]:
-        """Find out which requests of a response would be asked about now. Nothing is decided or recorded.
+        """Find out which requests of a response would be asked about now, without deciding or recording anything.
 
         Returns:
-            For each request, in order, what its approver is to be shown; `None` where policy, mode or memory decides,
-            or where it cannot be shown, so that `decide` denies it.
+            For each request, in order, the request as the approver would see it. `None` if policy, mode or memory
+            decides it, or if it cannot be shown, in which case `decide` denies it.
 
         Raises:
             StoreError: Remembered approvals cannot be trusted.
@@ -179,14 +179,14 @@ class ApprovalController:
         return shown
 
     async def ask_anew(self, request: ApprovalRequest) -> bool | None:
-        """Ask about a request whatever mode and memory say, for this once.
+        """Ask about a request once, even if mode or memory would decide it.
 
         Returns:
-            Whether a person approved it; `None` where it cannot be shown, none has answered, or the arguments were
+            Whether a person approved it; `None` if it cannot be shown, no person answered, or the arguments were
             changed.
 
         Raises:
-            AuditError: The answer could not be written down.
+            AuditError: The answer could not be logged.
         """
         place = self._placed(request, None, 1, 1)
         shown = await self._shown(place.changed(place.facts._replace(can_remember_always=False)))
@@ -201,15 +201,15 @@ class ApprovalController:
         return once.approved
 
     def still_holds(self, request: ApprovalRequest, *, approver: str | None, remembered: str | None) -> str | None:
-        """Look again at an approval that was given before.
+        """Check again whether an earlier approval is still valid.
 
         Args:
-            request: What was approved, as it would run now.
-            approver: The person who approved it, where it was one.
-            remembered: The id of the remembered approval that approved it, where one did.
+            request: The approved request, as it would run now.
+            approver: Name of the person who approved it, if any.
+            remembered: Id of the remembered approval that approved it, if any.
 
         Returns:
-            Why it does not hold any more, or `None`.
+            Why the approval is no longer valid, or `None` if it is.
 
         Raises:
             StoreError: Remembered approvals cannot be trusted.
@@ -242,7 +242,7 @@ class ApprovalController:
             await together([put(question) for question in questions])
 
     def digest(self, tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any] | None = None) -> str:
-        """What an approval of this call is bound to.
+        """Return the digest that an approval of this call is bound to.
 
         Raises:
             NotCanonicalError: An argument has no canonical form.
@@ -250,11 +250,12 @@ class ApprovalController:
         return digest(tool_name, args, bound_to or {}, key=self._key)
 
     def bound_to(self, arguments: CallArguments, declared: Mapping[str, Any]) -> dict[str, Any]:
-        """What an approval is bound to beside the arguments that are shown.
+        """Return the values that an approval is bound to in addition to the arguments shown.
 
         Args:
-            arguments: The call's. They are bound as the model gave them and as the tool gets them, by a keyed digest.
-            declared: What the tool declares.
+            arguments: The call's arguments. A keyed digest binds them both as the model gave them and as the tool
+                receives them.
+            declared: Values that the tool declares.
         """
         bound_to = dict(declared)
         bound_to.pop(ARGUMENTS, None)
@@ -265,17 +266,17 @@ class ApprovalController:
     def is_bound(
         self, approved: str, tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any] | None = None
     ) -> bool:
-        """Whether `approved`, the digest of an approval, is of just this call."""
+        """Return whether `approved`, the digest of an approval, matches this call exactly."""
         try:
             return compare_digest(approved.encode(), self.digest(tool_name, args, bound_to).encode())
         except (NotCanonicalError, UnicodeEncodeError):
             return False
 
     def record_unasked(self, request: ApprovalRequest, *, approved: bool, note: str | None = None) -> None:
-        """Write down what policy decided of a call that never became a question.
+        """Log a decision that policy made without asking.
 
         Raises:
-            AuditError: It cannot be written. The call must not be carried out.
+            AuditError: The entry cannot be written. The call must not run.
         """
         decision = ApprovalDecision(approved=approved, note=note, decided_by='policy', decided_at=self._now())
         self._record(request, decision, self.digest_of(request))
@@ -289,43 +290,43 @@ class ApprovalController:
         digest: str | None = None,
         settled_by: str | None = None,
     ) -> None:
-        """Write down what came of a call. Failing to is logged: what has run cannot be undone.
+        """Log the outcome of a call. A failure to write is only reported, since the call cannot be undone.
 
         Args:
-            request: The request as it was approved, or what identifies it: tool, call id, run id.
+            request: The approved request, or one with the same tool, call id and run id.
             outcome: `executed`, `failed` or `refused`.
-            error: What it raised; only its type is written.
-            digest: That of the decision, where it is known; else it is made of the request.
-            settled_by: The person who settled it, if it was unknown.
+            error: Exception that the call raised; only its type is written.
+            digest: Digest of the decision; computed from the request if `None`.
+            settled_by: Name of the person who settled an unknown outcome.
         """
         if self.audit is None:
             return
         try:
             digest = self.digest_of(request) if digest is None else digest
             self.audit.record(outcome_entry(request, outcome, digest=digest, error=error, settled_by=settled_by))
-        except Exception as failure:  # noqa: BLE001 - the result of what has run must not get lost
+        except Exception as failure:  # noqa: BLE001 - the call has run, and its result must not be lost
             problem = failure if isinstance(failure, AuditError) else type(failure).__name__
             _log.error('The outcome of a call of %r was not written: %s', request.tool_name, problem)
 
     def _placed(self, request: ApprovalRequest, batch_id: str | None, position: int, size: int) -> ApprovalRequest:
-        """What is asked: it says that it is request i of n, and nobody else can change it."""
+        """Return a private copy of the request, marked as request i of n."""
         place: dict[str, Any] = {
             'position': position,
             'batch_size': size,
             'can_remember_always': self.memory.remembers_always,
         }
-        # What the framework names as batch stays.
+        # A batch id from the framework is kept.
         if batch_id is not None and 'batch_id' not in request.metadata:
             place['batch_id'] = batch_id
         return request.detached(request.facts._replace(**place), metadata={**request.metadata, **place})
 
     def _decide_alone(self, request: ApprovalRequest, digest: str | None) -> ApprovalDecision | None:
-        """What policy and mode decide."""
-        # 1. Blocked: nothing below can bring it back.
+        """Decide by policy and mode, if they can."""
+        # 1. A block is final.
         verdict = self.policy.judge_request(request, self.memory.granted(request))
         if verdict.is_blocked:
             return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
-        # 2. What cannot be compared cannot be approved.
+        # 2. A call that cannot be compared with others cannot be approved.
         try:
             if digest is None or request.payload is not request.args or request.remember_options:
                 options = [option.payload for option in request.remember_options]
@@ -346,7 +347,7 @@ class ApprovalController:
         self, questions: list[tuple[ApprovalRequest, str | None]], abilities: UIAbilities, *, is_later: bool
     ) -> list[Decided]:
         """Ask about one request, or about a group."""
-        # 4. What was approved before: maybe by the answer to an earlier question of this response.
+        # 4. Remembered approvals, including the answer to an earlier question of this response.
         found: list[ApprovalDecision] = []
 
         def is_remembered() -> bool:
@@ -360,14 +361,14 @@ class ApprovalController:
 
         if is_later and is_remembered():
             return settle(found, is_remembered=True)
-        # 5. Only now what is shown is made.
+        # 5. Make the presentation, only now that it is needed.
         shown: list[ApprovalRequest] = []
         for request, _ in questions:
             view = await self._shown(request)
             if isinstance(view, ApprovalDecision):
                 return settle([view] * len(questions))
             shown.append(view)
-        # 6. The approver; or an answer to another run's question, for which this one waited.
+        # 6. The approver, or the answer to another run's question while this one waited for its turn.
         try:
             answers = await ask(
                 self.ui,
@@ -381,7 +382,7 @@ class ApprovalController:
             stopped = ApprovalDecision(approved=False, note='The person stopped the run.', decided_by='ui')
             settle([stopped] * len(questions))
             raise
-        # 7. Judged again if the arguments were changed, remembered, written down.
+        # 7. Judge changed arguments, log, remember.
         settled = settle(answers or found, is_remembered=not answers)
         for (request, _), answer, decided in zip(questions, answers, settled, strict=False):  # `answers` may be empty
             if decided.decision.approved:
@@ -391,7 +392,7 @@ class ApprovalController:
     def _settle(
         self, request: ApprovalRequest, digest: str | None, decision: ApprovalDecision, *, is_remembered: bool = False
     ) -> Decided:
-        """Complete a decision, write it down, remember it."""
+        """Complete a decision, log it and remember it."""
         if decision.approved and decision.override_args is not None:
             decision = self._judged_again(request, decision, decision.override_args)
         if decision.override_args is not None:
@@ -409,13 +410,13 @@ class ApprovalController:
             note = 'The decision could not be written to the audit log, so the call was denied.'
             denial = ApprovalDecision(approved=False, note=note, decided_by='audit', decided_at=self._now())
             return Decided(denial, digest)
-        # After the log: what is remembered was written down, whatever happens in between.
+        # After the log, so that every remembered approval has been logged.
         if decision.remember != 'none':
             self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
         remembered = None
         if is_remembered:
             found = self.memory.find(request)
-            remembered = '' if found is None else found.id  # revoked in the meantime: `still_holds` finds nothing
+            remembered = '' if found is None else found.id  # revoked meanwhile: `still_holds` finds nothing under ''
         person = None if approver in RULES else approver
         return Decided(decision, digest, approver=person, remembered=remembered)
 
@@ -433,16 +434,16 @@ class ApprovalController:
         return decision
 
     async def _shown(self, request: ApprovalRequest) -> ApprovalRequest | ApprovalDecision:
-        """What the UI is given; a denial where it cannot be made."""
+        """Return the request for the UI, or a denial if it cannot be presented."""
         try:
             return await self._presented(request)
-        except Exception as error:  # noqa: BLE001 - an approver must not decide on less than was meant to be seen
+        except Exception as error:  # noqa: BLE001 - an approver must not decide with less information than intended
             _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
             note = f'What to decide on could not be shown ({type(error).__name__}), so the call was denied.'
             return ApprovalDecision(approved=False, note=note, decided_by='ui')
 
     async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:
-        """The request with its presentation. Neither UI nor presenter shares its arguments with anybody."""
+        """Return the request with its presentation. The UI and the presenter get separate copies of the arguments."""
         description = self.policy.rule_for(request.tool_name).description
         if description is not None:
             request = request.changed(description=description, described_by=self.policy.source)
@@ -464,7 +465,9 @@ class ApprovalController:
             )
 
     def digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
-        """What an approval of this request is bound to; `None` where an argument has no canonical form."""
+        """Return the digest that an approval of this request is bound to, or `None` if an argument has no canonical
+        form.
+        """
         args = request.args if override_args is None else override_args
         try:
             return digest(request.tool_name, args, request.bound, key=self._key)

@@ -1,4 +1,4 @@
-"""Approved or denied, by an approver."""
+"""Represent an approver's decision."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, field_validator
 from .canonical import EXACT
 
 ApprovalMode = Literal['interactive', 'approve_all', 'strict']
-"""How requests are treated: ask, approve without asking, deny without asking. A block holds in all three."""
+"""How to treat requests: ask, approve without asking, or deny without asking. A block applies in all three modes."""
 
 Remember = Literal['none', 'session', 'always']
-"""How long an approval holds for the same payload."""
+"""How long an approval is remembered for the same payload."""
 
 _MODES: dict[str, ApprovalMode] = {
     'interactive': 'interactive',
@@ -25,10 +25,10 @@ _MODES: dict[str, ApprovalMode] = {
 
 
 def read_mode(mode: str) -> ApprovalMode:
-    """The mode that `mode` names; `auto_approve` and `auto_deny` are older names of `approve_all` and `strict`.
+    """Return the mode called `mode`. `auto_approve` and `auto_deny` are older names of `approve_all` and `strict`.
 
     Raises:
-        ValueError: It names none.
+        ValueError: The name is unknown.
     """
     if mode not in _MODES:
         raise ValueError(f'unknown mode {mode!r}; use one of {", ".join(_MODES)}')
@@ -36,38 +36,38 @@ def read_mode(mode: str) -> ApprovalMode:
 
 
 RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit'})
-"""What `decided_by` says where no person decided."""
+"""Values of `decided_by` for decisions that no person made."""
 
 
 class ApprovalDecision(BaseModel):
-    """Approved or denied, and what goes with it."""
+    """An approval or a denial, with its note, changed arguments and how long to remember it."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     approved: bool
     """Whether the call may run."""
     note: str | None = None
-    """What the model is told of a denial, and the log of both."""
+    """Reason for a denial, which the model reads. The log has the notes of approvals, too."""
     override_args: Mapping[str, Any] | None = None
-    """All arguments to run with instead, by parameter name. Such an approval is never remembered."""
+    """Complete arguments to run with instead, by parameter name. Such an approval is never remembered."""
     remember: Remember = 'none'
-    """How long it holds for the same payload. Only approvals are remembered."""
+    """How long to remember the approval for the same payload. Denials are never remembered."""
     remember_option: str = EXACT
-    """What it covers then: `exact`, or the kind of one of the request's `remember_options`."""
+    """Scope to remember: `exact`, or the kind of one of the request's `remember_options`."""
     decided_by: str | None = None
-    """The person, or the rule: `policy`, `memory`, `mode`, `timeout`, `ui`, `arguments`, `audit`."""
+    """Name of the approver, or of the rule: `policy`, `memory`, `mode`, `timeout`, `ui`, `arguments`, `audit`."""
     decided_at: AwareDatetime | None = None
-    """When, in UTC. A time without a zone is refused."""
+    """Time of the decision in UTC. A time without a time zone is invalid."""
 
     @property
     def is_lasting(self) -> bool:
-        """Whether it holds for later calls too: only an approval of the arguments as they are can."""
+        """Whether the decision is to be remembered: only an approval of unchanged arguments can be."""
         return self.approved and self.remember != 'none' and self.override_args is None
 
     @field_validator('approved', mode='before')
     @classmethod
     def _is_plain(cls, value: object) -> object:
-        # Only a real boolean approves: pydantic would take the text "yes", 1 and more for it.
+        # Only a boolean may approve: pydantic would also accept the text "yes", 1 and others.
         if not isinstance(value, bool):
             raise ValueError('`approved` must be True or False')  # noqa: TRY004 - pydantic reports it
         return value

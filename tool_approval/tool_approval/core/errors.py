@@ -1,28 +1,28 @@
-"""What can go wrong, drawn as a tree.
+"""The exceptions of this package.
 
 ```
 ApprovalError
-├── ApprovalConfigError (ValueError)     the configuration says something that nobody can mean
-├── NotCanonicalError (ValueError)       a value has no single JSON form, so no approval can be bound to it
-├── StoreError                           remembered approvals cannot be trusted or kept
+├── ApprovalConfigError (ValueError)     the configuration is invalid
+├── NotCanonicalError (ValueError)       a value has no canonical JSON form, so no approval can be bound to it
+├── StoreError                           remembered approvals cannot be trusted or stored
 ├── AuditError                           the audit log cannot be trusted or written
 ├── MissingExtraError (ImportError)      an optional library is not installed
-├── AliasError (ImportError)             `compat`: the old module name means another module already
-├── TrustError                           `settings`: what is trusted cannot be read or kept
-├── FileToolError                        `tools.file_sandbox`: a file cannot be used; for the model to read
-├── ExecutionNotRepeated                 the ledger has a call of which no result can be returned
-├── InboxError                           `inbox`: an answer does not count, or a request cannot be kept
-├── SlackUnavailable, SlackRefused       `ui.slack`: Slack cannot be asked, or never takes a message
-├── AssistantError                       the command `run`: it cannot be started
+├── AliasError (ImportError)             `compat`: the old module name is already used by another module
+├── TrustError                           `settings`: the list of trusted files cannot be read or written
+├── FileToolError                        `tools.file_sandbox`: a file cannot be used; the model reads the message
+├── ExecutionNotRepeated                 the ledger has the call, but no result that can be returned
+├── InboxError                           `inbox`: an answer does not count, or a request cannot be stored
+├── SlackUnavailable, SlackRefused       `ui.slack`: Slack cannot be reached, or rejects a message for good
+├── AssistantError                       the command `run` cannot start
 ├── OSSandboxError                       `os_sandbox`: a profile cannot be enforced
-│   └── OSSandboxUnavailable             nothing here can confine a command
-└── ApprovalRefused (PermissionError)    code that runs a tool itself is told that it may not
-    ├── ApprovalBlocked                  by policy; nobody was asked
-    └── ApprovalDenied                   by an approver, a mode, or because nobody could be asked
+│   └── OSSandboxUnavailable             this system cannot confine a command
+└── ApprovalRefused (PermissionError)    a tool was called directly, and the call may not run
+    ├── ApprovalBlocked                  blocked by policy, without asking
+    └── ApprovalDenied                   denied by an approver or a mode, or because no approver could be asked
 ```
 
-A denial is a decision, not an exception, wherever somebody can act on it: only what stands between a caller and a
-tool (`execute_tool`, the compatibility layer) raises one.
+A denial is usually a decision, not an exception. Only code between a caller and a tool raises one: `execute_tool` and
+the compatibility layer.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from typing import Any
 
 
 class ApprovalError(Exception):
-    """The root of everything this package raises. Copying and pickling keep the facts and the sentence."""
+    """Base class of all exceptions of this package. Copying and pickling preserve attributes and message."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """See `pickle`."""
-        # What is called by default is the constructor with the sentence, and ours take the facts.
+        """Support `pickle` and `copy`."""
+        # By default, the constructor is called with the message, but our constructors take other arguments.
         return _restored, (type(self), self.args, dict(self.__dict__))
 
 
@@ -47,18 +47,18 @@ def _restored(kind: type[ApprovalError], args: tuple[object, ...], facts: dict[s
 
 
 class ApprovalConfigError(ApprovalError, ValueError):
-    """The configuration says something that nobody can mean."""
+    """The configuration is invalid."""
 
     def __init__(
         self, problem: str, *, key: str | None = None, source: str | None = None, line: int | None = None
     ) -> None:
-        """Say where the mistake is.
+        """Describe the mistake and its position.
 
         Args:
-            problem: What is wrong, and what would be right.
-            key: The path to the key at fault, such as `tools.rm.approval`.
-            source: The file it stands in.
-            line: The line in that file, from 1.
+            problem: The mistake, and how to correct it.
+            key: Path to the key at fault, such as `tools.rm.approval`.
+            source: File with the mistake.
+            line: Line in that file, from 1.
         """
         self.problem = problem
         self.key = key
@@ -69,29 +69,29 @@ class ApprovalConfigError(ApprovalError, ValueError):
 
 
 class NotCanonicalError(ApprovalError, ValueError):
-    """A value has no single JSON form, so nothing can tell whether two of them are the same."""
+    """A value has no canonical JSON form, so it cannot be compared with others."""
 
     def __init__(self, problem: str) -> None:
-        """Say what stands in the way; never the value itself, which may be a secret."""
+        """Describe the problem without the value, which may be a secret."""
         self.problem = problem
         super().__init__(f'no canonical JSON: {problem}')
 
 
 class StoreError(ApprovalError):
-    """Remembered approvals cannot be trusted or kept. Whatever the file holds, it approves nothing."""
+    """Remembered approvals cannot be trusted or stored. The file's contents approve nothing."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Name the file, or nothing where there is none, and what is wrong with it."""
+        """Name the file, or pass an empty path if there is none, and describe the problem."""
         self.path = path
         self.problem = problem
         super().__init__(f'remembered approvals in {path!r}: {problem}' if path else problem)
 
 
 class AuditError(ApprovalError):
-    """The audit log cannot be trusted or written. What depends on the line does not run."""
+    """The audit log cannot be trusted or written. The call that needs the log entry does not run."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Name the file and what is wrong with it."""
+        """Name the file and describe the problem."""
         self.path = path
         self.problem = problem
         super().__init__(f'audit log {path!r}: {problem}')
@@ -101,64 +101,64 @@ class MissingExtraError(ApprovalError, ImportError):
     """An optional library is not installed."""
 
     def __init__(self, library: str, *, extra: str) -> None:
-        """Name the library and the extra that brings it."""
+        """Name the library and the extra that installs it."""
         self.library = library
         self.extra = extra
         super().__init__(f"{library!r} is not installed; install it with: pip install 'tool-approval[{extra}]'")
 
 
 class ApprovalRefused(ApprovalError, PermissionError):
-    """A tool may not run. Nothing of it has."""
+    """A tool call may not run. No part of it has run."""
 
     _verb = 'Refused'
 
     def __init__(self, tool_name: str, reason: str) -> None:
-        """Name the tool and why it may not run."""
+        """Name the tool and the reason."""
         self.tool_name = tool_name
         self.reason = reason
         super().__init__(f'{self._verb} {tool_name!r}: {reason}')
 
 
 class ApprovalBlocked(ApprovalRefused):
-    """Policy refuses the call; nobody was asked."""
+    """Policy blocks the call; no approver was asked."""
 
     _verb = 'Blocked'
 
 
 class ApprovalDenied(ApprovalRefused):
-    """An approver or a mode denied the call, or nobody could be asked."""
+    """An approver or a mode denied the call, or no approver could be asked."""
 
     _verb = 'Denied'
 
 
 Path = tuple[str | int, ...]
-"""The keys from the top of a document down to one of its values."""
+"""Keys that lead from the top of a document to one of its values."""
 
 LONGEST_SHOWN = 60
-"""Chosen: an error quotes so many characters of a key or value, which may be as long as the file."""
+"""Chosen: maximum number of characters that an error quotes of a key or value, which may be as long as the file."""
 
 
 def dotted(path: Path) -> str | None:
-    """A path as a person reads it, such as `tools.rm.approval`; `None` for the top."""
+    """Format a path for people, such as `tools.rm.approval`; `None` for the top."""
     return '.'.join(printable(str(part)) for part in path) or None
 
 
 def printable(text: str, max_chars: int = LONGEST_SHOWN) -> str:
-    """What an error quotes of a configuration: shortened, and safe to print on a terminal."""
+    """Shorten a text of a configuration and make it safe to print on a terminal."""
     shown = text if len(text) <= max_chars else f'{text[: max_chars - 3]}...'
     return shown if shown.isprintable() else repr(shown)[1:-1]
 
 
 class ExecutionNotRepeated(ApprovalError):
-    """A ledger has this call already, and has no result of it: it failed, or it is unknown whether it happened."""
+    """The ledger has this call already, but no result: it failed, or it is unknown whether it ran."""
 
     def __init__(self, tool_name: str, state: str, problem: str) -> None:
-        """Say what became of it.
+        """Describe what the ledger has.
 
         Args:
-            tool_name: The tool.
+            tool_name: Name of the tool.
             state: `failed` or `unknown`.
-            problem: What the ledger has kept.
+            problem: Description kept by the ledger.
         """
         self.tool_name = tool_name
         self.state = state

@@ -1,4 +1,4 @@
-"""Runs a tool function under approval, for code that has no framework."""
+"""Run a tool function under approval, for code without a framework."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ async def execute_tool(
     default: str = 'none',
     ledger: ExecutionLedger | None = None,
 ) -> Any:
-    """Run `func(**args)` if it may run.
+    """Run `func(**args)` if it is allowed.
 
     Args:
-        func: A function, or an object that can be called, with logic of its own or without.
-        name: The name the model calls it by.
-        args: Argument values by parameter name. They are copied before anybody is asked.
-        controller: Who decides.
-        context_metadata: What the framework knows: `run_id`, `session_id`, `caller` and more.
-        default: What holds for a function about which nothing is said; a bare one runs, unless this is `required`.
-        ledger: Executes the call at most once. `context_metadata` needs `tool_call_id` then, and `session_id` or
-            `run_id`, which together name the call whenever it is tried.
+        func: A function or other callable, with or without an approval check.
+        name: Name by which the model calls it.
+        args: Argument values by parameter name. They are copied before asking.
+        controller: Decides about the call.
+        context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
+        default: `none` runs functions without a rule or a check; `required` asks about them.
+        ledger: Executes the call at most once. `context_metadata` must then contain `tool_call_id`, and `session_id` or
+            `run_id`, which together identify the call on every attempt.
 
     Returns:
-        What `func` returns, awaited if need be; its JSON form where the ledger has kept it.
+        The result of `func`, awaited if necessary; its JSON form if the ledger has recorded it.
 
     Raises:
-        ApprovalBlocked: Policy refuses the call. Nothing has run.
-        ApprovalDenied: It was denied, with the note as reason, or changed after it was approved. Nothing has run.
-        AuditError: The refusal could not be written down. Nothing has run.
-        StoreError: Remembered approvals cannot be trusted or kept. Nothing has run.
-        ValueError: With a ledger, the call has no name. Nothing has run.
-        ExecutionNotRepeated: The ledger has that it failed before, or that it is unknown whether it happened.
-        Exception: Whatever `func` raises.
+        ApprovalBlocked: Policy blocks the call. Nothing has run.
+        ApprovalDenied: The call was denied, with the note as reason, or changed after it was approved. Nothing has run.
+        AuditError: The refusal could not be logged. Nothing has run.
+        StoreError: Remembered approvals cannot be trusted or stored. Nothing has run.
+        ValueError: There is a ledger, but the metadata does not identify the call. Nothing has run.
+        ExecutionNotRepeated: According to the ledger, the call failed before, or it is unknown whether it ran.
+        Exception: Any exception of `func`.
     """
     gate = Gate(controller, default=default)
     metadata = dict(context_metadata or {})
@@ -88,9 +88,9 @@ async def execute_tool(
             return await run(Allowed(call=prepared.call, request=None, binding=None))
         [settled] = await gate.decide_all([prepared])
         if not isinstance(settled, Refused):
-            # The tool is asked again: about changed arguments, and whether what it bound the approval to still holds.
+            # The check runs again, for changed arguments and for declared values that may have changed.
             again = await gate.prepare(settled.call)
-            # Attack: the caller, or the tool's own check, holds the same nested objects (test_attacks.py).
+            # Attack: the caller or the check changes nested arguments that it still references (test_attacks.py).
             settled = gate.confirm(again._replace(call=call_with(settled.call.values)), settled.binding)
         return await run(_allowed(name, settled))
 
@@ -124,5 +124,5 @@ def _read(args: Mapping[str, Any]) -> tuple[dict[str, Any], CallArguments]:
         values = materialised(args)
         return values, read_arguments(values)
     except NotCanonicalError:
-        # Left as it is, the controller finds it cannot be judged and denies it.
+        # The controller denies such arguments, because they have no canonical form.
         return dict(args), CallArguments(shown=dict(args), is_altered=False, bound={})

@@ -19,16 +19,16 @@ _log = logging.getLogger('tool_approval')
 
 _Answered = list[tuple[ApprovalRequest, ApprovalDecision]]
 
-# A UI is cancelled when another has answered, and a cancellation carries no answer through everything it passes.
+# A UI is cancelled when another has answered, and a cancellation cannot carry that answer.
 # One list for each `FirstOf` around the question, filled before the UI is cancelled.
 _answered: ContextVar[tuple[_Answered, ...]] = ContextVar('tool_approval_answered', default=())
 
 
 def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
-    """How another UI of a `FirstOf` has answered, for a UI whose question is withdrawn; `None` if none has.
+    """Return the decision of another UI of a `FirstOf`, for a UI whose question is withdrawn; `None` if there is none.
 
     Args:
-        request: The very object that `choose` was called with, in its task or thread.
+        request: The same object that `choose` was called with, in its task or thread.
     """
     answers = (answer for answers in _answered.get() for answer in answers)
     return next((decision for asked, decision in answers if asked is request), None)
@@ -37,30 +37,30 @@ def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
 class FirstOf:
     """An approval UI that asks several others at once, such as a terminal and an inbox.
 
-    The first answer counts; the others are cancelled, as when a run is, and `answered_elsewhere` tells them why. What a
-    UI denies because it could ask nobody, failed, or waited too long takes the question from no other; if all of them
-    do, the last such denial is the answer. Stopping the run at one of them stops it.
+    The first answer counts. The other UIs are cancelled, and learn the reason from `answered_elsewhere`. A UI that
+    denies because it could not ask, failed or timed out does not end the question for the others; if all do, the last
+    such denial is the answer. Stopping the run at one UI stops it.
 
-    A denial, or a stop, that comes until all others have been cancelled counts more than an approval, also where a UI
-    returns or raises it when it is cancelled. If a thread brings it later, it is logged.
+    A denial or a stop that arrives before all other UIs are cancelled takes precedence over an approval, even if a UI
+    returns or raises it when cancelled. A later one, from a thread, is logged.
 
-    A group of requests is one question for a UI that has `choose_group`, and several for the others. If one of these is
-    answered elsewhere, the group is asked about again without it.
+    A group of requests is one question for UIs that have `choose_group`, and several for others. If another UI answers
+    one of the requests, the group is asked about again without it.
     """
 
     def __init__(self, *uis: ApprovalUI) -> None:
-        """Ask these, each as it would be asked alone: terminals one question at a time.
+        """Create from UIs, each of which is asked as if it were alone: terminals one question at a time.
 
         Raises:
-            ValueError: There is none.
+            ValueError: No UI was given.
         """
         if not uis:
             raise ValueError('`FirstOf` needs a UI to ask')
-        # One inside of another would be cancelled before it can say what was answered there.
+        # A nested `FirstOf` would be cancelled before it can report its answer, so its UIs are asked directly.
         self._uis = [each for ui in uis for each in (ui._uis if isinstance(ui, FirstOf) else [ui])]
         self._abilities = [UIAbilities.of(ui) for ui in self._uis]
         self.groups_responses = any(each.groups_responses for each in self._abilities)
-        """Whether all requests of a response are one question for one of them."""
+        """Whether one of the UIs asks about all requests of a response as one group."""
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Ask about one request."""
@@ -68,16 +68,18 @@ class FirstOf:
         return decision
 
     async def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
-        """Ask about a group; a decision for each, in order."""
+        """Ask about a group, and return a decision for each request, in order."""
         return await _Questions(self._uis, self._abilities, requests, mode).decide()
 
     def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
-        """Whether a person may still approve a request at one of them; where a UI does not say, everybody may."""
+        """Return whether any of the UIs still lets a person approve a request. A UI without `may_approve` lets
+        everyone.
+        """
         return any(each.may_approve is None or each.may_approve(request, approver) for each in self._abilities)
 
 
 class _Questions:
-    """The questions about one group: each is a task, of one UI and some of the requests."""
+    """The open questions about one group. Each is a task that asks one UI about some of the requests."""
 
     def __init__(
         self,
@@ -93,7 +95,7 @@ class _Questions:
         self._tasks: dict[asyncio.Task[list[ApprovalDecision]], tuple[int, list[int]]] = {}
         self._able = [set(range(len(uis))) for _ in requests]
         self._answered: _Answered = []
-        # Threads write these two until it is over.
+        # Threads write these two until `_is_over`.
         self._decided: dict[int, ApprovalDecision] = {}
         self._stop: KeyboardInterrupt | RunCancelled | None = None
         self._is_over = False
@@ -135,10 +137,10 @@ class _Questions:
                 hear=partial(self._hear, indices),
             )
         except (KeyboardInterrupt, RunCancelled):
-            return []  # `_hear` has it; raised in a task, one would end the event loop, the other look like its end
+            return []  # `_hear` has it. Raised in a task, one would end the event loop, the other only end the task
 
     def _hear(self, indices: list[int], answer: Answer) -> None:
-        """Count a denial or a stop in any thread, also of a question that is being withdrawn; log one that is late."""
+        """Count a denial or a stop from any thread, even for a question that is being withdrawn; log a late one."""
         decisions = zip(indices, answer, strict=True) if isinstance(answer, list) else ()
         denials = {index: each for index, each in decisions if not (each.approved or _is_of_nobody(each))}
         stop = None if isinstance(answer, list) else answer
@@ -155,15 +157,15 @@ class _Questions:
             _log.warning('%r denied %r too late: %s', by, name, why)
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
-        """Count what was answered in time; what a UI denies by itself only if no other is left."""
-        for index, decision in zip(indices, answers, strict=False):  # none of a UI that stopped the run
+        """Count answers that arrived in time. A denial by the UI itself counts only if no other UI is left."""
+        for index, decision in zip(indices, answers, strict=False):  # a UI that stopped the run has no answers
             if _is_of_nobody(decision):
                 self._able[index].discard(number)
             if not (_is_of_nobody(decision) and self._able[index]):
                 self._decided.setdefault(index, decision)
 
     async def _withdraw(self) -> None:
-        """Cancel the questions of which something is decided, and ask again about the rest."""
+        """Cancel questions with a request that is decided, and ask again about their other requests."""
         while stale := [task for task, (_, some) in self._tasks.items() if not self._decided.keys().isdisjoint(some)]:
             decided = [index for index in range(len(self._requests)) if index in self._decided]
             self._answered[:] = [(self._requests[index], self._decided[index]) for index in decided]
@@ -181,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Whether a UI has denied by itself: with a note that says why, and its own name in place of a person's."""
+    """Return whether a UI denied by itself, without an approver: with a note, and decided by `ui` or `timeout`."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

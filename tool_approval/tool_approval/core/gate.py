@@ -1,8 +1,8 @@
-"""The gate in front of a tool: judge, request, decide, bind, confirm before execution, record the outcome.
+"""Control the execution of tool calls: judge, decide, bind, confirm before execution, record the outcome.
 
-An adapter reads what its framework is about to run as a `Call`. Everything else about approval happens here, in the
-order of the methods of `Gate`: `prepare` and `decide_all` before anything of a response runs, `confirm` right before
-one call does, `execution` around it.
+An adapter reads each call of its framework as a `Call`; everything else about approval happens here. The methods of
+`Gate` are called in order: `prepare` and `decide_all` before any call of a response runs, `confirm` right before a call
+runs, `execution` around it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .verdict import ApprovalResult, make_request
 T = TypeVar('T')
 
 CHANGED = 'The call changed after it was approved, so it was not run.'
-"""The reason where what would run is not what was approved."""
+"""Reason for a call that differs from the one that was approved."""
 
 DENIED = 'The approver denied this call. Do not try it in another form; ask what to do instead, or go on without it.'
-"""The reason where the approver gave none."""
+"""Default reason when the approver gives none."""
 
 
 NO_ARGUMENTS = CallArguments(shown={}, is_altered=False, bound={})
-"""In place of arguments that cannot be read."""
+"""Placeholder for arguments that cannot be read."""
 
 
 def cannot_be_judged(tool_name: str, problem: str) -> str:
-    """The reason to refuse a call whose arguments cannot be read."""
+    """Return the reason for refusing a call whose arguments cannot be read."""
     return f'The arguments of {tool_name!r} cannot be judged ({problem}), so the call was not run.'
 
 
@@ -45,79 +45,80 @@ def _cannot_be_changed(args: Mapping[str, Any]) -> Call:
 
 
 class Call(NamedTuple):
-    """One call that wants to run, as its framework delivered it. Nothing is read from the framework again."""
+    """A tool call as the framework delivered it. The gate reads nothing else from the framework."""
 
     tool_name: str
-    """The name the model calls the tool by."""
+    """Name by which the model calls the tool."""
     arguments: CallArguments
-    """As given and as validated."""
+    """Arguments as the model gave them and as validated."""
     values: Mapping[str, Any]
-    """What the tool gets, by parameter name."""
+    """Values passed to the tool, by parameter name."""
     given: Mapping[str, Any] | None = None
-    """What the framework is to call the tool with, where that is not `values`."""
+    """Values for the framework to call the tool with, if they differ from `values`."""
     facts: CallFacts = CallFacts()
-    """Where it stands."""
+    """Facts about the call: run, session, agent, toolset and so on."""
     metadata: Mapping[str, Any] | None = None
-    """What checks and UIs are shown of the facts, where there is more than these."""
+    """Metadata for checks and UIs, if there is more than `facts`."""
     tool_call_id: str | None = None
-    """The call's id, where the framework has one."""
+    """Id of the call, or `None` if the framework has none."""
     checks: Sequence[object] = ()
-    """What may have a check of its own, the weightier first: a toolset before the function."""
+    """Objects that may have approval checks, in order of precedence: a toolset before the function."""
     framework_context: object = None
-    """Passed on to the checks that take it."""
+    """Value passed to the checks that accept a framework context."""
     judged_as: str | None = None
-    """The name that policy and checks know the tool by, where a toolset has renamed it."""
+    """Name of the tool in policy and checks, if a toolset has renamed it."""
     bound_to: Mapping[str, Any] = MappingProxyType({})
-    """What the adapter binds an approval to, beside the arguments and what the tool declares."""
+    """Values that the adapter binds an approval to, in addition to the arguments and the values the tool declares."""
     is_enclosed: bool = False
-    """Whether what encloses the execution records the outcome and tells the model of changed arguments."""
+    """Whether code around the execution records the outcome and reports changed arguments to the model."""
     reread: Callable[[Mapping[str, Any]], Call] = _cannot_be_changed
-    """The call with the arguments of an approver in place of the model's. It raises `ValueError` where these do not fit
-    the tool, with a text that says why."""
+    """Return the call with an approver's arguments in place of the model's. Raises `ValueError`, with the reason, if
+    they do not fit the tool."""
 
 
 class Prepared(NamedTuple):
-    """A call that was judged."""
+    """A call with its verdict."""
 
     call: Call
     """The call."""
     verdict: ApprovalResult
-    """Whether it is blocked, may run unasked, or needs approval."""
+    """Whether the call is blocked, pre-approved or needs approval."""
     request: ApprovalRequest
-    """What an approver, the memory and the log get to see of it."""
+    """The call as the approver, the memory and the log see it."""
 
 
 class Binding(NamedTuple):
-    """Ties an approval to just the call it was given for. Hosts carry it as JSON, also from one process to another."""
+    """Binds an approval to exactly one call. Hosts carry it as JSON, even between processes."""
 
     digest: str
-    """Of what may run; empty, which is the digest of nothing, where it was malformed."""
+    """Digest of the call that may run, or an empty string, which matches no call, if the stored digest was
+    malformed."""
     decided: str | None
-    """The digest that the log has of the decision."""
+    """Digest of the decision in the log."""
     bound_to: Mapping[str, Any]
-    """What the digest covers beside the arguments that are shown."""
+    """Values covered by the digest in addition to the arguments shown."""
     granted: object = None
-    """The capabilities that the approval grants, as a list of names; `None` without any."""
+    """Names of the capabilities that the approval grants, as a list; `None` if there are none."""
     has_changed_arguments: bool = False
     """Whether the approver changed the arguments."""
     by_policy: bool = False
-    """Whether a rule alone let the call run, and neither an approver, nor a mode, nor memory."""
+    """Whether a rule let the call run, rather than an approver, a mode or the memory."""
     approver: str | None = None
-    """Who approved it, where it was a person."""
+    """Name of the approver, if a person approved the call."""
     remembered: str | None = None
-    """The id of the remembered approval that approved it, where one did."""
+    """Id of the remembered approval that approved the call, if any."""
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What the tool declared, of all that the approval is bound to."""
+        """The part of `bound_to` that the tool declared."""
         return {name: value for name, value in self.bound_to.items() if name != ARGUMENTS}
 
     def declares(self, declared: Mapping[str, Any]) -> bool:
-        """Whether the tool declared this then."""
+        """Return whether the tool declared these values when the call was approved."""
         return self.digest != '' and self.declared == declared
 
     def as_json(self) -> dict[str, Any]:
-        """All but what is granted, which the host hands to the tool by itself."""
+        """Return everything except the granted capabilities, which the host passes to the tool itself."""
         return {
             'digest': self.digest,
             'decided': self.decided,
@@ -130,7 +131,7 @@ class Binding(NamedTuple):
 
     @classmethod
     def of(cls, carried: Mapping[str, Any], granted: object = None) -> Binding:
-        """Read what a host carried. Whatever is malformed matches no call."""
+        """Read a binding that a host carried. A malformed one matches no call."""
         digest, decided, bound_to = carried.get('digest'), carried.get('decided'), carried.get('bound_to')
         is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping)
         return cls(
@@ -150,68 +151,68 @@ def _text(carried: object) -> str | None:
 
 
 def was_asked(binding: Binding | None) -> bool:
-    """Whether an approver, a mode or memory approved a call, and not a rule alone.
+    """Return whether an approver, a mode or the memory approved a call, rather than a rule alone.
 
-    Without a binding, whatever code let the host run the call approved it.
+    A call without a binding was approved by other code that let the host run it.
     """
     return binding is None or not binding.by_policy
 
 
 class Refused(NamedTuple):
-    """The call does not run."""
+    """A call that does not run."""
 
     reason: str
-    """Why, for the caller or the model."""
+    """Reason for the caller or the model."""
     is_block: bool = False
-    """Whether policy refused it, so that nobody was asked."""
+    """Whether policy refused the call without asking."""
     decision: ApprovalDecision | None = None
-    """The denial, where an approver, a mode or a rule decided a request."""
+    """The denial, if a request was decided."""
 
 
 class Allowed(NamedTuple):
-    """The call may run, and just this one."""
+    """A call that may run, with the arguments to run it with."""
 
     call: Call
-    """The call, with the arguments it runs with."""
+    """The call, with the arguments to run it with."""
     request: ApprovalRequest | None
-    """What the outcome is recorded for; `None` where nobody had to decide."""
+    """Request under which the outcome is recorded; `None` if no decision was needed."""
     binding: Binding | None
-    """What it is bound to; `None` where code other than this package approved it."""
+    """Binding of the approval; `None` if code outside this package approved the call."""
     decision: ApprovalDecision | None = None
-    """The approval, where it was just given."""
+    """The approval, if it was given just now."""
 
     @property
     def was_asked(self) -> bool:
-        """Whether an approver, a mode or memory approved the call, and not a rule alone."""
+        """Whether an approver, a mode or the memory approved the call, rather than a rule alone."""
         return self.request is not None and was_asked(self.binding)
 
 
 GateResult: TypeAlias = Refused | Allowed
-"""What becomes of a call before it runs."""
+"""Result of the gate for a call that has not run yet."""
 
 
 class ExecutedCall(NamedTuple):
-    """A call as a ledger knows it."""
+    """A call as a ledger identifies it."""
 
     run_id: str
-    """What it belongs to: a run, or a conversation of several."""
+    """Id of the run, or of a conversation of several runs."""
     tool_name: str
-    """The tool."""
+    """Name of the tool."""
     tool_call_id: str
-    """The call's id there."""
+    """Id of the call in that run or conversation."""
     args: Mapping[str, Any]
-    """Its arguments, for the tool's own check whether it happened."""
+    """Arguments, for the tool's own check whether the call already ran."""
     identity: Sequence[Any]
-    """What makes it this call and no other; it has a canonical form."""
+    """Values that together identify the call; they have a canonical form."""
 
     @classmethod
     def of(cls, call: Call, run_id: str, occurrence: int = 1) -> ExecutedCall:
         """Read a call.
 
         Args:
-            call: The call, with an id.
-            run_id: What it belongs to.
-            occurrence: How many calls of that id there were, with this one. Models use an id again.
+            call: Call with an id.
+            run_id: Id of the run or conversation.
+            occurrence: Number of calls with that id so far, including this one. Models reuse ids.
         """
         lineage = [[each.agent_name, each.tool_name, each.tool_call_id] for each in call.facts.lineage]
         received = call.arguments.bound.get('received', call.arguments.shown)
@@ -221,20 +222,20 @@ class ExecutedCall(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a ledger has kept of an execution, which is not run again."""
+    """An execution that a ledger has recorded, and that is not repeated."""
 
     state: Literal['done', 'failed', 'refused', 'unknown']
-    """What became of it."""
+    """How the execution ended."""
     value: Any = None
-    """Its result, as JSON has it."""
+    """Its result as a JSON value."""
     text: str | None = None
-    """In place of a result: what the model is told."""
+    """Text for the model in place of a result."""
     by: str | None = None
-    """The person who settled it, where it was unknown."""
+    """Name of the person who settled an unknown outcome."""
 
 
 class ExecutionLedger(Protocol):
-    """Executes each call at most once: a `tool_approval.durable.Ledger`."""
+    """Executes each call at most once, such as `tool_approval.durable.Ledger`."""
 
     async def execute(
         self,
@@ -247,24 +248,26 @@ class ExecutionLedger(Protocol):
         text_of: Callable[[Exception], str] = ...,
         not_begun: tuple[type[Exception], ...] = (),
     ) -> T | Kept:
-        """Run it, or return what was kept; see `Ledger.execute`."""
+        """Execute the call, or return its recorded execution; see `Ledger.execute`."""
         ...  # pragma: no cover - a protocol has no body
 
 
 class Execution:
-    """Encloses one execution of a call: the tool can take its approval inside, and what comes of it is recorded."""
+    """Context manager around one execution. Inside, the tool can take its approval; at the end, the outcome is
+    recorded.
+    """
 
     def __init__(self, gate: Gate, allowed: Allowed, outcome_of: Callable[[BaseException], Outcome]) -> None:
-        """See `Gate.execution`."""
+        """Create with `Gate.execution`."""
         self.outcome: Outcome = 'executed'
-        """What is recorded of it, unless it raises."""
+        """Outcome to record if the execution does not raise."""
         self._gate = gate
         self._allowed = allowed
         self._outcome_of = outcome_of
 
     @property
     def notice(self) -> str | None:
-        """What to tell the model where an approver changed the arguments; `None` where there is nothing to tell."""
+        """Text that informs the model of arguments changed by the approver; `None` if there is nothing to report."""
         binding, call = self._allowed.binding, self._allowed.call
         if not self._gate.tells_changes or call.is_enclosed or binding is None or not binding.has_changed_arguments:
             return None
@@ -272,33 +275,33 @@ class Execution:
         return f'The approver changed the arguments of this call. It ran with: {changed}'
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Make the approval available to the tool."""
         call, request, binding = self._allowed.call, self._allowed.request, self._allowed.binding
-        # Attack: what a host carries beside the digest claims more than the approver was shown. The request was made
-        # anew, and compared with the digest (test_confinement.py).
+        # Attack: values that a host carries with the digest claim more than the approver saw. The request was made
+        # again and compared with the digest (test_confinement.py).
         bound_to: Mapping[str, Any] = {} if request is None or binding is None else request.bound_to
         self._token = approved.set(Approved(call.values, bound_to) if self._allowed.was_asked else None)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Record what came of it."""
+        """Record the outcome."""
         approved.reset(self._token)
         outcome = self.outcome if error is None else self._outcome_of(error)
         self._gate.record(self._allowed, outcome, error)
 
 
 class Gate:
-    """What an adapter asks about its calls, in this order. It holds nothing about a call; one serves any number."""
+    """Approval for an adapter's calls. It holds no state of a call, so one gate serves any number."""
 
     def __init__(
         self, controller: ApprovalController, *, default: str = 'required', tells_changes: bool = True
     ) -> None:
-        """Stand in front of tools.
+        """Create a gate.
 
         Args:
             controller: Judges, decides and records.
-            default: What holds for a tool about which nothing is said: `required` or `none`.
-            tells_changes: Whether the model is told that an approver changed arguments.
+            default: `required` or `none`, for tools without a rule or a check.
+            tells_changes: Whether to inform the model of arguments changed by an approver.
 
         Raises:
             ValueError: `default` is neither of the two.
@@ -310,11 +313,11 @@ class Gate:
         self.tells_changes = tells_changes
 
     async def prepare(self, call: Call, *, blocked: str | None = None) -> Prepared:
-        """Judge a call, and make the request that its approver would be asked.
+        """Judge a call, and make the request that an approver would see.
 
         Args:
             call: The call.
-            blocked: Why it cannot be judged, where it cannot.
+            blocked: Reason for blocking the call if it cannot be judged, else `None`.
         """
         metadata = call.facts.as_metadata() if call.metadata is None else call.metadata
         name = call.judged_as or call.tool_name
@@ -340,11 +343,11 @@ class Gate:
         return Prepared(call=call, verdict=verdict, request=request)
 
     async def decide_all(self, calls: Sequence[Prepared]) -> list[GateResult]:
-        """Decide all calls of a response, before any of them runs.
+        """Decide all calls of a response before any of them runs.
 
         Raises:
-            AuditError: A block could not be written down. Nothing has run.
-            StoreError: Remembered approvals cannot be trusted, or kept. Nothing has run.
+            AuditError: A block could not be logged. Nothing has run.
+            StoreError: Remembered approvals cannot be trusted or stored. Nothing has run.
         """
         settled: dict[int, GateResult] = {}
         asked: list[tuple[int, Prepared]] = []
@@ -363,12 +366,13 @@ class Gate:
         return [settled[index] for index in range(len(calls))]
 
     async def judge_changed(self, settled: GateResult) -> GateResult:
-        """Judge the arguments of an approver at once, and bind the approval to what the tool declares for them.
+        """Judge arguments changed by an approver now, and bind the approval to the values that the tool declares for
+        them.
 
-        Without this, `confirm` refuses other arguments for which the tool declares something else.
+        Without this, `confirm` refuses changed arguments if the tool declares other values for them.
 
         Raises:
-            AuditError: A block could not be written down. Nothing has run.
+            AuditError: A block could not be logged. Nothing has run.
         """
         if isinstance(settled, Refused) or settled.binding is None or not settled.binding.has_changed_arguments:
             return settled
@@ -378,7 +382,7 @@ class Gate:
             return self.block(prepared)
         request = prepared.request
         if request.bound_to.get(EXTRA_ACCESS) != settled.binding.bound_to.get(EXTRA_ACCESS):
-            # The approver was shown what the call may touch with the arguments before the change.
+            # The approver saw the extra access of the arguments before the change.
             self.record(settled, 'refused')
             return Refused(reason=CHANGED)
         try:
@@ -389,14 +393,14 @@ class Gate:
         return settled._replace(request=request, binding=binding)
 
     def confirm(self, prepared: Prepared, binding: Binding | None) -> GateResult:
-        """Look again at a call that was approved, right before it runs: time has passed since.
+        """Check an approved call again right before it runs, since things may have changed.
 
         Args:
             prepared: The call as it would run now, judged now.
-            binding: What the approval is bound to; `None` where other code approved it.
+            binding: Binding of the approval; `None` if other code approved the call.
 
         Raises:
-            AuditError: A block could not be written down. Nothing has run.
+            AuditError: A block could not be logged. Nothing has run.
         """
         allowed = Allowed(call=prepared.call, request=prepared.request, binding=binding)
         if prepared.verdict.is_blocked:
@@ -417,14 +421,14 @@ class Gate:
         recheck: Callable[[], str | None] | None = None,
         **how: Any,
     ) -> T | Kept:
-        """Let a ledger execute a call that may run, at most once.
+        """Execute an allowed call through a ledger, at most once.
 
         Args:
             ledger: The ledger.
-            call: The call, as the ledger knows it.
-            allowed: The call.
-            run: Executes it.
-            recheck: Looks again at the approval right before; `still_holds` if `None`.
+            call: The call as the ledger identifies it.
+            allowed: The allowed call.
+            run: Executes the call.
+            recheck: Checks the approval again right before execution; `still_holds` if `None`.
             **how: As for `ExecutionLedger.execute`.
         """
 
@@ -445,7 +449,7 @@ class Gate:
         return result
 
     def still_holds(self, allowed: Allowed) -> str | None:
-        """Why the approval of a call does not hold any more, right before it runs; `None` where it does."""
+        """Return why the approval of a call is no longer valid right before it runs, or `None` if it is."""
         binding = allowed.binding
         approver, remembered = (None, None) if binding is None else (binding.approver, binding.remembered)
         request = allowed.request or self._anew(allowed.call)
@@ -462,15 +466,15 @@ class Gate:
         )
 
     def is_bound(self, binding: Binding, call: Call, declared: Mapping[str, Any] | None = None) -> bool:
-        """Whether an approval is of just this call.
+        """Return whether an approval is for exactly this call.
 
         Args:
-            binding: What the approval is bound to.
-            call: What is about to run.
-            declared: What the tool declares now; what it declared then if `None`.
+            binding: Binding of the approval.
+            call: Call that is about to run.
+            declared: Values that the tool declares now; those it declared at approval if `None`.
         """
         now = {**(binding.declared if declared is None else declared), **call.bound_to}
-        # What was decided between two runs knows nothing of the arguments beside what was shown.
+        # A decision between two runs was bound to the arguments shown only.
         if ARGUMENTS in binding.bound_to or call.arguments.has_secrets:
             now = self.controller.bound_to(call.arguments, now)
         if binding.granted is not None:
@@ -482,17 +486,17 @@ class Gate:
         )
 
     def bind(self, request: ApprovalRequest, *, by_policy: bool) -> Binding:
-        """What ties an approval to the call of `request`, where no decision was asked for."""
+        """Return the binding for the call of `request`, which a rule allowed without a decision."""
         return _binding(request, self.controller.digest_of(request), by_policy=by_policy)
 
     def execution(
         self, allowed: Allowed, *, outcome_of: Callable[[BaseException], Outcome] = lambda error: 'failed'
     ) -> Execution:
-        """Enclose the execution of a call with this.
+        """Return a context manager for the execution of a call.
 
         Args:
-            allowed: The call.
-            outcome_of: What is recorded where the execution raises.
+            allowed: The allowed call.
+            outcome_of: Returns the outcome to record if the execution raises.
         """
         return Execution(self, allowed, outcome_of)
 
@@ -504,7 +508,7 @@ class Gate:
         *,
         settled_by: str | None = None,
     ) -> None:
-        """Write down what came of a call, unless what encloses its execution does."""
+        """Log the outcome of a call, unless code around its execution does."""
         binding = allowed.binding
         if allowed.request is None or allowed.call.is_enclosed:
             return
@@ -512,16 +516,16 @@ class Gate:
             allowed.request,
             outcome,
             error=error if outcome == 'failed' else None,
-            # The decision's own, so that the log has them in a pair: a model may have been shown in another form.
+            # The digest of the decision pairs the two log entries, even if the arguments now have another form.
             digest=None if binding is None else binding.decided,
             settled_by=settled_by,
         )
 
     def block(self, prepared: Prepared) -> Refused:
-        """Write down that policy refuses a call, before anybody is asked.
+        """Log that policy refuses a call before asking, and return the refusal.
 
         Raises:
-            AuditError: It cannot be written.
+            AuditError: The entry cannot be written.
         """
         reason = prepared.verdict.reason or f'The tool {prepared.call.tool_name!r} is blocked.'
         self.controller.record_unasked(prepared.request, approved=False, note=reason)

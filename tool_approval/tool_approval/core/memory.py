@@ -1,4 +1,4 @@
-"""What was approved to be remembered, so that nobody is asked again."""
+"""Remember approvals, so that the same call is not asked about again."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .request import ApprovalRequest
 
 
 class ApprovalMemory:
-    """Approvals that hold for a session, in this process, and those that hold `always`, in a store.
+    """Remembered approvals: `session` ones in this process, `always` ones in a store.
 
-    An approval is found again by session, agents, toolset, tool and its definition, option and payload, all of them
-    alike. `always` replaces the session by the store's scope (its project). It is safe to share between
-    threads, and between the runs of one user.
+    An approval covers a request only if session, agents, toolset, tool, tool definition, option and payload are all the
+    same. For `always`, the store's scope (its project) replaces the session. Safe to share between threads and between
+    the runs of one user.
     """
 
     def __init__(
@@ -33,15 +33,15 @@ class ApprovalMemory:
         key: bytes | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Start empty.
+        """Create an empty memory.
 
         Args:
-            store: Where `always` is kept. Without one, such a decision is an error.
-            is_allowed: Whether that approver may still decide: an approval is void once they may not.
-            shares_with_nested: Whether an agent inside a tool uses what was approved for the agents above it, and they
-                what was approved for it: all that the outermost agent started is one then.
-            key: The secret of the session's ids; random if `None`.
-            now: The clock.
+            store: Store for `always` approvals. Without one, remembering `always` is an error.
+            is_allowed: Whether an approver may still decide; otherwise their approvals no longer count.
+            shares_with_nested: Whether nested agents share approvals with the agents above them, in both directions.
+                Everything below the outermost agent then counts as one.
+            key: Secret key of the session's ids; random if `None`.
+            now: Clock.
         """
         self._store = store
         self._is_allowed = is_allowed
@@ -57,7 +57,7 @@ class ApprovalMemory:
         return self._store is not None
 
     def lookup(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        """The approval that covers `request`, or `None`.
+        """Return the remembered decision that covers `request`, or `None`.
 
         Raises:
             StoreError: The store's contents cannot be trusted.
@@ -75,7 +75,7 @@ class ApprovalMemory:
         )
 
     def find(self, request: ApprovalRequest) -> RememberedApproval | None:
-        """As `lookup`, the approval itself.
+        """Return the remembered approval that covers `request`, or `None`.
 
         Raises:
             StoreError: The store's contents cannot be trusted.
@@ -91,7 +91,7 @@ class ApprovalMemory:
         return None
 
     def holds(self, approval_id: str) -> bool:
-        """Whether an approval that was found before is still remembered, and its approver may still decide.
+        """Return whether an approval is still remembered and its approver may still decide.
 
         Raises:
             StoreError: The store's contents cannot be trusted.
@@ -100,21 +100,21 @@ class ApprovalMemory:
         return found is not None and self._is_allowed(found.approved_by)
 
     def allows(self, approver: str | None) -> bool:
-        """Whether that approver may still decide."""
+        """Return whether an approver may still decide."""
         return self._is_allowed(approver)
 
     def _by_id(self, approval_id: str, store: ApprovalStore | None) -> RememberedApproval | None:
         return self._session.get(approval_id) if store is None else store.get(approval_id)
 
     def store(self, request: ApprovalRequest, decision: ApprovalDecision) -> None:
-        """Remember what was decided, if it is to be: an approval of the arguments as they are.
+        """Remember a decision, if it is an approval of unchanged arguments that is to be remembered.
 
-        A denial is never remembered, nor is an approval with changed arguments, nor one with `remember='none'`, nor one
-        of a call that `hides_arguments`.
+        Not remembered are denials, approvals with changed arguments, decisions with `remember='none'`, and calls that
+        `hides_arguments`.
 
         Raises:
-            StoreError: It is to hold `always`, and there is no store, or it cannot be kept.
-            ValueError: `remember_option` is none of the request's.
+            StoreError: The decision is `always` and there is no store, or the store cannot keep it.
+            ValueError: The request does not offer `remember_option`.
             NotCanonicalError: The payload has no canonical form.
         """
         if request.hides_arguments or not decision.is_lasting:
@@ -143,10 +143,10 @@ class ApprovalMemory:
             self._session[approval.id] = approval
 
     def grant(self, request: ApprovalRequest, approver: str | None) -> None:
-        """Remember the capabilities that an approval of `request` grants: to its tool, until its run ends.
+        """Remember the capabilities that an approval of `request` grants to its tool, until the run ends.
 
-        A run with `shares_with_nested` is the outermost one, with all runs below it. A call that `hides_arguments`
-        is approved for itself alone.
+        With `shares_with_nested`, the run is the outermost one and includes all runs below it. Nothing is granted for a
+        call that `hides_arguments`.
         """
         lasts = request.run_id is not None and not request.hides_arguments
         for capability in request.missing_capabilities if lasts else ():
@@ -163,7 +163,7 @@ class ApprovalMemory:
                 self._session[approval.id] = approval
 
     def granted(self, request: ApprovalRequest) -> frozenset[str]:
-        """Those of the capabilities that `request` lacks that were granted to its tool in its run."""
+        """Return the missing capabilities of `request` that were granted to its tool earlier in the run."""
         if request.hides_arguments or not request.missing_capabilities:
             return frozenset()
         found = {each: self._session.get(self._grant_id(request, each)) for each in request.missing_capabilities}
@@ -172,7 +172,7 @@ class ApprovalMemory:
         )
 
     def list_approvals(self) -> list[RememberedApproval]:
-        """All that is remembered, the session's first.
+        """List all remembered approvals, the session's first.
 
         Raises:
             StoreError: The store's contents cannot be trusted.
@@ -182,10 +182,10 @@ class ApprovalMemory:
         return [*session, *(self._store.list_all() if self._store is not None else ())]
 
     def revoke(self, approval_id: str) -> bool:
-        """Forget one approval; whether there was one.
+        """Forget one approval, and return whether it existed.
 
         Raises:
-            StoreError: The store's contents cannot be trusted, or not be changed.
+            StoreError: The store's contents cannot be trusted or changed.
         """
         with self._lock:
             if self._session.pop(approval_id, None) is not None:
@@ -193,17 +193,17 @@ class ApprovalMemory:
         return self._store is not None and self._store.remove(approval_id)
 
     def clear(self) -> None:
-        """Forget the session's approvals. Those that hold `always` stay until they are revoked."""
+        """Forget the session's approvals. `always` approvals remain until they are revoked."""
         with self._lock:
             self._session.clear()
 
     def __len__(self) -> int:
-        """How many approvals the session has."""
+        """Return the number of approvals in the session."""
         return len(self._session)
 
     def _approval_id(self, request: ApprovalRequest, kind: str, payload: Any, store: ApprovalStore | None) -> str:
-        """The id in `store`, or in the session if `None`."""
-        # An approval covers no capability that was not shown with it.
+        """Return the id in `store`, or in the session if `None`."""
+        # An approval covers only capabilities that were shown with it.
         lacks = sorted(request.missing_capabilities)
         lacking = {'capabilities': lacks} if lacks else {}
         if store is not None:
@@ -232,7 +232,9 @@ class ApprovalMemory:
         )
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
-        """Who asks: agents by name, and the tools between them. One without a name is nobody else."""
+        """Return the names of the calling agents and the tools between them. An agent without a name is identified by
+        its run.
+        """
         itself = request.facts.caller or {'run': request.run_id}
         if not request.lineage:
             return [itself]

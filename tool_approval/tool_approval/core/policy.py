@@ -1,4 +1,4 @@
-"""Who says whether approval is needed: blocked by anyone, then the configuration, the tool, the default."""
+"""Determine whether a call needs approval, from the configuration, the tool's own checks and the default."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .verdict import ApprovalResult
 
 
 class ApprovalPolicy:
-    """The configured rules, and how they meet what a tool says itself.
+    """The configured rules, combined with the tools' own checks.
 
-    The first that speaks wins: blocked by anyone; the configuration of the tool; the tool's own logic; its
-    `@requires_approval`; the default.
+    In order of precedence: a block by any of them; the configured rule; the tool's check; its `@requires_approval`; the
+    default.
     """
 
     def __init__(
@@ -27,14 +27,14 @@ class ApprovalPolicy:
         default: str | None = None,
         auto_grant: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Configure in code; `from_yaml` reads a file's text.
+        """Configure the policy in code; `from_yaml` reads text.
 
         Args:
             tools: `{name or glob: {'approval': 'required' | 'none' | 'blocked', 'description': ...}}`. An exact name
-                beats a glob, the glob with more literal characters beats the other, a tie goes to the stricter;
-                `blocked` from any match wins.
-            default: `required` or `none`: what holds for a tool about which nothing is said, and `required` where
-                `None`. The stricter of this and of what the code around a tool chose holds.
+                takes precedence over a glob, then the glob with more literal characters, then the stricter rule.
+                `blocked` in any matching rule wins.
+            default: `required` or `none`, for tools without a rule or a check; `None` means `required`. If the code
+                around a tool chose another default, the stricter one applies.
             auto_grant: Capabilities granted without asking, by isolation profile.
 
         Raises:
@@ -44,11 +44,11 @@ class ApprovalPolicy:
 
     @classmethod
     def from_config(cls, config: PolicyConfig, *, source: str | None = None) -> ApprovalPolicy:
-        """Of a configuration that was read already.
+        """Make a policy from a configuration that was already read.
 
         Args:
             config: The configuration.
-            source: The file it was read from; questions name it beside a description of its own.
+            source: File it was read from. Questions name it next to descriptions from the configuration.
         """
         policy = cls.__new__(cls)
         policy._use(config, source)
@@ -56,14 +56,14 @@ class ApprovalPolicy:
 
     @classmethod
     def from_yaml(cls, text: str, *, source: str | None = None) -> ApprovalPolicy:
-        """Of a document in YAML or JSON with the keys `default`, `tools` and `auto_grant`.
+        """Read a YAML or JSON document with the keys `default`, `tools` and `auto_grant`.
 
         Args:
             text: The document.
-            source: The file it comes from, for errors and for questions.
+            source: File it comes from, named in errors and questions.
 
         Raises:
-            ApprovalConfigError: A mistake in it; the error names key, file and line.
+            ApprovalConfigError: The document is invalid; the error names key, file and line.
             MissingExtraError: PyYAML is not installed.
         """
         return cls.from_config(parse_config(text, source=source), source=source)
@@ -71,13 +71,13 @@ class ApprovalPolicy:
     def _use(self, config: PolicyConfig, source: str | None) -> None:
         self.config = config
         self.source = source or 'the configuration'
-        """What questions call it where they show a description of its own."""
-        # Bounded, as a model may invent names. Chosen: more tools than anybody offers a model.
+        """Name of the configuration, shown in questions next to its descriptions."""
+        # Bounded, because a model may invent names. Chosen: more tools than a model is ever offered.
         self._rule_for = lru_cache(maxsize=4096)(ToolRules(config.tools).find)
         self._rules = {name: rule.model_dump(exclude_none=True) for name, rule in config.tools.items()}
 
     def rule_for(self, tool_name: str) -> InForce:
-        """What is in force for a tool; an empty rule if nothing is configured for it."""
+        """Return the rule in force for a tool; an empty one if none is configured."""
         return self._rule_for(tool_name)
 
     async def judge(
@@ -89,15 +89,15 @@ class ApprovalPolicy:
         default: str | None = None,
         facts: CallFacts | None = None,
     ) -> ApprovalResult:
-        """Blocked, pre-approved or in need of approval.
+        """Return the verdict on a call: blocked, pre-approved or needs approval.
 
         Args:
             context: The call.
-            logic: The objects that may have logic of their own, the weightier first: a toolset before the function
-                with its decorator.
-            framework_context: Passed on to `needs_approval`.
-            default: What the code around the tool chose; the stricter of this and the policy's own holds.
-            facts: What is known of the call; read from the context's metadata if `None`.
+            logic: Objects that may have approval checks, in order of precedence: a toolset before the function with its
+                decorator.
+            framework_context: Value passed to `needs_approval` as `ctx`.
+            default: Default that the code around the tool chose; the stricter of it and the policy's default applies.
+            facts: Facts about the call; read from the context's metadata if `None`.
         """
         rule = self.rule_for(context.tool_name)
         own: ApprovalResult | None = None
@@ -113,11 +113,11 @@ class ApprovalPolicy:
         return self.settle(context.tool_name, own, default=default)
 
     def settle(self, tool_name: str, own: ApprovalResult | None, *, default: str | None = None) -> ApprovalResult:
-        """Return what holds for a call, given what its tool says of it.
+        """Combine the verdict of a tool's check with the configuration.
 
         Args:
-            tool_name: The tool.
-            own: The tool's own verdict; `None` if it has none.
+            tool_name: Name of the tool.
+            own: Verdict of the tool's check; `None` if it has none.
             default: As for `judge`.
         """
         rule = self.rule_for(tool_name)
@@ -137,14 +137,14 @@ class ApprovalPolicy:
         return self._described(ApprovalResult.needs_approval(), rule)
 
     def judge_request(self, request: ApprovalRequest, granted: Collection[str] = ()) -> ApprovalResult:
-        """What the configuration says of a request that was raised already, by a tool that needs approval.
+        """Return the configuration's verdict on a request from a tool that needs approval.
 
-        Its metadata is read too: `approval_policy` may be `blocked`, and all capabilities it lacks may be granted to
-        its `isolation_profile`.
+        The request's metadata counts, too: `approval_policy` may be `blocked`, and the configuration may grant the
+        missing capabilities to its `isolation_profile`.
 
         Args:
             request: The request.
-            granted: Capabilities that an approver has granted to its tool before.
+            granted: Capabilities that an approver has already granted to the tool.
         """
         rule = self.rule_for(request.tool_name)
         blocked = self._configured_block(request.tool_name, rule, request.facts)
@@ -177,8 +177,8 @@ _ASKS, _RUNS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved()
 
 
 def _completed(own: ApprovalResult, other: ApprovalResult | None) -> ApprovalResult:
-    # A toolset that asks and says no more leaves what is shown, remembered and written to the function's decorator:
-    # without that, what the function excludes would be in the log.
+    # If the toolset's check sets no payload, the payload of the function's decorator is used: otherwise arguments
+    # that the decorator excludes would be logged.
     if other is None or not own.is_needs_approval or not other.is_needs_approval or own.payload is not None:
         return own
     described = own if own.description else other

@@ -1,4 +1,4 @@
-"""Data for showing a request to a person: what it is, not how it looks."""
+"""Data for showing a request to an approver, independent of the UI."""
 
 from __future__ import annotations
 
@@ -8,38 +8,37 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 EXTRA_ACCESS: Final = 'extra_access'
-"""What a call may touch beyond what its tool is confined to, by the same name in two places: in the metadata of a
-presentation as lines for a person, and in what an approval is bound to as the tool reads it."""
+"""Key for access that a call has beyond the tool's usual limits. In a presentation's metadata it holds lines for the
+approver; in the values an approval is bound to, it holds the tool's own form."""
 
 BRIEF_ACCESS: Final = 'brief_access'
-"""The lines of `EXTRA_ACCESS` in fewer words."""
+"""Key for a shorter version of the `EXTRA_ACCESS` lines."""
 
 PresentationType = Literal['text', 'diff', 'file_content', 'command', 'structured']
 
 
 class ApprovalPresentation(BaseModel):
-    """What a person looks at before deciding. UIs escape it; it may contain anything."""
+    """Content that the approver sees before deciding. It may contain anything, so UIs must escape it."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     type: PresentationType
     """How to render the content."""
     content: str
-    """The text to show, shortened for display."""
+    """Text to show, already shortened for display."""
     language: str | None = None
-    """The language of the content, for highlighting."""
+    """Language of the content for syntax highlighting."""
     metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
-    """More for the UI, by key:
+    """More information for the UI, by key:
 
     - `full_content`: The text before it was shortened.
-    - `is_summary`: Whether the content is no more than a summary, so that not all of the call is shown.
-    - `path`, `is_new`, `cwd`: The file it is about, whether it is a new one, and the directory it happens in.
-    - `extra_access`: What the call may touch beyond what such calls usually may, as a list of lines.
-    - `brief_access`: For each of these lines, its beginning, for a UI that opens the rest with a key.
-    - `defaults`: Arguments by name that mean the same as if they were not given, and so need not be shown.
-    - `is_usual`: Whether the request's description says nothing that the presentation does not, and its reason is the
-      usual one, which need not be read each time.
-    """
+    - `is_summary`: Whether the content is only a summary, so that part of the call is not shown.
+    - `path`, `is_new`, `cwd`: The file concerned, whether it is new, and the working directory.
+    - `extra_access`: Lines that list access beyond the usual limits of such calls.
+    - `brief_access`: The beginning of each of these lines, for a UI that opens the rest with a key.
+    - `defaults`: Arguments by name whose values equal the defaults, so that they need not be shown.
+    - `is_usual`: Whether the presentation says everything that the request's description says, and the reason is the
+      usual one, so that neither has to be read each time."""
 
     @classmethod
     def of(
@@ -52,15 +51,15 @@ class ApprovalPresentation(BaseModel):
         max_chars: int = 8000,
         **metadata: Any,
     ) -> ApprovalPresentation:
-        """Present `content`, shortened, with the whole of it in `metadata['full_content']` where it was.
+        """Present `content`, shortened if necessary. `metadata['full_content']` then holds the whole text.
 
         Args:
-            type: How to render it.
-            content: Text; bytes are shown by kind and size alone.
-            language: Its language.
-            max_lines: Lines to show at most.
-            max_chars: Characters to show at most.
-            **metadata: More for the UI.
+            type: How to render the content.
+            content: Text, or bytes, of which only kind and size are shown.
+            language: Language of the content.
+            max_lines: Maximum number of lines to show.
+            max_chars: Maximum number of characters to show.
+            **metadata: More information for the UI.
         """
         shown = truncate_for_display(content, max_lines=max_lines, max_chars=max_chars)
         if isinstance(content, str) and shown != content:
@@ -69,16 +68,16 @@ class ApprovalPresentation(BaseModel):
 
 
 def truncate_for_display(content: str | bytes, max_lines: int = 50, max_chars: int = 8000) -> str:
-    """Shorten `content` to what a person can take in at once, and say how much was left out.
+    """Shorten `content` for display, and say how much was left out.
 
     Args:
-        content: Text; of bytes, only kind and size are told.
-        max_lines: Lines to show at most.
-        max_chars: Characters to show at most, of all lines together: one line can be as long as a file. A newline at
-            the end does not count.
+        content: Text, or bytes, of which only kind and size are shown.
+        max_lines: Maximum number of lines to show.
+        max_chars: Maximum number of characters to show over all lines, since a single line can be as long as a file. A
+            newline at the end does not count.
 
     Returns:
-        The content, or its beginning and a last line such as `... [12 more lines, 3400 more characters]`.
+        The content, or its beginning followed by a line such as `... [12 more lines, 3400 more characters]`.
 
     Raises:
         ValueError: A limit is below 1.

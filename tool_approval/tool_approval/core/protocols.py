@@ -1,4 +1,4 @@
-"""The seams that others implement."""
+"""Define the protocols that UIs, tools, stores and audit sinks implement."""
 
 from __future__ import annotations
 
@@ -14,53 +14,55 @@ from .request import ApprovalContext, ApprovalRequest
 
 
 class ApprovalUI(Protocol):
-    """Asks a person about one request.
+    """Asks an approver about one request.
 
-    A plain `choose` is called in a daemon thread of its own and may block; a coroutine function runs on the event
-    loop. It may raise: the request is denied then. Only `KeyboardInterrupt` ends the run, and `RunCancelled` of
-    `tool_approval.core.threads`, from a UI that has cancelled the run itself. It may be cancelled or abandoned at any
-    time, because the run was cancelled, the controller's timeout passed or, in a `FirstOf`, another UI has answered;
-    what it returns then is dropped, except that a denial or a stop still counts for `FirstOf`.
+    A plain `choose` is called in a daemon thread of its own and may block; a coroutine function runs on the event loop.
+    If it raises, the request is denied, with two exceptions that end the run: `KeyboardInterrupt`, and `RunCancelled`
+    of `tool_approval.core.threads` from a UI that has cancelled the run itself.
 
-    It may have members beside `choose`, each of them or none: see `tool_approval.core.protocols.UIAbilities`.
+    It may be cancelled or abandoned at any time: the run was cancelled, the controller's timeout passed, or another UI
+    of a `FirstOf` answered. Its result is then dropped, except that a denial or a stop still counts for `FirstOf`.
+
+    Optional members are listed in `tool_approval.core.protocols.UIAbilities`; a UI may have any of them.
     """
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision | Awaitable[ApprovalDecision]:
-        """Ask, and return what was decided.
+        """Ask, and return the decision.
 
         Args:
-            request: What to ask about. `request.metadata` has `position` and `batch_size`: request i of n; and
-                `batch_id`, the same for all requests of a response that has several.
-            mode: Always `interactive` so far.
+            request: Request to ask about. `request.metadata` has `position` and `batch_size` (request i of n), and, if
+                the response has several requests, their common `batch_id`.
+            mode: Currently always `interactive`.
         """
         ...  # pragma: no cover - a protocol has no body
 
 
 class UIAbilities(NamedTuple):
-    """What a UI can do beside `choose`: its optional members, each of which it may have without the others."""
+    """Optional members of a UI. Each works without the others."""
 
     choose_group: Callable[..., object] | None = None
-    """`choose_group(requests, *, mode)`, sync or async, asks about all requests of one group at once, and returns one
-    decision for all of them, or a sequence with one for each, in order."""
+    """`choose_group(requests, *, mode)`, sync or async: ask about all requests of a group at once. It returns one
+    decision for all of them, or a sequence with one decision per request, in order."""
     groups_responses: bool = False
-    """Whether all requests of a response are one group for it, whatever group they name."""
+    """Whether the UI asks about all requests of a response as one group, whatever group they name."""
     one_at_a_time: bool | None = None
-    """`True` where only one question of the whole process may be open at a time, as in a terminal; `False` where
-    questions are asked concurrently. Without it, an object with only coroutine functions is asked concurrently, and one
-    whose `choose` or `choose_group` is a plain function is asked one question at a time, by whichever controller, run
-    or thread. A question that the UI asks before it answers does not wait for its own."""
+    """`True` if only one question of the whole process may be open at a time, as in a terminal; `False` if questions
+    may be open concurrently. If it is missing, a UI with only coroutine functions is asked concurrently. A UI with a
+    plain `choose` or `choose_group` is asked one question at a time across all controllers, runs and threads. Questions
+    that the UI asks before it answers are not queued behind its own."""
     asks_in_turn: bool = False
-    """Whether it is asked one question at a time: as `one_at_a_time` says, else where one of its methods may block."""
+    """Whether the UI is asked one question at a time: `one_at_a_time` if set, otherwise whether one of its methods may
+    block."""
     withdraw: Callable[[ApprovalRequest], object] | None = None
-    """Called with a request, from the event loop's thread, when nobody waits for this answer any more. A UI that is
-    asked one question at a time and blocks keeps its turn until the abandoned call returns: what is typed for an old
+    """Called with a request, from the event loop's thread, when its answer is no longer awaited. A blocking UI that is
+    asked one question at a time keeps its turn until the abandoned call returns, because input typed for an old
     question must not answer a new one."""
     may_approve: Callable[[ApprovalRequest, str], bool] | None = None
-    """Whether a person may still approve a request: asked right before the call runs."""
+    """Whether an approver may still approve a request; called right before the call runs."""
 
     @classmethod
     def of(cls, ui: object) -> Self:
-        """The abilities of a UI. A member of another type counts as missing."""
+        """Read the optional members of a UI. A member of the wrong type counts as missing."""
         choose: object = getattr(ui, 'choose', None)
         choose_group: object = getattr(ui, 'choose_group', None)
         one_at_a_time: object = getattr(ui, 'one_at_a_time', None)
@@ -83,76 +85,76 @@ def _may_block(method: object) -> bool:
 
 @runtime_checkable
 class ApprovalAware(Protocol):
-    """A tool that says itself whether a call needs approval."""
+    """A tool that decides itself whether a call needs approval."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """`None`: run it. A request: ask. It is quick, does no I/O and changes nothing.
+        """Return `None` to run the call, or a request to ask about it. Must be fast, without I/O and without side
+        effects.
 
         Raises:
-            PermissionError: Never allowed; its text is the reason the model is given.
+            PermissionError: The call is never allowed; the model reads the error's text as the reason.
         """
         ...  # pragma: no cover - a protocol has no body
 
 
 Presenter: TypeAlias = Callable[[ApprovalRequest], ApprovalPresentation | Awaitable[ApprovalPresentation | None] | None]
-"""Makes what is shown, only when somebody is about to be asked. A plain one is called in a thread and may do I/O. If it
-raises, the request is denied: a person must not decide on less than was meant to be seen."""
+"""Makes the content to show for a request, right before it is asked. A plain function is called in a thread and may do
+I/O. If it raises, the request is denied, because the approver would see less than intended."""
 
 
 class RememberedApproval(BaseModel):
-    """One approval that is remembered."""
+    """A remembered approval."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     id: str
-    """64 hexadecimal digits: what `lookup` finds it by, and `revoke` too."""
+    """64 hexadecimal digits, used by `lookup` and `revoke`."""
     tool_name: str
-    """The tool."""
+    """Name of the tool."""
     kind: str
     """`exact`, or the kind of the wider option that was chosen."""
     label: str
-    """For a person: the option's label, or the description of the request it was given for. Token shapes are
-    replaced in it."""
+    """Text for people: the option's label, or the description of the approved request, with secrets redacted."""
     approved_by: str | None = None
-    """Who approved it, where known."""
+    """Name of the approver, if known."""
     approved_at: AwareDatetime
-    """When, in UTC."""
+    """Time of the approval in UTC."""
 
 
 class ApprovalStore(Protocol):
-    """Keeps approvals that are to hold `always`. It must be safe to share between threads and processes."""
+    """Stores approvals that are remembered `always`. Must be safe to share between threads and processes."""
 
     key: bytes
-    """The secret of its ids, at least 16 random bytes, as lasting as its contents."""
+    """Secret key of the ids: at least 16 random bytes, kept as long as the contents."""
     scope: Mapping[str, str]
-    """What its approvals are limited to beside what a request says, such as the project's root."""
+    """Further limits of its approvals, such as the project's root, in addition to what a request contains."""
 
     def get(self, approval_id: str) -> RememberedApproval | None:
-        """The approval of that id, or `None`.
+        """Return the approval with this id, or `None`.
 
         Raises:
-            StoreError: The contents cannot be trusted. Nothing is approved by them.
+            StoreError: The contents cannot be trusted, and approve nothing.
         """
         ...  # pragma: no cover - a protocol has no body
 
     def put(self, approval: RememberedApproval) -> None:
-        """Keep an approval; one of the same id is replaced. It lasts when this returns.
+        """Store an approval, replacing one with the same id. It is persistent when this method returns.
 
         Raises:
-            StoreError: It cannot be kept.
+            StoreError: The approval cannot be stored.
         """
         ...  # pragma: no cover - a protocol has no body
 
     def remove(self, approval_id: str) -> bool:
-        """Forget one; whether there was one.
+        """Forget an approval, and return whether it existed.
 
         Raises:
-            StoreError: The contents cannot be trusted, or not be changed.
+            StoreError: The contents cannot be trusted or changed.
         """
         ...  # pragma: no cover - a protocol has no body
 
     def list_all(self) -> Sequence[RememberedApproval]:
-        """All of them, oldest first.
+        """List all approvals, oldest first.
 
         Raises:
             StoreError: The contents cannot be trusted.
@@ -161,16 +163,16 @@ class ApprovalStore(Protocol):
 
 
 class AuditSink(Protocol):
-    """Writes down what was decided and what came of it. Called from the event loop's thread, one entry at a time."""
+    """Writes decisions and outcomes to a log. Called from the event loop's thread, one entry at a time."""
 
     def record(self, entry: Mapping[str, Any]) -> None:
-        """Write one entry; it has left this process when this returns.
+        """Write one entry. The entry has left this process when this method returns.
 
         Args:
-            entry: A JSON object. `event` is `decision`, `outcome` or `settings`; the fields are listed in the
-                documentation's page on the audit log. Secrets have been replaced.
+            entry: A JSON object with secrets redacted. `event` is `decision`, `outcome` or `settings`; the
+                documentation of the audit log lists the fields.
 
         Raises:
-            AuditError: It cannot be written. The call it is about does not run.
+            AuditError: The entry cannot be written. The call does not run.
         """
         ...  # pragma: no cover - a protocol has no body

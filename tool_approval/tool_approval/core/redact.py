@@ -1,4 +1,4 @@
-"""What is written down of a call: payloads, never full arguments, and no secrets."""
+"""Make the audit log's entries for a call: with payloads instead of full arguments, and without secrets."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from .errors import NotCanonicalError
 from .request import ApprovalRequest
 
 REDACTED = '[redacted]'
-"""What stands in the place of a secret."""
+"""Replaces a secret."""
 
 _NAMES = r'(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)'
-"""How the names of secrets end, in assignments and options."""
+"""Endings of the names of secrets in assignments and options."""
 
 _QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)"""
-"""In quotes that may not be closed."""
+"""A quoted text whose closing quote may be missing."""
 
-# Only a quote with text right behind it opens another part: in `"password=a" b` it closes what surrounds all of it.
+# Only a quote directly followed by text opens another part: in `"password=a" b` it closes the enclosing quotes.
 _MORE = rf"""(?:[\w$@%+./=!?*^~-]++|(?=["'][^\s,.;:&|)\]}}>"'\\]){_QUOTED})*+"""
-"""What goes on without a blank, as in a shell: `a"b"`, `"a"b`, `'a'"b"`."""
+"""Text that continues without a blank, as in a shell: `a"b"`, `"a"b`, `'a'"b"`."""
 
 _TRIPLE = r"""[a-z]{0,2}(?P<triple>(?:\\{0,4}"){3}|(?:\\{0,4}'){3})(?s:.)*?(?:(?P=triple)|\Z)"""
-"""In three quotes, which may be escaped, over any number of lines."""
+"""A text in triple quotes, which may be escaped, over any number of lines."""
 
 _VALUE = (
     rf"""(?:{_TRIPLE}|\\{{1,4}}["'][^"'\\\n]+"""
     rf"""|(?:"(?:[^"\\\n]|\\.)++"?|'(?:[^'\\\n]|\\.)++'?|(?:""|'')(?=[\w"'$])|[^\s,;&"']++){_MORE})"""
 )
-"""A value behind such a name: in quotes that are escaped, in quotes that may not be closed, or bare."""
+"""The value after such a name: in escaped quotes, in quotes that may not be closed, or unquoted."""
 
 _LINE_END = r'(?:\r?\n|\\{1,4}n)'
-"""Also as it is written in code and JSON."""
+"""A line end, also as escaped in code and JSON."""
 
 _BLOCK = (
     rf'[|>][-+\d]{{0,2}}[ \t]{{0,8}}(?:#[^\r\n\\]{{0,200}})?(?:{_LINE_END}[ \t]*+(?={_LINE_END}))*+{_LINE_END}'
-    # The first line says how far the block is indented; lines that are indented less come after it.
+    # The first line sets the indentation of the block, and a line with less indentation ends it.
     rf'(?P<indent>[ \t]{{1,80}}+)(?:(?!{_LINE_END}).)*+'
     rf'(?:{_LINE_END}(?:(?P=indent)(?:(?!{_LINE_END}).)*+|[ \t]*+(?={_LINE_END}|\Z)))*+'
 )
-"""A block of YAML, from `|` or `>` to its last line."""
+"""A YAML block, from `|` or `>` to its last line."""
 
 _PARAMETER = r"""[\w-]{1,40}\s{0,3}=\s{0,3}(?:"(?:[^"\\\n]|\\.)*+"?|\\{1,4}"[^"\\\n]*+(?:\\{1,4}")?|[^\s,"']++)"""
 _PARAMETERS = rf'{_PARAMETER}(?:\s{{0,3}},\s{{0,8}}{_PARAMETER})*+'
-"""The parameters of an authorization scheme: `username="ada", response="..."`."""
+"""Parameters of an authorization scheme: `username="ada", response="..."`."""
 
-# Whoever writes the text may want this to take for ever: what repeats without a bound is entered only where it will
-# match, and what is tried at many places has a bound (`test_hostile_text_is_redacted_quickly`).
+# Attack: a text that makes a pattern run for ever. Unbounded repetitions are therefore entered only where they will
+# match, and parts that are tried at many places are bounded (`test_hostile_text_is_redacted_quickly`).
 TOKEN_SHAPES: Mapping[str, re.Pattern[str]] = {
     'private key': re.compile(
         r'-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----'
@@ -59,7 +59,7 @@ TOKEN_SHAPES: Mapping[str, re.Pattern[str]] = {
         re.DOTALL,
     ),
     'JSON web token': re.compile(r'\beyJ[\w-]{8,1000}\.[\w-]{4,}+(?:\.[\w-]*+)+'),
-    # An upper case letter or a digit tells them from names such as `pk_orders_customer_id`.
+    # An upper-case letter or a digit distinguishes keys from names such as `pk_orders_customer_id`.
     'OpenAI, Anthropic and Stripe keys': re.compile(r'\b(?:sk|pk|rk)[-_](?=[\w-]{0,100}[A-Z0-9])[\w-]{16,}'),
     'GitHub tokens': re.compile(r'\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,})'),
     'GitLab tokens': re.compile(r'\bgl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|oas)-[\w-]{16,}(?:\.[\w-]+)*+'),
@@ -69,7 +69,7 @@ TOKEN_SHAPES: Mapping[str, re.Pattern[str]] = {
     'npm and PyPI tokens': re.compile(r'\b(?:npm_[A-Za-z0-9]{30,}|pypi-AgE[\w-]{16,})'),
     'passwords in addresses': re.compile(r'(?<=://)[^\s/:@]*+:[^\s/]+(?=@)'),
     'authorization headers': re.compile(
-        # By the header's name whatever it holds; by the scheme alone only what no prose has: "basic understanding".
+        # Any value after the header's name; after a scheme alone, only values unlike prose ("basic understanding").
         rf'(?i:\b(?:proxy-)?authorization\\{{0,4}}["\']?\s{{0,3}}[=:]\s{{0,3}}'
         rf'(?:"(?:[^"\\\n]|\\.)++"?|\'(?:[^\'\\\n]|\\.)++\'?'
         rf'|(?:\\{{1,4}}["\'])?(?:[a-z][a-z\d-]{{1,29}}\s{{1,3}})?(?:{_PARAMETERS}|[^\s"\',;]+))'
@@ -87,38 +87,38 @@ TOKEN_SHAPES: Mapping[str, re.Pattern[str]] = {
     ),
     'command line options': re.compile(rf'(?i)(?<![\w-])--[\w-]{{0,30}}{_NAMES}\s{{1,3}}(?!-){_VALUE}'),
 }
-"""The shapes of secrets that are recognised anywhere in a text, by what they are."""
+"""Patterns of secrets that are recognised anywhere in a text, by kind."""
 
 SECRET_KEYS = re.compile(rf'(?i)(?:{_NAMES}|passwords|secrets|credentials?|authorization|cookies?)$')
-"""Keys whose values are replaced whatever they look like."""
+"""Keys whose values are always replaced."""
 
 _SHORTEST = 4
-"""Chosen: shorter excluded values ("1", "yes") are no secrets, and occur in everything."""
+"""Chosen: shorter excluded values, such as "1" and "yes", are not secrets and occur everywhere."""
 
 
 _SHORTEST_TOKEN = 16
-"""No shape is a single shorter word, and most keys and many values are."""
+"""A single word shorter than this matches no pattern, and most keys and many values are such words."""
 
 
 class Redactor:
-    """Replaces secrets: token shapes, the values of secret keys, and values that were excluded from a payload."""
+    """Replaces secrets: texts in the shape of a token, values of secret keys, and values excluded from a payload."""
 
     def __init__(self, excluded: Iterable[object] = ()) -> None:
-        """Also replace the texts in `excluded`, wherever they appear, of four characters and more."""
+        """Also replace the texts in `excluded` of at least four characters, wherever they occur."""
         texts = {text for value in excluded for text in _texts(value) if len(text) >= _SHORTEST}
-        # The longest first: one may contain another.
+        # Longest first, because one may contain another.
         self._excluded = sorted({form for text in texts for form in _forms(text)}, key=len, reverse=True)
 
     @classmethod
     def of(cls, args: Mapping[str, Any], payload: Mapping[str, Any]) -> Redactor:
-        """For a request: what is among its arguments and not in its payload was excluded."""
+        """Return a redactor for a request, which also replaces arguments that its payload excludes."""
         if args == payload:
             return _NOTHING
         kept = set(_texts(payload))
         return cls(text for text in _texts(args) if text not in kept)
 
     def text(self, text: str) -> str:
-        """`text` without secrets."""
+        """Return `text` without secrets."""
         for secret in self._excluded:
             text = text.replace(secret, REDACTED)
         if len(text) < _SHORTEST_TOKEN and text.isidentifier():
@@ -128,7 +128,7 @@ class Redactor:
         return text
 
     def value(self, value: object) -> Any:
-        """A JSON value without secrets: in texts at any depth, and in keys."""
+        """Return a JSON value without secrets, at any depth and in keys."""
         items: Any = value
         if isinstance(value, str):
             return self.text(value)
@@ -146,9 +146,9 @@ _NOTHING = Redactor()
 
 
 def _texts(value: object) -> Iterator[str]:
-    """All texts and numbers within, also of what nests without end: a call with such arguments is logged too."""
+    """Yield all strings and numbers in a value, even an endlessly nested one, because such calls are logged too."""
     waiting: list[object] = [value]
-    met: dict[int, object] = {}  # with the objects, so that no id comes up again
+    met: dict[int, object] = {}  # keeps the objects alive, so that their ids are not reused
     while waiting:
         item = waiting.pop()
         identity = id(item)
@@ -158,7 +158,7 @@ def _texts(value: object) -> Iterator[str]:
             case bool():
                 pass
             case int() | float():
-                with contextlib.suppress(ValueError):  # an integer that is too long to be written anywhere
+                with contextlib.suppress(ValueError):  # an integer too long to be converted
                     yield str(item)
             case Mapping() if identity not in met:
                 met[identity] = item
@@ -171,7 +171,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """How a text is written in descriptions, and in JSON."""
+    """Yield the forms of a text in descriptions and in JSON."""
     yield text
     yield repr(text)[1:-1]
     yield json.dumps(text)[1:-1]
@@ -179,7 +179,7 @@ def _forms(text: str) -> Iterator[str]:
 
 
 Outcome = Literal['executed', 'failed', 'refused']
-"""What came of a call: it ran, it ran and raised, or it was kept from running after all."""
+"""Outcome of a call: it ran, it raised, or it was refused right before it ran."""
 
 
 def decision_entry(
@@ -190,14 +190,14 @@ def decision_entry(
     mode: ApprovalMode,
     is_remembered: bool,
 ) -> dict[str, Any]:
-    """The entry of a decision.
+    """Return the log entry of a decision.
 
     Args:
-        request: What was decided.
-        decision: What was decided of it, with `decided_at`.
-        digest: What it is bound to; `None` for arguments that have no digest.
-        mode: The controller's.
-        is_remembered: Whether memory decided.
+        request: Request that was decided.
+        decision: The decision, with `decided_at`.
+        digest: Digest that it is bound to; `None` if the arguments have none.
+        mode: The controller's mode.
+        is_remembered: Whether the memory decided.
     """
     override = decision.override_args
     is_lasting = decision.is_lasting and not request.hides_arguments
@@ -222,7 +222,7 @@ def decision_entry(
 
 
 def _changed(request: ApprovalRequest, override_args: Mapping[str, Any], redactor: Redactor) -> Any:
-    # Only what the payload has: an argument that is excluded there stays out of the log.
+    # Arguments that the payload excludes stay out of the log.
     args = {key: value for key, value in override_args.items() if key in request.payload}
     return Redactor.of(override_args, args).value(redactor.value(_writable(args)))
 
@@ -235,7 +235,7 @@ def outcome_entry(
     error: BaseException | None,
     settled_by: str | None = None,
 ) -> dict[str, Any]:
-    """The entry of what came of a call. Of `error` only the type is written: its text may quote arguments."""
+    """Return the log entry of an outcome. Only the type of `error` is written, because its text may quote arguments."""
     return {
         'event': 'outcome',
         **_identity(request, digest),

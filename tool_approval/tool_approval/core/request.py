@@ -1,4 +1,4 @@
-"""One call awaiting judgement."""
+"""Describe one tool call that awaits a decision."""
 
 from __future__ import annotations
 
@@ -16,37 +16,38 @@ T = TypeVar('T')
 
 
 class ApprovalContext(BaseModel):
-    """What a tool's own logic is told of a call."""
+    """A tool call as the tool's own approval check receives it."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     tool_name: str
-    """The name the model calls the tool by."""
+    """Name by which the model calls the tool."""
     args: Mapping[str, Any]
     """Argument values by parameter name."""
     metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
-    """What the framework knows: `run_id`, `session_id`, `caller` (the agent's name), `lineage`, `toolset_id`,
-    `batch_id`, as far as it does."""
+    """Facts from the framework, as far as known: `run_id`, `session_id`, `caller` (the agent's name), `lineage`,
+    `toolset_id`, `batch_id`."""
 
     def for_check(self) -> Self:
-        """The same call, with a copy of its JSON arguments: what a check changes in them, no approver is shown."""
+        """Return the call with a copy of its JSON arguments, so that a check cannot change what the approver sees."""
         return self.model_copy(update={'args': copied(self.args)})
 
 
 class RememberOption(BaseModel):
-    """What "remember" would cover, wider than the very same payload. Only a tool's verdict offers one."""
+    """A wider scope under which an approval can be remembered. Only a tool's verdict offers one."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     kind: str
-    """Names the sort of breadth, such as `directory`; part of the fingerprint. Never `exact`."""
+    """Kind of scope, such as `directory`; part of the fingerprint. Never `exact`."""
     label: str
-    """What a person is offered, such as "every file in notes/"."""
+    """Text offered to the approver, such as "every file in notes/"."""
     payload: Mapping[str, Any]
-    """What makes two requests the same under this option."""
+    """Values that make two requests the same under this option."""
     brief: str = ''
-    """Such as "edits of notes/a.txt": a UI may offer it beside a key of its own, for one session. Only for what a
-    person who approves the call would expect to be covered; empty where it has to be chosen from a list."""
+    """Short text, such as "edits of notes/a.txt", for a UI that offers the option for one session under a key of its
+    own. Set it only if whoever approves the call would expect this scope; if empty, the option is chosen from a
+    list."""
 
     @field_validator('kind')
     @classmethod
@@ -57,12 +58,13 @@ class RememberOption(BaseModel):
 
 
 def check_options(options: tuple[RememberOption, ...]) -> tuple[RememberOption, ...]:
-    """The options, if each is of a kind of its own.
+    """Return the options if no two have the same kind.
 
-    A decision names the kind alone: with two of a kind, a person could choose the narrow one and grant the wide one.
+    A decision names only the kind: of two options of the same kind, an approver could choose the narrow one and grant
+    the wide one.
 
     Raises:
-        ValueError: Two are of the same kind.
+        ValueError: Two options have the same kind.
     """
     kinds = [option.kind for option in options]
     if len(set(kinds)) < len(kinds):
@@ -71,59 +73,59 @@ def check_options(options: tuple[RememberOption, ...]) -> tuple[RememberOption, 
 
 
 class LineageEntry(BaseModel):
-    """One agent run and the tool call of it in which the next level, or the request itself, arose."""
+    """An agent run and its tool call that led to the next level, or to the request itself."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     agent_name: str | None
-    """The agent's name, where it has one."""
+    """Name of the agent, or `None` if it has none."""
     run_id: str
-    """The id of the agent's run."""
+    """Id of the agent's run."""
     tool_name: str
-    """The tool being executed."""
+    """Name of the tool being executed."""
     tool_call_id: str
-    """The id of that call."""
+    """Id of the tool call."""
 
 
 class CallFacts(NamedTuple):
-    """What is known of a call beside its arguments. Everything that decides about a call reads it here.
+    """Facts about a call other than its arguments. Every decision about the call reads them here.
 
-    Metadata has the same under the conventional keys, for tools, presenters and UIs; it is read once, where a request
-    is made, and what is written into it afterwards decides nothing.
+    Metadata holds the same facts under conventional keys for tools, presenters and UIs. It is read once, when a request
+    is made; later changes to the metadata affect no decision.
     """
 
     run_id: str | None = None
-    """The id of the run that makes the call."""
+    """Id of the run that makes the call."""
     session_id: str | None = None
-    """The conversation approvals are remembered for."""
+    """Id of the conversation for which approvals are remembered."""
     caller: str | None = None
-    """The agent's name."""
+    """Name of the calling agent."""
     lineage: tuple[LineageEntry, ...] = ()
-    """The agents and tool calls above, from the outermost run inwards."""
+    """Agents and tool calls above this call, from the outermost run inwards."""
     toolset_id: str | None = None
-    """The id of the tool's toolset."""
+    """Id of the tool's toolset."""
     tool_digest: str | None = None
-    """A digest of what the model is told of the tool."""
+    """Digest of the tool's definition as the model sees it."""
     batch_id: str | None = None
-    """Names the response that the call is one of."""
+    """Id of the model response that contains the call."""
     position: int | None = None
-    """This is call i of the response, from 1."""
+    """Position of the call in the response, from 1."""
     batch_size: int | None = None
-    """How many calls of the response need a decision."""
+    """Number of calls in the response that need a decision."""
     can_remember_always: bool = False
-    """Whether an approval may hold `always`."""
+    """Whether an approval may be remembered `always`."""
     isolation_profile: str | None = None
-    """The isolation the tool runs in, as it says itself."""
+    """Isolation in which the tool runs, according to the tool."""
     missing_capabilities: tuple[str, ...] = ()
-    """The capabilities that an approval grants. Each once, in the tool's order."""
+    """Capabilities that an approval grants, without duplicates, in the tool's order."""
     is_blocked: bool = False
-    """Whether the tool refuses the call itself."""
+    """Whether the tool itself refuses the call."""
     block_reason: str | None = None
-    """Why it does."""
+    """Reason for the tool's refusal."""
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any], *, lineage: tuple[LineageEntry, ...] = ()) -> CallFacts:
-        """Read the conventional keys. A value of another type than the key's counts as absent."""
+        """Read the conventional metadata keys. A value of the wrong type counts as absent."""
         if not metadata:
             return cls(lineage=lineage)
         missing = metadata.get('missing_capabilities')
@@ -143,56 +145,58 @@ class CallFacts(NamedTuple):
         )
 
     def as_metadata(self) -> dict[str, Any]:
-        """What the framework knows, under the conventional keys; `run_id`, `session_id` and `caller` in any case."""
+        """Return the framework's facts by metadata key. `run_id`, `session_id` and `caller` are always included."""
         found = {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
         return {'run_id': self.run_id, 'session_id': self.session_id, 'caller': self.caller, **found}
 
 
 _TEXTS = ('run_id', 'session_id', 'caller', 'toolset_id', 'tool_digest', 'batch_id', 'isolation_profile')
-"""The facts that are texts, by the key that metadata has them under."""
+"""Facts that are strings, named as their metadata keys."""
 
 _NUMBERS = ('position', 'batch_size')
-"""Those that are numbers."""
+"""Facts that are integers, named as their metadata keys."""
 
 
 class ApprovalRequest(BaseModel):
-    """One call awaiting judgement: what a person, a rule and the audit log get to see of it."""
+    """A tool call that awaits a decision, as the approver, the rules and the audit log see it."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     tool_name: str
-    """The name the model calls the tool by."""
+    """Name by which the model calls the tool."""
     args: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """Argument values by parameter name, in JSON form."""
     description: str = ''
-    """One line for a person; a UI shows `attributed_description`."""
+    """One line for the approver. UIs show `attributed_description` instead."""
     described_by: str | None = None
-    """The configuration that the description comes from, such as `approvals.yaml`; `None` if it is the tool's own."""
+    """Configuration file that the description comes from, such as `approvals.yaml`; `None` if the tool wrote it."""
     payload: Mapping[str, Any] = None  # pyright: ignore[reportAssignmentType] - filled in from `args`
-    """What makes two requests the same for memory, and all that is written down. All arguments unless given."""
+    """Values that identify the call in memory, and the only arguments written to the log. Default: all arguments."""
     presentation: ApprovalPresentation | None = None
-    """What to show; a controller's presenters fill it in when somebody is asked."""
+    """Content to show. If it is `None`, the controller's presenter may fill it in right before asking."""
     group_id: str | None = None
-    """Requests of one group may be one question."""
+    """Id of a group of requests that a UI may ask about in one question."""
     tool_call_id: str | None = None
-    """The call's id, where the framework has one."""
+    """Id of the call, or `None` if the framework has none."""
     run_id: str | None = None
-    """The id of the run that makes the call."""
+    """Id of the run that makes the call."""
     session_id: str | None = None
-    """The conversation approvals are remembered for."""
+    """Id of the conversation for which approvals are remembered."""
     reason: str | None = None
-    """Why consent is needed."""
+    """Why the call needs approval."""
     remember_options: tuple[RememberOption, ...] = ()
-    """What a decision may cover beside the very same payload."""
+    """Scopes wider than the exact payload for which a decision may be remembered."""
     metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
-    """What the framework and the tool say beside: see `ApprovalContext.metadata`. The controller sets `position` and
-    `batch_size`, from 1: this is request i of n; and `can_remember_always`, whether there is a store."""
+    """More facts from the framework and the tool: see `ApprovalContext.metadata`. The controller sets `position` and
+    `batch_size`, from 1 (request i of n), and `can_remember_always` (whether there is a store)."""
     lineage: tuple[LineageEntry, ...] = ()
-    """The agents and tool calls above a nested request, from the outermost run inwards; empty for that run."""
+    """Agents and tool calls above a nested request, from the outermost run inwards; empty for a request of the
+    outermost run."""
     bound_to: Mapping[str, Any] = Field(default_factory=dict[str, Any])
-    """What must not change between consent and execution beside the arguments: working directory, content seen."""
+    """Further values that must not change between approval and execution, such as the working directory or the file
+    content that was shown."""
     hides_arguments: bool = False
-    """Whether the tool's own JSON form leaves out or alters arguments that the model gave, as `Field(exclude=True)` and
+    """Whether the tool's own JSON form omits or alters arguments that the model gave, as `Field(exclude=True)` and
     secret types do. An approval of such a call is never remembered."""
 
     @field_validator('remember_options')
@@ -201,32 +205,32 @@ class ApprovalRequest(BaseModel):
         return check_options(options)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Let the payload be all arguments where none was given, and find a description."""
+        """Fill in the payload and the description if they were not given."""
         if self.payload is None:  # pyright: ignore[reportUnnecessaryComparison] - its default
             object.__setattr__(self, 'payload', dict(self.args))
         if not self.description:
             object.__setattr__(self, 'description', describe(self.tool_name, self.payload))
-        _ = self.facts  # now: what is written into the metadata later decides nothing
+        _ = self.facts  # read now, so that later changes to the metadata affect no decision
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """See `BaseModel.model_copy`. The facts are those of the copy's metadata."""
+        """Copy as `BaseModel.model_copy` does. The copy's facts are read from its metadata."""
         copied = super().model_copy(update=update, deep=deep)
         if update and 'metadata' in update:
             vars(copied)['facts'] = CallFacts.of(copied.metadata)
         return copied
 
     def copy(self, *, update: Mapping[str, Any] | None = None, **chosen: Any) -> Self:
-        """See `BaseModel.copy`; otherwise as `model_copy`."""
+        """Copy as `BaseModel.copy` does, with the facts read as in `model_copy`."""
         return super().copy(**chosen).model_copy(update=update)  # pyright: ignore[reportDeprecated] - callers are warned
 
     def changed(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
-        """A copy with these fields, which are not validated, and these facts; the same facts if `None`."""
+        """Return a copy with `fields`, which are not validated, and with `facts`, or the same facts if `None`."""
         return _made({**vars(self), **fields, **({} if facts is None else {'facts': facts})})
 
     def detached(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
-        """A copy, at every depth, of a request that has a canonical form, with what is given as for `changed`."""
-        # Attack: the caller, a presenter or a UI changes the nested arguments of a request while it is open, so that
-        # another call is remembered, written down or run than was shown (test_attacks.py).
+        """Return a deep copy of a request that has a canonical form, with `facts` and `fields` as in `changed`."""
+        # Attack: the caller, a presenter or a UI changes nested arguments while the request is open, so that the call
+        # that is remembered, logged or run differs from the one shown (test_attacks.py).
         args = copied(self.args)
         own: dict[str, Any] = {
             'args': args,
@@ -243,39 +247,42 @@ class ApprovalRequest(BaseModel):
     def of_call(
         cls, tool_name: str, args: Mapping[str, Any], facts: CallFacts, *, description: str, **fields: Any
     ) -> ApprovalRequest:
-        """A request of values that are known to be sound, and are not validated."""
+        """Make a request from values known to be valid, without validation."""
         place = {'run_id': facts.run_id, 'session_id': facts.session_id, 'lineage': facts.lineage}
         own = {'tool_name': tool_name, 'args': args, 'payload': args, 'description': description}
         return _made({**_DEFAULTS, 'metadata': {}, 'bound_to': {}, 'facts': facts, **own, **place, **fields})
 
     @cached_property
     def facts(self) -> CallFacts:
-        """What is known of the call beside its arguments, read from the metadata when the request was made. Where the
-        request has a field of its own, such as `run_id`, that field counts.
+        """Facts about the call, read from the metadata when the request was made.
+
+        Where the request has its own field for a fact, such as `run_id`, use the field.
         """
         return CallFacts.of(self.metadata)
 
     @property
     def missing_capabilities(self) -> tuple[str, ...]:
-        """What an approval grants: `missing_capabilities` of the metadata, or without it those of
-        `required_capabilities` that are not among its `granted_capabilities`. Each once, in the tool's order.
+        """Capabilities that an approval grants, without duplicates, in the tool's order.
+
+        They are `missing_capabilities` of the metadata; without that key, the `required_capabilities` that are not in
+        `granted_capabilities`.
         """
         return self.facts.missing_capabilities
 
     @property
     def bound(self) -> Mapping[str, Any]:
-        """All that an approval is bound to beside the arguments: `bound_to`, and the capabilities it grants."""
+        """Everything an approval is bound to other than the arguments: `bound_to` and the capabilities it grants."""
         granted = self.facts.missing_capabilities
         return {**self.bound_to, 'granted_capabilities': list(granted)} if granted else self.bound_to
 
     @property
     def coverings(self) -> dict[str, Mapping[str, Any]]:
-        """What "remember" may cover, by kind: the very same payload first, as `exact`, then the `remember_options`."""
+        """Payloads under which an approval can be remembered, by kind: `exact` first, then the `remember_options`."""
         return {EXACT: self.payload} | {each.kind: each.payload for each in self.remember_options if each.kind != EXACT}
 
     @property
     def attributed_description(self) -> str:
-        """The description, and where it comes from if that is a configuration.
+        """The description, with the name of the configuration it comes from, if any.
 
         Attack: a settings file describes a tool that writes as "Read the README (changes nothing)".
         """
@@ -293,7 +300,7 @@ _FIELDS = set(_DEFAULTS)
 
 
 def _made(values: dict[str, Any]) -> ApprovalRequest:
-    # As `model_construct` does it, in a tenth of the time: each call makes several.
+    # Does what `model_construct` does in a tenth of the time: each call makes several requests.
     request = ApprovalRequest.__new__(ApprovalRequest)
     object.__setattr__(request, '__dict__', values)
     object.__setattr__(request, '__pydantic_fields_set__', _FIELDS)
@@ -303,23 +310,23 @@ def _made(values: dict[str, Any]) -> ApprovalRequest:
 
 
 _MOST_CAPABILITIES, _LONGEST_CAPABILITY = 20, 100
-"""Chosen: a question shows so many, of so many characters, whole."""
+"""Chosen: a question shows this many names of this many characters in full."""
 
 
 def _capabilities(given: object) -> list[str]:
-    """The names in a list; none where one of them cannot be shown whole, so that nothing is granted unseen."""
+    """Return the names in a list, or none if any of them is too long to show, so that nothing is granted unseen."""
     names = cast('list[object]', given) if isinstance(given, list | tuple) else []
     texts = [each for each in names if isinstance(each, str) and 0 < len(each) <= _LONGEST_CAPABILITY]
     return texts if len(texts) == len(names) <= _MOST_CAPABILITIES else []
 
 
 def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200) -> str:
-    """The automatic description of a call: `name(key=value, ...)`.
+    """Return the automatic description of a call: `name(key=value, ...)`.
 
     Args:
-        tool_name: The tool.
-        payload: What may be shown. Arguments outside of it are secret or bulky, and do not appear.
-        max_chars: Characters at most.
+        tool_name: Name of the tool.
+        payload: Arguments to show. Leave out secret and bulky ones.
+        max_chars: Maximum length in characters.
     """
     text = f'{tool_name}('
     for number, (key, value) in enumerate(payload.items()):
@@ -336,18 +343,18 @@ def _shown(value: object, max_chars: int) -> str:
         value = _beginning(value, max_chars, [max_chars])
     try:
         return repr(value)
-    except (RecursionError, ValueError):  # nested too deeply, or an integer too long; no canonical form, so never run
+    except (RecursionError, ValueError):  # nested too deeply, or too long an integer: such a call never runs
         return '...'
 
 
 def _beginning(value: object, max_chars: int, room: list[int]) -> Any:
-    """As many of the first values within `value` as there is room for: the others would be cut off again."""
+    """Copy `value` up to about `max_chars` characters; the rest would be cut off."""
 
     def kept(items: Iterable[T]) -> Iterator[T]:
         for item in items:
             if room[0] == 0:
                 return
-            room[0] -= 1  # each takes a character at least
+            room[0] -= 1  # each item takes at least one character
             yield item
 
     if isinstance(value, str):
@@ -359,7 +366,7 @@ def _beginning(value: object, max_chars: int, room: list[int]) -> Any:
         first = [_beginning(item, max_chars, room) for item in kept(cast('list[object]', value))]
         return first if type(value) is list else tuple(first)
     if type(value) is int and value.bit_length() > 4 * max_chars:
-        room[0] = 0  # its digits alone fill the description, and each more would take long to be written
+        room[0] = 0  # its digits fill the description, and writing more such integers takes long
     return value
 
 
@@ -370,13 +377,13 @@ def simple_approval_request(
     description: str | None = None,
     exclude_keys: Collection[str] = (),
 ) -> ApprovalRequest:
-    """The request of a tool that has nothing special to say.
+    """Return the request of a tool that needs no custom presentation.
 
     Args:
-        tool_name: The tool.
+        tool_name: Name of the tool.
         args: Argument values by parameter name.
-        description: One line for a person; made from what is not excluded if `None`.
-        exclude_keys: Arguments that are neither remembered, nor shown, nor written down: secrets, bulky content.
+        description: One line for the approver. If `None`, it is made from the arguments that are not excluded.
+        exclude_keys: Arguments that are not remembered, shown or logged, such as secrets and bulky content.
     """
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else exclude_keys
     payload = {key: value for key, value in args.items() if key not in excluded}
@@ -384,4 +391,4 @@ def simple_approval_request(
 
 
 Describe = str | Callable[[dict[str, Any]], str] | None
-"""A description, or what makes one from the arguments."""
+"""A description, or a function that makes one from the arguments."""

@@ -1,4 +1,4 @@
-"""Calls code of others, which may block, end its thread or cancel itself, without harm to the event loop."""
+"""Call foreign code without blocking the event loop, even if it ends its thread or cancels itself."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ from .errors import ApprovalError
 T = TypeVar('T')
 
 _SIGNAL_CHECK_S = 0.5
-"""Chosen: how late an interrupt may be noticed."""
+"""Chosen: maximum delay before an interrupt is noticed, in seconds."""
 
 
 class RunCancelled(asyncio.CancelledError):
-    """Raised by a UI whose person stopped the run, and which has cancelled it: a `KeyboardInterrupt` would end more.
+    """Raised by a UI that has cancelled the run for its user, where a `KeyboardInterrupt` would end more than the run.
 
-    It passes through every wait here, also where the run that is cancelled is one above, or in another thread.
+    It passes through every wait of this module, even if the cancelled run is an outer one or in another thread.
     """
 
 
 async def call_sync_or_async(
     function: Callable[..., object], *args: Any, on_end: Callable[[], None] = lambda: None, **keywords: Any
 ) -> object:
-    """Call a coroutine function on the event loop, a plain one in a thread of its own, and await what it returns.
+    """Call a coroutine function on the event loop, a plain one in a thread of its own, and await the result.
 
     Args:
-        function: What to call.
-        *args: Its arguments.
+        function: Function to call.
+        *args: Its positional arguments.
         on_end: Called when a thread ends; see `in_thread`.
-        **keywords: Its arguments by name.
+        **keywords: Its keyword arguments.
 
     Raises:
-        asyncio.CancelledError: The wait was cancelled, even if `function` swallowed that: what it returns then comes
-            too late.
+        asyncio.CancelledError: The wait was cancelled, even if `function` suppressed that and returned a result.
         RunCancelled: `function` raised it.
-        RuntimeError: It cancelled itself, or ended its thread.
-        BaseException: Whatever else it raises.
+        RuntimeError: `function` cancelled itself, or ended its thread.
+        BaseException: Any other exception of `function`.
     """
     task = asyncio.current_task()
     assert task is not None, 'a coroutine of asyncio runs in a task'
@@ -68,9 +67,9 @@ async def call_sync_or_async(
 
 @types.coroutine
 def to_next_wait(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await; a cancellation that meets a wait whose result is there already arrives at the next wait instead.
+    """Await `work`, and delay a cancellation that arrives when the awaited result is already there to the next wait.
 
-    asyncio would drop that result, such as what a person has just answered.
+    asyncio would drop that result, which may be an approver's answer.
     """
     task = asyncio.current_task()
     assert task is not None, 'a coroutine of asyncio runs in a task'
@@ -80,12 +79,12 @@ def to_next_wait(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
         while True:
             try:
                 yield awaited
-            except BaseException as error:  # noqa: BLE001 - all of it goes on to `work`
+            except BaseException as error:  # noqa: BLE001 - passed on to `work`
                 if not (isinstance(error, asyncio.CancelledError) and _has_result(awaited)):
                     awaited = work.throw(error)
                     continue
                 awaited = work.send(None)
-                # Unless a timeout inside of `work` was what cancelled, and has ended.
+                # False if a timeout inside `work` cancelled it and has ended.
                 is_cancelled = task.cancelling() > cancels
                 if is_cancelled and not (asyncio.isfuture(awaited) and awaited.cancel()):
                     awaited = work.throw(error)
@@ -100,12 +99,12 @@ def _has_result(awaited: object) -> bool:
 
 
 def check_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Refuse an event loop that can be given no answer from a thread: the wait for it would never end.
+    """Raise an error if the event loop cannot receive results from threads: waiting for one would never end.
 
     Raises:
-        ApprovalError: It is one.
+        ApprovalError: The loop cannot receive results from threads.
     """
-    # A Temporal workflow's loop has the method of the abstract class, whose error reads like that of a closed loop.
+    # The loop of a Temporal workflow inherits the abstract method, whose error looks like that of a closed loop.
     if type(loop).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise ApprovalError(
             f'The event loop here (`{type(loop).__name__}`) accepts no answers from threads, as that of a Temporal '
@@ -115,16 +114,16 @@ def check_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = lambda: None) -> T:
-    """Call what may block in a daemon thread of its own; cancelling abandons it.
+    """Call a function that may block in a daemon thread of its own. Cancelling abandons the thread.
 
     Args:
-        function: What to call; context variables reach it.
-        on_end: Called in the thread when `function` has returned, also long after it was abandoned.
+        function: Function to call; it sees the caller's context variables.
+        on_end: Called in the thread when `function` has returned, even long after it was abandoned.
 
     Raises:
-        ApprovalError: The event loop can be given no answer from a thread; `function` was not called.
-        RuntimeError: It raised what ends a thread but must not end a run, such as `SystemExit`.
-        BaseException: Whatever else it raises; `KeyboardInterrupt` and `RunCancelled` among them.
+        ApprovalError: The event loop cannot receive results from threads; `function` was not called.
+        RuntimeError: `function` raised an exception that ends a thread but must not end a run, such as `SystemExit`.
+        BaseException: Any other exception of `function`, including `KeyboardInterrupt` and `RunCancelled`.
     """
     loop = asyncio.get_running_loop()
     check_loop(loop)
@@ -133,7 +132,7 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
 
     def settle(value: T | None, error: BaseException | None) -> None:
         if not ended.done():
-            # Not as the future's exception: one that nobody fetches is logged, and its text may hold a secret.
+            # As a result, because asyncio logs exceptions that are never retrieved, and the text may hold a secret.
             ended.set_result((value, error))
 
     def work() -> None:
@@ -141,15 +140,15 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
         error: BaseException | None = None
         try:
             value = context.run(function)
-        except BaseException as e:  # noqa: BLE001 - it has to reach who waits
+        except BaseException as e:  # noqa: BLE001 - passed on to the waiting task
             error = e
         on_end()
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so no task waits
             loop.call_soon_threadsafe(settle, value, error)
 
     try:
         threading.Thread(target=work, name='tool-approval-ui', daemon=True).start()
-    except RuntimeError:  # no more threads can be had
+    except RuntimeError:  # no thread could be started
         on_end()
         raise
     value, error = await ended
@@ -161,40 +160,40 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
 
 
 async def together(questions: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Await all; the first error cancels the others and is raised by itself."""
+    """Await all coroutines. The first error cancels the others and is raised without an exception group."""
     try:
         async with asyncio.TaskGroup() as group:
             for question in questions:
                 group.create_task(_noticed(question))
     except BaseExceptionGroup as errors:
-        # The caller knows these errors one by one.
+        # Callers expect a plain exception.
         first = errors.exceptions[0]
         raise (RunCancelled() if isinstance(first, _Stopped) else first) from None
 
 
 class _Stopped(Exception):
-    """Stands for `RunCancelled` where questions are asked together."""
+    """Represents `RunCancelled` within a task group."""
 
 
 async def _noticed(question: Coroutine[Any, Any, None]) -> None:
     try:
         await question
     except RunCancelled:
-        # A group takes no notice of a task that was cancelled, and would wait for the others.
+        # A task group ignores a cancelled task and would wait for the others.
         raise _Stopped from None
 
 
 def wait_for(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine on an event loop of its own, in a thread of its own, and wait for its end.
+    """Run a coroutine on a new event loop in a new thread, and wait for its end.
 
-    The thread leaves the caller's event loop alone, whether one is running or only set. Context variables reach the
-    coroutine. If the wait is interrupted, by Ctrl-C for one, the coroutine is cancelled.
+    The caller's event loop is not used, whether it is running or not. The coroutine sees the caller's context
+    variables. If the wait is interrupted, for example by Ctrl-C, the coroutine is cancelled.
 
     Args:
         start: Makes the coroutine.
 
     Raises:
-        BaseException: Whatever the coroutine raises.
+        BaseException: Any exception of the coroutine.
     """
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
     ended: Future[T] = Future()
@@ -209,22 +208,22 @@ def wait_for(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     def work() -> None:
         try:
             result = context.run(asyncio.run, main())
-        except BaseException as error:  # noqa: BLE001 - it has to reach who waits
+        except BaseException as error:  # noqa: BLE001 - passed on to the waiting thread
             ended.set_exception(error)
         else:
             ended.set_result(result)
         finally:
-            started.cancel()  # where there was no loop to be had
+            started.cancel()  # no effect unless the loop failed to start
 
     thread = threading.Thread(target=work, name='tool-approval-loop', daemon=True)
     try:
         thread.start()
-        # A signal that arrives right before a wait without end would be noticed only after it.
+        # A wait without a timeout would miss a signal that arrives right before it.
         while not ended.done():
             wait((ended,), timeout=_SIGNAL_CHECK_S)
         return ended.result()
     except BaseException:
-        # Nothing to cancel: the thread never began, the loop never did, or the coroutine has ended.
+        # Nothing to cancel: the thread or the loop never started, or the coroutine has ended.
         with contextlib.suppress(TimeoutError, CancelledError, RuntimeError):
             loop, task = started.result(timeout=None if thread.is_alive() else 0)
             loop.call_soon_threadsafe(task.cancel)

@@ -1,4 +1,4 @@
-"""Read every shape of check that a tool may have as one verdict; `@requires_approval` makes one of them."""
+"""Read a tool's approval check, in any of its forms, as a verdict. `@requires_approval` is one form."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ class Approved(NamedTuple):
     args: Mapping[str, Any]
     """The arguments that were approved."""
     bound_to: Mapping[str, Any] = _NOTHING
-    """What the tool declared of the call, where the approval is bound to it: an approver was shown just this."""
+    """Values that the tool declared for the call and the approval is bound to, as shown to the approver."""
 
 
-# Context variables, since the tool itself gets only the arguments; every caller judges and executes in one task.
+# Context variables, because a tool receives only its arguments. Every caller judges and executes in one task.
 judged: ContextVar[object] = ContextVar('tool_approval_judged', default=None)
-"""What a tool keeps from the check of a call to its execution."""
+"""State that a tool keeps between the check of a call and its execution."""
 approved: ContextVar[Approved | None] = ContextVar('tool_approval_approved', default=None)
-"""What `take_approval` finds; see `approving`."""
+"""Approval that `take_approval` returns; see `approving`."""
 
 
 class CurrentCall(NamedTuple):
-    """The call that executes, as a ledger knows it."""
+    """The executing call, as a ledger identifies it."""
 
     tool_name: str
-    """The tool."""
+    """Name of the tool."""
     tool_call_id: str
-    """The call's id in its run."""
+    """Id of the call in its run."""
     attempt: int
-    """1, unless a person or the tool's own check had an unknown call run again."""
+    """1, unless a person or the tool's own check had a call of unknown outcome run again."""
     idempotency_key: str
-    """The same for this attempt whoever executes it, and another for every other. Pass it to a peer that does what it
-    is asked to once for each key."""
+    """Key of this attempt: the same for every executor, and different for every other attempt. Pass it to a service
+    that acts only once per key."""
 
 
 executing_call: ContextVar[CurrentCall | None] = ContextVar('tool_approval_executing_call', default=None)
@@ -56,10 +56,10 @@ executing_call: ContextVar[CurrentCall | None] = ContextVar('tool_approval_execu
 
 
 def current_call() -> CurrentCall:
-    """The call that executes, in a tool whose executions a ledger keeps. Agents that the tool runs are inside it.
+    """Return the call that is executing, inside a tool with a ledger. It is also set for agents that the tool runs.
 
     Raises:
-        LookupError: No ledger keeps this execution.
+        LookupError: The execution has no ledger.
     """
     found = executing_call.get()
     if found is None:
@@ -69,9 +69,9 @@ def current_call() -> CurrentCall:
 
 @contextmanager
 def judging() -> Generator[None]:
-    """Enclose the check of one call, the question and the execution: afterwards nothing is left of the check.
+    """Enclose the check of a call, the question and the execution, and discard the check's state at the end.
 
-    Inside, the call counts as unasked until `approving` says otherwise.
+    Inside, the call counts as unasked until `approving` changes that.
     """
     # Attack: a call is denied, and a direct call with the same arguments uses its check (test_file_toolset.py).
     token = judged.set(None)
@@ -87,8 +87,8 @@ def approving(args: Mapping[str, Any] | None, bound_to: Mapping[str, Any] = _NOT
     """Enclose the execution of a call.
 
     Args:
-        args: The arguments that an approver, a mode or memory approved; `None` where a rule lets the call run unasked.
-        bound_to: What the tool declared of the call, where the approval is bound to it.
+        args: Arguments that an approver, a mode or the memory approved; `None` if a rule lets the call run unasked.
+        bound_to: Values that the tool declared for the call and the approval is bound to.
     """
     token = approved.set(None if args is None else Approved(args, bound_to))
     try:
@@ -98,14 +98,14 @@ def approving(args: Mapping[str, Any] | None, bound_to: Mapping[str, Any] = _NOT
 
 
 def take_approval(args: Mapping[str, Any], defaults: Mapping[str, Any] = _NOTHING) -> Mapping[str, Any] | None:
-    """What the approval of the call that executes is bound to, beside its arguments. An approval can be taken once.
+    """Return the values that the approval of the executing call is bound to. An approval can be taken once.
 
     Args:
-        args: The arguments that it has to be of.
-        defaults: What arguments are that the call may leave out.
+        args: Arguments that must have been approved.
+        defaults: Values of arguments that the call may omit.
 
     Returns:
-        What the tool declared, empty where the approval is bound to none of it; `None` where no call with just these
+        Values that the tool declared, empty if the approval is bound to none; `None` if no call with exactly these
         arguments was approved.
     """
     found = approved.get()
@@ -114,7 +114,7 @@ def take_approval(args: Mapping[str, Any], defaults: Mapping[str, Any] = _NOTHIN
 
 
 def has_check(tool: object) -> bool:
-    """Whether `ask_check` finds anything to ask."""
+    """Return whether the tool has a check that `ask_check` would call."""
     check: object = getattr(tool, 'check_approval', None) or getattr(tool, 'needs_approval', None)
     return bool(check or getattr(tool, '_requires_approval', None))
 
@@ -126,17 +126,17 @@ async def ask_check(
     framework_context: object = None,
     config: Mapping[str, Any] | None = None,
 ) -> ApprovalResult | None:
-    """What `tool` says of a call.
+    """Return the verdict of a tool's own approval check.
 
-    It may have, in this order of preference:
+    The first of these that the tool has is used:
 
     - `check_approval(ctx)`, sync or async: `None` lets the call run, an `ApprovalRequest` asks, `PermissionError`
       blocks.
-    - `needs_approval(name, args[, ctx[, config]])`, sync or async: an `ApprovalResult`, a bool,
-      `{'description': ...}`, which asks, or `None`, which leaves it to others. It is passed as many arguments as it
-      takes, `ctx` and `config` also where parameters of these names are elsewhere. Where it asks without a description,
-      and there is a `get_approval_description` with the same parameters, this makes one.
-    - any of the two as a plain true value, or a true `_requires_approval`: it asks.
+    - `needs_approval(name, args[, ctx[, config]])`, sync or async: an `ApprovalResult`, a bool, `{'description': ...}`,
+      which asks, or `None`, which leaves the decision to others. It is passed as many arguments as it accepts, with
+      `ctx` and `config` matched by name if it has such parameters. If it asks without a description,
+      `get_approval_description`, with the same parameters, provides one.
+    - either of the two as a plain true value, or a true `_requires_approval`: asks.
 
     Args:
         tool: A toolset, a function or any other object.
@@ -145,8 +145,7 @@ async def ask_check(
         config: Passed as `config` to `needs_approval`.
 
     Returns:
-        The verdict, or `None` if the tool has no such logic. Logic that fails, or says what nobody can read, blocks:
-        what cannot be judged does not run.
+        The verdict, or `None` if the tool has no check. A check that fails or returns anything else blocks the call.
     """
     try:
         check: object = getattr(tool, 'check_approval', None)
@@ -167,11 +166,11 @@ async def ask_check(
             return replace(verdict, description=_read_description(await _settled(_call(describe, possible))))
         marked = check or needs or getattr(tool, '_requires_approval', False)
         return ApprovalResult.needs_approval() if marked else None
-    except Exception as error:  # noqa: BLE001 - whatever happens in it, a tool that cannot be judged does not run
-        # With an error number it comes from the operating system, and is no verdict.
+    except Exception as error:  # noqa: BLE001 - a call that cannot be judged must not run
+        # A `PermissionError` with an error number comes from the operating system, and is not a verdict.
         if isinstance(error, PermissionError) and error.errno is None:
             return ApprovalResult.blocked(str(error) or f'{context.tool_name!r} is not permitted.')
-        # Not its text: it may quote arguments, and those may be secret.
+        # The error's text may quote secret arguments, so only its type is logged.
         _log.error('The approval check of tool %r failed with %s', context.tool_name, type(error).__name__)
         return ApprovalResult.blocked(
             f'The approval check of {context.tool_name!r} failed ({type(error).__name__}), so the call was not run.'
@@ -179,7 +178,7 @@ async def ask_check(
 
 
 def from_request(request: ApprovalRequest) -> ApprovalResult:
-    """The verdict that a tool expresses by returning `request`."""
+    """Convert a request returned by a tool's check to a verdict."""
     verdict = ApprovalResult.needs_approval(
         description=request.description,
         payload=request.payload,
@@ -254,22 +253,22 @@ def requires_approval(
     exclude_keys: Collection[str] = (),
     payload: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
-    """Mark a tool function as one whose calls need approval. The function stays as it is, and callable.
+    """Mark a tool function whose calls need approval. The function itself is unchanged.
 
     Args:
-        description: One line for a person, or what makes it from the arguments. Made from the payload, without what is
-            excluded, if `None`.
-        exclude_keys: Arguments that are neither remembered, nor shown in the automatic description, nor written down.
-        payload: Makes what counts as the same call, and is written down, in place of all arguments without the
-            excluded.
+        description: One line for the approver, or a function that makes it from the arguments. If `None`, it is made
+            from the payload without excluded arguments.
+        exclude_keys: Arguments that are not remembered, logged or shown in the automatic description.
+        payload: Makes, from the arguments, the values that identify the call and are logged. Default: all arguments
+            that are not excluded.
 
     Returns:
         A decorator that attaches `check_approval(ctx)` to the function and returns it.
 
     Raises:
-        TypeError: By the decorator, of a `staticmethod` or `classmethod` object: put it below these.
+        TypeError: The decorator was applied to a `staticmethod` or `classmethod` object: put it below these.
     """
-    # Once: it must not matter whether the collection can be read again, or is changed later.
+    # Copied, because the collection may be an iterator or change later.
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else frozenset(exclude_keys)
 
     def check_approval(ctx: ApprovalContext) -> ApprovalRequest:
@@ -287,12 +286,12 @@ def requires_approval(
 
     def decorate(function: FunctionT) -> FunctionT:
         if isinstance(function, staticmethod | classmethod):
-            # What is attached to these never reaches the function that is called: it would run unasked.
+            # An attribute of these objects never reaches the function, so calls would run unasked.
             raise TypeError('put `@requires_approval` below `@staticmethod` and `@classmethod`')
         if 'pydantic_ai' in sys.modules:
-            # It runs the function unasked, unless the adapter guards its tools; the core does not import it otherwise.
+            # Pydantic AI runs the function unasked unless the adapter guards its tools.
             import_module('tool_approval.integrations.pydantic_ai')
-        setattr(function, 'check_approval', check_approval)  # noqa: B010 - a function has no such attribute of its own
+        setattr(function, 'check_approval', check_approval)  # noqa: B010 - the type of functions lacks this attribute
         return function
 
     return decorate

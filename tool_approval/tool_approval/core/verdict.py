@@ -1,4 +1,4 @@
-"""What a tool's own logic, or a rule, says of a call before anybody is asked."""
+"""Represent the verdict of a tool's check or a rule, given before anyone is asked."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from .request import ApprovalContext, ApprovalRequest, RememberOption, check_opt
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalResult:
-    """Blocked, pre-approved or in need of approval. Make one with the three class methods."""
+    """Verdict on a call: blocked, pre-approved or needs approval. Make one with the three class methods."""
 
     status: Literal['blocked', 'pre_approved', 'needs_approval']
-    """Which of the three."""
+    """The verdict."""
     reason: str | None = None
-    """Why it is blocked, or why consent is needed."""
+    """Why the call is blocked or needs approval."""
     description: str | None = None
-    """One line for a person."""
+    """One line for the approver."""
     described_by: str | None = field(default=None, compare=False)
-    """The configuration that the description comes from; `None` if it is the tool's own."""
+    """Configuration file that the description comes from; `None` if the tool wrote it."""
     payload: Mapping[str, Any] | None = None
-    """What makes two requests the same for memory; all arguments if `None`."""
+    """Values that identify the call in memory; all arguments if `None`."""
     presentation: ApprovalPresentation | None = None
-    """What to show."""
+    """Content to show."""
     remember_options: tuple[RememberOption, ...] = ()
-    """What a decision may cover beside the very same payload."""
+    """Scopes wider than the exact payload for which a decision may be remembered."""
     bound_to: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What must not change between consent and execution beside the arguments."""
+    """Values other than the arguments that must not change between approval and execution."""
     group_id: str | None = None
-    """Requests of one group may be one question."""
+    """Id of a group of requests that a UI may ask about in one question."""
 
     @classmethod
     def blocked(cls, reason: str) -> Self:
-        """Never allowed, whatever the mode: nobody is asked."""
+        """Refuse the call in every mode, without asking."""
         return cls(status='blocked', reason=reason)
 
     @classmethod
     def pre_approved(cls) -> Self:
-        """Runs without anybody being asked."""
+        """Let the call run without asking."""
         return cls(status='pre_approved')
 
     @classmethod
@@ -54,20 +54,20 @@ class ApprovalResult:
         bound_to: Mapping[str, Any] | None = None,
         group_id: str | None = None,
     ) -> Self:
-        """Somebody, or a mode, has to decide.
+        """Require a decision by an approver, the memory or the mode.
 
         Args:
-            description: One line for a person; made from the payload if `None`.
-            payload: What makes two requests the same for memory; all arguments if `None`.
-            presentation: What to show.
-            reason: Why consent is needed.
-            remember_options: What a decision may cover beside the very same payload.
-            bound_to: What must not change between consent and execution beside the arguments. The tool is asked
-                again before it runs, and what it says then has to be the same.
-            group_id: Requests of one group may be one question.
+            description: One line for the approver; made from the payload if `None`.
+            payload: Values that identify the call in memory; all arguments if `None`.
+            presentation: Content to show.
+            reason: Why the call needs approval.
+            remember_options: Scopes wider than the exact payload for which a decision may be remembered.
+            bound_to: Values other than the arguments that must not change between approval and execution. The tool's
+                check runs again before execution and must then return the same values.
+            group_id: Id of a group of requests that a UI may ask about in one question.
 
         Raises:
-            ValueError: Two of the options are of the same kind.
+            ValueError: Two options have the same kind.
         """
         return cls(
             status='needs_approval',
@@ -82,35 +82,36 @@ class ApprovalResult:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the call is never allowed."""
+        """Whether the call must not run."""
         return self.status == 'blocked'
 
     @property
     def is_pre_approved(self) -> bool:
-        """Whether the call runs without anybody being asked."""
+        """Whether the call runs without asking."""
         return self.status == 'pre_approved'
 
     @property
     def is_needs_approval(self) -> bool:
-        """Whether somebody, or a mode, has to decide."""
+        """Whether an approver, the memory or the mode has to decide."""
         return self.status == 'needs_approval'
 
 
 def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: Any) -> ApprovalRequest:
-    """The request that a verdict asks for.
+    """Make the approval request for a verdict.
 
     Args:
-        context: The call. Its metadata's `run_id`, `session_id` and `lineage` are taken over.
-        verdict: What the tool, or policy, says of it.
+        context: The call. `run_id`, `session_id` and `lineage` are copied from its metadata.
+        verdict: Verdict of the tool or the policy.
         **details: Further fields of the request.
 
     Raises:
-        ValidationError: The lineage does not consist of `LineageEntry` or mappings of its fields, or a detail is wrong.
+        ValidationError: The lineage contains something other than `LineageEntry` objects or mappings of their fields,
+            or a detail is invalid.
     """
     metadata = context.metadata
     fields: dict[str, Any] = {'bound_to': verdict.bound_to}
     fields |= {name: metadata[name] for name in ('run_id', 'session_id') if isinstance(metadata.get(name), str)}
-    # Dropping what cannot be read would make a nested request look like one of the outermost run.
+    # Dropping an unreadable lineage would make a nested request look like one of the outermost run.
     if metadata.get('lineage') is not None:
         fields['lineage'] = metadata['lineage']
     return ApprovalRequest(
@@ -131,7 +132,7 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
 def _payload(context: ApprovalContext, verdict: ApprovalResult) -> Mapping[str, Any]:
     if verdict.payload is not None:
         return verdict.payload
-    # Who blocks a call does not say which of its arguments are secret, and the refusal is written down.
+    # A block is logged, and does not say which arguments are secret.
     return {} if verdict.is_blocked else context.args
 
 
