@@ -1,4 +1,4 @@
-"""What was decided and what came of it, written where it cannot be changed unnoticed."""
+"""Write decisions and outcomes to a log in which changes are detected."""
 
 from .chain import Finding, Head, verify, verify_text
 from .jsonl import JsonlAuditSink, load_key

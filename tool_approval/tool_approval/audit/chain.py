@@ -1,7 +1,7 @@
-"""The chain of an audit log: each line carries a keyed hash of itself and of the one before.
+"""Chain the lines of an audit log: each line has a keyed hash of itself and of the line before it.
 
-Whoever has no key can neither change a line, nor take one out, nor add one, without `verify` naming the place. Only a
-cut tail leaves a whole chain; `head`, noted elsewhere, tells that too.
+Without the key, a line cannot be changed, removed or added without `verify` reporting the position. Only cutting off
+the end of the log leaves an intact chain; comparing it with a `head` noted elsewhere reveals that, too.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ from typing import Any, NamedTuple
 from tool_approval.core.canonical import canonical_json
 
 START = '0' * 64
-"""What the first line is chained to."""
+"""Hash that the first line is chained to."""
 
 
 class Head(NamedTuple):
-    """The end of a log: note it elsewhere, and a tail that is cut off later is noticed."""
+    """The end of a log. Note it elsewhere, so that a later cut can be detected."""
 
     lines: int
-    """How many lines there are."""
+    """Number of lines."""
     mac: str
-    """The hash of the last one, 64 hexadecimal digits; zeros for an empty log."""
+    """Hash of the last line, 64 hexadecimal digits; zeros for an empty log."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What `verify` found."""
+    """Result of `verify`."""
 
     is_intact: bool
-    """Whether every line is as it was written, in its place, and the noted head is among them."""
+    """Whether every line is unchanged and in place, and the noted head is in the log."""
     head: Head
-    """The last line that is intact."""
+    """Head after the last intact line."""
     broken_line: int | None = None
-    """The first line that is not, from 1; one past the end where lines are missing."""
+    """Number of the first line that is not intact, from 1; one past the end if lines are missing. `None` for an intact
+    log."""
     problem: str | None = None
-    """What is wrong with it."""
+    """The problem with that line."""
     unfinished: tuple[int, ...] = ()
-    """The lines of approvals that no outcome follows: the process ended in between, or the call still runs."""
+    """Numbers of approvals without an outcome: the process ended before the outcome, or the call is still running."""
 
 
 def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[bytes, Head]:
-    """The line of `entry`, after `previous`.
+    """Return the log line for `entry`, to follow `previous`.
 
     Returns:
         The line with its line end, and the new head.
@@ -59,15 +60,15 @@ def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[by
     body.pop('mac', None)
     text = canonical_json(body).encode()
     mac = _mac(text, key)
-    # The hash comes last, so that it covers every byte before it, and not just what they mean.
+    # The hash comes last, so that it covers every byte before it, and not only the parsed values.
     return b'%s,"mac":"%s"}\n' % (text[:-1], mac.encode()), Head(lines=previous.lines + 1, mac=mac)
 
 
 def read_head(line: bytes, *, key: bytes) -> Head:
-    """The head that the last line of a log makes.
+    """Return the head given by the last line of a log.
 
     Raises:
-        ValueError: It is no intact line.
+        ValueError: The line is not intact.
     """
     entry, mac = _read(line, key)
     return Head(lines=entry['line'], mac=mac)
@@ -87,8 +88,8 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
 
     Args:
         text: The log.
-        key: The key it was written with.
-        head: The hash of a line that is known to have been written: without it in the log, the tail was cut off.
+        key: Key with which the log was written.
+        head: Hash of a line known to have been written. If the log lacks it, its end was cut off.
     """
     last = Head(lines=0, mac=START)
     has_head = head is None or head == START
@@ -122,10 +123,10 @@ def _pair(entry: Mapping[str, Any], number: int, open_approvals: dict[tuple[obje
     if entry.get('event') == 'decision' and entry.get('approved') is True:
         open_approvals.setdefault((*call, run_id), []).append(number)
     elif entry.get('event') == 'outcome':
-        # A decision between two runs names none, and its outcome names the run that was resumed.
+        # A decision between two runs has no run id; its outcome has that of the resumed run.
         decisions = open_approvals.get((*call, run_id)) or open_approvals.get((*call, None))
         if decisions:
-            decisions.pop()  # the newest: an older one of the same call is what a crash left
+            decisions.pop()  # the newest; an older decision on the same call was left by a crash
 
 
 _LINE = re.compile(rb'(\{.+),"mac":"([0-9a-f]{64})"\}', re.DOTALL)
@@ -149,5 +150,5 @@ def _mac(body: bytes, key: bytes) -> str:
 
 @lru_cache(maxsize=8)
 def _started(key: bytes) -> hmac.HMAC:
-    # Setting one up costs more than hashing a line does, `hmac.digest` does it anew, and a process has one key.
+    # Setting up an HMAC takes longer than hashing a line, and a process has one key.
     return hmac.new(key, digestmod='sha256')

@@ -1,4 +1,4 @@
-"""An audit log in one file, appended to by any number of processes."""
+"""Write an audit log to one file, which any number of processes may share."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from tool_approval.storage.private_file import append_whole, check_private, lock
 from .chain import START, Head, chained, read_head
 
 LONGEST_LINE = 1024 * 1024
-"""Chosen: a payload of a megabyte is no payload. A longer line is refused, and so is the call it is about."""
+"""Chosen: no real payload has a megabyte. A longer line is rejected, and its call does not run."""
 
 
 def load_key(path: str | os.PathLike[str]) -> bytes:
-    """The key in a file of the user's own, made if there is none.
+    """Read the key from a private file, which is created if it does not exist.
 
     Args:
-        path: Outside of the folder the log is in, and of what the agent can read.
+        path: File outside the folder of the log, and outside everything that the agent can read.
 
     Returns:
         32 bytes.
 
     Raises:
-        AuditError: The file is not the user's alone, or holds no key.
+        AuditError: The file is not private to the user, or does not contain a key.
     """
     place = Path(path)
     try:
         make_private_folder(place.parent)
-        with locked(place) as descriptor:  # two processes may be the first at once
+        with locked(place) as descriptor:  # two processes may create the key at the same time
             text = os.read(descriptor, 100)
             if not text:
                 text = secrets.token_hex(32).encode()
@@ -49,22 +49,22 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
 
 
 class JsonlAuditSink:
-    """Appends each entry as one line of JSON, chained to the line before it. Safe to share between threads.
+    """Appends each entry as one line of JSON, chained to the previous line. Safe to share between threads.
 
-    Any number of processes may write to the same file. A line has been handed to the operating system when `record`
-    returns; with `fsync`, to the disk.
+    Any number of processes may write to the same file. When `record` returns, the line has been passed to the operating
+    system, or, with `fsync`, written to the disk.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, key: bytes, fsync: bool = False) -> None:
-        """Open the log, or start one with mode 0600.
+        """Open the log, or create it with mode 0600.
 
         Args:
             path: The file.
-            key: The secret of the chain, at least 16 bytes, kept elsewhere: see `load_key`.
-            fsync: Also survive a power cut, at the price of some milliseconds a line.
+            key: Secret key of the chain, at least 16 bytes, kept elsewhere: see `load_key`.
+            fsync: Whether entries survive a power cut, which takes some milliseconds per line.
 
         Raises:
-            AuditError: The file is not the user's alone, or does not end in an intact line of this key.
+            AuditError: The file is not private to the user, or its last line is not intact under this key.
             ValueError: The key is too short.
         """
         if len(key) < 16:
@@ -90,12 +90,12 @@ class JsonlAuditSink:
             raise
 
     def record(self, entry: Mapping[str, Any]) -> None:
-        """See `AuditSink`."""
+        """Write an entry; see `AuditSink`."""
         self._exclusively(entry)
 
     @property
     def head(self) -> Head:
-        """The end of the log, other processes' lines included. Note its `mac` elsewhere.
+        """The end of the log, including lines of other processes. Note its `mac` elsewhere.
 
         Raises:
             AuditError: The log was changed.
@@ -103,19 +103,19 @@ class JsonlAuditSink:
         return self._exclusively()
 
     def close(self) -> None:
-        """Close the file. Nothing can be recorded afterwards."""
+        """Close the file. Further entries raise `AuditError`."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
 
     def _exclusively(self, entry: Mapping[str, Any] | None = None) -> Head:
-        """Find the end of the log, and append `entry` there if there is one."""
+        """Lock the file, find the end of the log, and append `entry` if there is one."""
         with self._lock:
             if self._descriptor < 0:
                 raise AuditError(self._path, 'it is closed')
             try:
                 if self._process != os.getpid():
-                    # A forked process shares the open file with its parent, and so the lock; it needs its own.
+                    # A forked process shares the open file, and so the lock, with its parent. It needs its own.
                     parents = self._descriptor
                     self._descriptor = open_private(Path(self._path), os.O_RDWR | os.O_APPEND)
                     self._process = os.getpid()
@@ -141,14 +141,14 @@ class JsonlAuditSink:
         return head
 
     def _catch_up(self) -> Head:
-        """Find the end of the log: other processes may have written to it."""
+        """Find the end of the log, including lines of other processes."""
         status = os.fstat(self._descriptor)
         check_private(status)
         if _identity(os.lstat(self._path)) != self._identity:
             raise AuditError(self._path, 'it was replaced by another file while it was open')
         if status.st_size < self._size:
             raise AuditError(self._path, 'it has become shorter')
-        # Attack: lines are cut off at the end, and another process writes there; the chain is whole (test_jsonl.py).
+        # Attack: lines are cut off, and another process appends a line, so that the chain is intact (test_jsonl.py).
         if self._last and os.pread(self._descriptor, len(self._last), self._size - len(self._last)) != self._last:
             raise AuditError(self._path, 'the last line that was seen there was changed or taken out')
         if status.st_size == self._size:

@@ -170,8 +170,9 @@ class _NoDecision(Exception):
 
 
 def grouped(requests: Mapping[int, ApprovalRequest], abilities: UIAbilities) -> list[list[int]]:
-    """Group the keys of the requests into questions: one per group if the UI can ask about groups, else one per
-    request.
+    """Group the keys of the requests into questions.
+
+    A question covers one group if the UI can ask about groups, and one request otherwise.
     """
     if abilities.choose_group is None:
         return [[index] for index in requests]

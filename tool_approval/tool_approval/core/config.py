@@ -49,8 +49,9 @@ class InForce:
 
 
 class ToolRules:
-    """The rules under `tools`. An exact name takes precedence over a glob, more literal characters over fewer, a block
-    over everything.
+    """The rules under `tools`.
+
+    An exact name takes precedence over a glob, more literal characters over fewer, a block over everything.
     """
 
     def __init__(self, rules: Mapping[str, ToolRule]) -> None:

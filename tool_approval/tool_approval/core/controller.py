@@ -465,9 +465,7 @@ class ApprovalController:
             )
 
     def digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
-        """Return the digest that an approval of this request is bound to, or `None` if an argument has no canonical
-        form.
-        """
+        """Return the digest that an approval of this request is bound to; `None` without a canonical form."""
         args = request.args if override_args is None else override_args
         try:
             return digest(request.tool_name, args, request.bound, key=self._key)

@@ -72,9 +72,7 @@ class FirstOf:
         return await _Questions(self._uis, self._abilities, requests, mode).decide()
 
     def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
-        """Return whether any of the UIs still lets a person approve a request. A UI without `may_approve` lets
-        everyone.
-        """
+        """Return whether a person may still approve a request at one of the UIs. A UI without `may_approve` agrees."""
         return any(each.may_approve is None or each.may_approve(request, approver) for each in self._abilities)
 
 

@@ -253,8 +253,9 @@ class ExecutionLedger(Protocol):
 
 
 class Execution:
-    """Context manager around one execution. Inside, the tool can take its approval; at the end, the outcome is
-    recorded.
+    """Context manager around one execution.
+
+    Inside, the tool can take its approval. At the end, the outcome is recorded.
     """
 
     def __init__(self, gate: Gate, allowed: Allowed, outcome_of: Callable[[BaseException], Outcome]) -> None:
@@ -366,8 +367,7 @@ class Gate:
         return [settled[index] for index in range(len(calls))]
 
     async def judge_changed(self, settled: GateResult) -> GateResult:
-        """Judge arguments changed by an approver now, and bind the approval to the values that the tool declares for
-        them.
+        """Judge arguments changed by an approver now, and bind the approval to the tool's values for them.
 
         Without this, `confirm` refuses changed arguments if the tool declares other values for them.
 

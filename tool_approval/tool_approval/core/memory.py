@@ -232,9 +232,7 @@ class ApprovalMemory:
         )
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
-        """Return the names of the calling agents and the tools between them. An agent without a name is identified by
-        its run.
-        """
+        """Return the names of the calling agents and the tools between them; for a nameless agent, its run."""
         itself = request.facts.caller or {'run': request.run_id}
         if not request.lineage:
             return [itself]

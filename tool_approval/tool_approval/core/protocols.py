@@ -88,8 +88,9 @@ class ApprovalAware(Protocol):
     """A tool that decides itself whether a call needs approval."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Return `None` to run the call, or a request to ask about it. Must be fast, without I/O and without side
-        effects.
+        """Return `None` to run the call, or a request to ask about it.
+
+        Must be fast, without I/O and without side effects.
 
         Raises:
             PermissionError: The call is never allowed; the model reads the error's text as the reason.

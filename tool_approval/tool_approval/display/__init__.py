@@ -1,6 +1,6 @@
-"""Requests and presentations as lines that any UI can draw: framework-free, everything dangerous escaped.
+"""Turn requests and presentations into escaped lines that any UI can draw.
 
-A terminal, a web page and a chat message show the same lines.
+A terminal, a web page and a chat message show the same lines. No framework is needed.
 """
 
 from typing import TYPE_CHECKING
@@ -41,8 +41,8 @@ __all__ = [
     'wrap',
 ]
 
-# What shows requests needs pydantic; a line to type into must be there before that is imported.
-if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
+# Showing requests needs pydantic, and an input line must be ready before pydantic is imported.
+if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names that are not imported above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {

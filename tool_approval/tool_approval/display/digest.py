@@ -1,4 +1,4 @@
-"""A short mark that differs wherever two requests differ, however much of them is left out on the screen."""
+"""Compute a short mark that differs for any two different requests, even if the difference is cut on the screen."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tool_approval.core.arguments import ARGUMENTS
 from tool_approval.core.request import ApprovalRequest
 
 _KEY: Final = token_bytes(32)
-"""Attack: who reads a screen, or a log of it, tries likely secrets until the digest is the one that was shown. Without
-this process's key nobody can (test_display.py)."""
+"""Attack: a reader of a screen, or of a log of it, tries likely secrets until the digest matches. This is impossible
+without this process's key (test_display.py)."""
 
 _MANY = 1_000
-"""Chosen: of more arguments all are written at once."""
+"""Chosen: a larger number of arguments is serialised at once."""
 
 _LONG = 10_000
-"""Chosen, in characters: what is shorter is written out about as fast."""
+"""Chosen, in characters: a shorter value is serialised about as fast as it is hashed."""
 
 
 def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
-    """Arguments that the tool keeps from being shown: those its payload leaves out, where it is made of the others."""
+    """Return the arguments that the tool hides: those missing from a payload that otherwise consists of arguments."""
     args, payload = request.args, request.payload
     if len(payload) >= len(args) or any(key not in args or not is_same(args[key], payload[key]) for key in payload):
         return frozenset()
@@ -31,30 +31,29 @@ def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
 
 
 def visible_args(request: ApprovalRequest) -> Mapping[str, Any]:
-    """The arguments without those."""
+    """Return the arguments without hidden ones."""
     hidden = left_out_keys(request)
     return {key: value for key, value in request.args.items() if key not in hidden} if hidden else request.args
 
 
 def request_digest(request: ApprovalRequest) -> str:
-    """16 hexadecimal digits of everything in the request.
+    """Return 16 hexadecimal digits of everything in the request.
 
-    Where its tool keeps arguments from being shown, the digest is made with a key of this process: another process has
-    another digest for the same request.
+    If the tool hides arguments, the digest is keyed, and another process computes another digest for the same request.
     """
     key = _KEY if left_out_keys(request) else b''
     facts: dict[str, object] = {name: getattr(request, name) for name in type(request).model_fields}
     if not request.hides_arguments:
-        # The arguments say it all, and the keyed digest of them would differ between processes.
+        # The arguments are included already, and their keyed digest differs between processes.
         facts['bound_to'] = {name: value for name, value in request.bound_to.items() if name != ARGUMENTS}
-    # The digest of a request that does not use them is the same as before there were these fields.
+    # Unused, these fields leave the digest as it was before they were added.
     for name in ('described_by', 'hides_arguments'):
         if not facts[name]:
             del facts[name]
     args = dict(request.args)
     facts['args'] = _short(args) if len(args) > _MANY else {name: _short(value) for name, value in args.items()}
     if request.payload == request.args:
-        facts['payload'] = ...  # no argument is this; it saves the time to write all of them twice
+        facts['payload'] = ...  # never an argument's value, and faster than serialising the arguments twice
     try:
         text = repr(facts)
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and its `repr` may do anything
@@ -63,12 +62,12 @@ def request_digest(request: ApprovalRequest) -> str:
 
 
 def _short(value: object) -> object:
-    """What is long as its hash, which is made faster than its `repr`."""
+    """Replace a long value by its hash, which is faster to compute than its `repr`."""
     if isinstance(value, str):
         data = value.encode(errors='surrogatepass') if len(value) >= _LONG else b''
     elif isinstance(value, dict | list | tuple):
         try:
-            # Version 0: equal values are written alike, whoever else refers to them.
+            # In version 0, the output does not depend on other references to a value.
             data = marshal.dumps(cast('Any', value), 0)
         except ValueError:  # an object of another type somewhere within, or nested too deeply
             return cast('object', value)
@@ -80,7 +79,7 @@ def _short(value: object) -> object:
 
 
 def is_same(one: object, other: object) -> bool:
-    """Whether two values of a call are of one type and equal; not where they cannot be compared."""
+    """Return whether two values of a call have the same type and are equal; `False` if they cannot be compared."""
     try:
         return type(one) is type(other) and one == other
     except Exception:  # noqa: BLE001 - as above
@@ -88,7 +87,7 @@ def is_same(one: object, other: object) -> bool:
 
 
 def _parts(value: object) -> list[str]:
-    """What `repr` cannot say: nested too deeply, or within itself, an integer too long, a faulty object."""
+    """Describe a value for which `repr` fails: too deep or recursive nesting, an integer too long, a faulty object."""
     parts: list[str] = []
     waiting: list[object] = [value]
     seen: set[int] = set()

@@ -1,11 +1,10 @@
-"""Text that may contain anything, as text that draws itself and nothing else.
+"""Escape arbitrary text so that every character only draws itself.
 
-One form of escape serves every UI: `<U+200B>`. Nothing but an escape ever begins with `<U+`, because a `<` that stands
-before `U+` in the text is escaped itself. So the escaped text tells which text it was made from, and different texts
-never look the same because of an escape.
+All UIs use the same form of escape, `<U+200B>`. A `<` before `U+` in the text is escaped, so `<U+` always begins an
+escape. The escaped text therefore identifies the original, and different texts never look the same because of escapes.
 
-Invisible characters are escaped also where writing has them: within an emoji, between two letters that are not joined.
-Only warnings, and which names of files are taken, depend on whether they are at home there.
+Invisible characters are escaped even where writing needs them: within an emoji, or between two letters that are not
+joined. Only warnings and the check of file names accept them there.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from typing import Final
 from unicodedata import is_normalized
 
 ESCAPE: Final = re.compile(r'<U\+[0-9A-F]{4,6}>')
-"""Finds the escapes in an escaped text."""
+"""Matches the escapes in an escaped text."""
 
 TAB: Final = '\u21e5'
-"""Shows a tab, filled up with blanks to the next multiple of 4; where it stands in the text, it is escaped."""
+"""Represents a tab, followed by blanks up to the next multiple of 4. The character itself is escaped in a text."""
 
 HIDDEN: Final = re.compile(
-    # What `str.isprintable` lets pass although nothing, or not always the same, is drawn: fillers, joiners, variation
+    # `str.isprintable` accepts these, although they draw nothing or not always the same: fillers, joiners, variation
     # selectors, the blank Braille pattern, object replacement, halves of flags.
     '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc'
     '\U00013441\U00013442\U00016fe4\U0001d159\U0001f1e6-\U0001f1ff\U000e0100-\U000e01ef]'
 )
-"""Characters without a shape of their own that count as printable."""
+"""Printable characters without a visible shape of their own."""
 
 _MOST_MARKS: Final = 3
-"""Chosen: more marks on one letter than any living orthography needs pile up over the lines above and below."""
+"""Chosen: more marks on one letter than any living orthography uses overlap the lines above and below."""
 _ACCENTS: Final = frozenset(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x30F, 0x311, 0x31B)))
 _LOWER_ACCENTS: Final = frozenset(map(chr, (*range(0x323, 0x329), 0x32D, 0x330, 0x331, 0x342, 0x345)))
 _VOICED: Final = frozenset('\u3099\u309a')
@@ -39,27 +38,27 @@ _VOICED: Final = frozenset('\u3099\u309a')
 
 @lru_cache(maxsize=4096)
 def escape(char: str) -> str:
-    """One character as an escape, such as `<U+001B>`."""
+    """Return one character as an escape, such as `<U+001B>`."""
     return f'<U+{ord(char):04X}>'
 
 
 def escape_text(text: str, *, ascii_only: bool = False, mark_end: bool = False) -> str:
-    """Every line of `text` through `escape_line`; only newlines stay as they are."""
+    """Escape each line of `text` with `escape_line`, and keep the newlines."""
     return '\n'.join([escape_line(line, ascii_only=ascii_only, mark_end=mark_end) for line in text.split('\n')])
 
 
 def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, also: str = '') -> str:
-    """`text` on one line, with everything escaped that is not a plain visible character in its place.
+    """Return `text` on one line, with everything escaped except plain visible characters in their proper place.
 
-    Escaped are controls, direction and format characters, what is invisible, unusual blanks, private and unassigned
-    code points, lone surrogates, and combining marks that do not belong to the letter before them. So is the rarer one
-    of two ways to write the same letter, as an `e` and its accent for an `é`: normalization form C, which is the common
-    one, is never escaped for that (Unicode Standard Annex 15).
+    Escaped are controls, direction and format characters, invisible characters, unusual blanks, private and unassigned
+    code points, lone surrogates, and combining marks that do not belong to the letter before them. If a letter can be
+    written in two ways, such as `é` or an `e` with a separate accent, only the form that differs from normalization
+    form C is escaped (Unicode Standard Annex 15).
 
     Args:
-        text: Anything; a newline is escaped too.
+        text: Any text; a newline is escaped, too.
         ascii_only: Whether to escape everything beyond ASCII, for terminals that cannot draw it.
-        mark_end: Whether to escape a blank at the end, where nobody would see it.
+        mark_end: Whether to escape a blank at the end, where it is invisible.
         also: More characters to escape, such as a quotation mark.
     """
     shown = text if is_plain(text) and not also else _escaped(text, ascii_only, also)
@@ -67,7 +66,7 @@ def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, 
 
 
 def is_plain(text: str) -> bool:
-    """Whether nothing in `text` has to be escaped but perhaps a blank at its end."""
+    """Return whether nothing in `text` must be escaped, except perhaps a blank at its end."""
     return text.isascii() and text.isprintable() and '<U+' not in text
 
 
@@ -104,7 +103,7 @@ def _escaped(text: str, ascii_only: bool, also: str) -> str:
         else:
             marks += 1
             cluster += char
-            # A vowel of a Korean syllable is what its last consonant joins.
+            # The last consonant of a Korean syllable joins its vowel.
             piece, base = char, char if _is_jamo(char) else base
         shown.append(piece)
         column += len(piece)
@@ -113,7 +112,7 @@ def _escaped(text: str, ascii_only: bool, also: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _is_simple(char: str, ascii_only: bool) -> bool:
-    """Whether it is shown as it is wherever it stands, as far as it can be seen alone."""
+    """Return whether a character is never escaped in any context, judged by the character alone."""
     joins = _is_jamo(char) or unicodedata.category(char).startswith('M')
     return _draws_itself(char) and not joins and (char.isascii() or not ascii_only)
 
@@ -134,7 +133,7 @@ def _is_jamo(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _belongs(mark: str, base: str) -> bool:
-    """Whether a mark is of the letter's own script, as in any word; common overlays and enclosures are of none."""
+    """Return whether a mark is of the letter's script. Common overlays and enclosures belong to no script."""
     script = script_of(base)
     if _is_jamo(mark):
         return script == 'HANGUL' and _place(base) + 1 == _place(mark)
@@ -146,7 +145,7 @@ def _belongs(mark: str, base: str) -> bool:
 
 
 def _place(jamo: str) -> int:
-    """1 for the first consonant of a Korean syllable, 2 for its vowel, 3 for the last consonant."""
+    """Return 1 for the first consonant of a Korean syllable, 2 for its vowel, 3 for its last consonant, 0 otherwise."""
     names = {'CHOSEONG': 1, 'JUNGSEONG': 2, 'JONGSEONG': 3}
     words = unicodedata.name(jamo, '').split(' ')
     return names.get(words[1], 0) if len(words) > 1 else 0
@@ -154,7 +153,7 @@ def _place(jamo: str) -> int:
 
 @lru_cache(maxsize=4096)
 def script_of(char: str) -> str:
-    """The script of a letter or a mark: the first word of its name."""
+    """Return the script of a letter or a mark: the first word of its Unicode name."""
     return unicodedata.name(char, '').partition(' ')[0]
 
 
@@ -164,7 +163,7 @@ _EMOJI: Final = (
     '\u2600-\u27bf\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u3030\u303d'
     '\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff'
 )
-"""What a variation selector may follow: the blocks of symbols with emoji among them, without flags and skin tones."""
+"""Characters that a variation selector may follow: the symbol blocks with emoji, without flags and skin tones."""
 
 _PICTURE: Final = '\u26d3\u26f9\u2764\U0001f300-\U0001f3fa\U0001f400-\U0001faff'
 _JOINED: Final = f'{_PICTURE}\u2194\u2195\u2620\u2640\u2642\u2695\u2696\u26a7\u2708\u27a1\u2b1b'
@@ -175,19 +174,19 @@ _DUAL: Final = (
     '\u0626\u0628\u062a-\u062e\u0633-\u063a\u0641-\u0647\u0649\u064a\u066e\u066f\u0679-\u0687\u069a-\u06bf\u06c1\u06c2'
     '\u06cc\u06ce\u06d0\u06d1'
 )
-"""Arabic letters that join the next one, so that it is seen where they do not."""
+"""Arabic letters that join the next one, so that a missing join is visible."""
 _JOINING: Final = (
     f'{_DUAL}\u0622-\u0625\u0627\u0629\u062f-\u0632\u0648\u0671-\u0673\u0688-\u0699\u06c0\u06c3-\u06cb\u06d5'
 )
 
 
 def _indic() -> str:
-    """Between the sign that takes a consonant's vowel and the next consonant of that script."""
+    """Match joiners between the sign that suppresses a consonant's vowel and the next consonant of that script."""
     blocks = [*((start, start + 0x39, start + 0x4D) for start in range(0x900, 0xD80, 0x80)), (0xD80, 0xDC6, 0xDCA)]
     return '|'.join(f'{chr(virama)}[\u200c\u200d](?=[{chr(start + 5)}-{chr(last)}])' for start, last, virama in blocks)
 
 
-# What stands before is looked at behind the first character: so most places are passed at once.
+# Lookbehinds come after the first character, so that most positions fail at once.
 _ORDINARY: Final = re.compile(
     f'(?P<sign>[\u203c\u2049\u2139\u24c2\u3030](?<![\\w.].)\ufe0f(?![\\w.]))'
     f'|[0-9#*]\ufe0f\u20e3'
@@ -202,9 +201,9 @@ _DROPPED: Final = re.compile('[\u200c\u200d\u20e3\ufe0e\ufe0f\U0001f1e6-\U0001f1
 
 
 def without_ordinary(text: str) -> str:
-    """A text without the parts of emoji that are invisible, and without the joiners that writing needs.
+    """Remove the invisible parts of emoji, and the joiners that writing needs.
 
-    Emoji that are drawn as signs or letters elsewhere, and flags, are left out as a whole.
+    Flags, and emoji that may be drawn as signs or letters, are removed entirely.
     """
     return _ORDINARY.sub(_rest, text) if _INVISIBLE.search(text) else text
 

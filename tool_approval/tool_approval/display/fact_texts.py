@@ -1,4 +1,4 @@
-"""Who asks, where and why: what stands above the content of a request."""
+"""Show who asks, where and why, above the content of a request."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from .escape import escape, escape_line
 
 _MOST_LEVELS = 5
 MOST_EXTRA_ACCESS = 10
-"""Chosen: so many lines are read. More are a reason to look at all of it."""
+"""Chosen: people read this many lines. More of them require a look at the whole request."""
 LONGEST_NAME = 100
 _LONGEST = 600
-"""Chosen, in characters: a sentence or two. What is longer is cut, and says so."""
+"""Chosen, in characters: a sentence or two. A longer text is cut, with a notice."""
 
 
 def facts(
     request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False, brief: bool = False
 ) -> list[tuple[str, str]]:
-    """Labels and what they stand before, escaped and each on one line, in the order to show them.
+    """Return pairs of label and text, escaped and each on one line, in display order.
 
-    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and, once for each line of it,
-    `extra access`, as far as they have something to say.
+    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and, once per line, `extra access`.
+    Facts without a text are left out.
 
     Args:
-        request: What is asked about.
+        request: The request.
         ascii_only: Whether to escape everything beyond ASCII.
-        whole: Whether to cut nothing, as in a pager; see `are_facts_whole`.
-        brief: Whether to say extra access in the few words of its tool, where a key opens the rest.
+        whole: Whether to show everything in full, as in a pager; see `are_facts_whole`.
+        brief: Whether to use the tool's short lines for extra access, if a key opens the full ones.
     """
 
     def text(value: object) -> str:
@@ -42,7 +42,7 @@ def facts(
     def place(name: str) -> str:
         path = fact_text(shown.get(name))
         plain = text(path)
-        # Attack: an old file is called `notes (new)`, or a name goes on like what stands behind it (test_facts.py).
+        # Attack: an old file is called `notes (new)`, or a name continues like the text after it (test_facts.py).
         is_plain = not any(char in path for char in ' "') and not path.endswith('(new)')
         return plain if is_plain else f'"{plain.replace(chr(34), escape(chr(34)))}"'
 
@@ -65,9 +65,9 @@ def facts(
 
 
 def is_usual(request: ApprovalRequest) -> bool:
-    """Whether a tool says that the description and the reason need not be read each time; see `ApprovalPresentation`.
+    """Return whether the tool marks description and reason as usual; see `ApprovalPresentation`.
 
-    Of a description that a configuration gives, the tool knows nothing.
+    This does not apply to a description from a configuration, which the tool does not know.
     """
     return request.described_by is None and _metadata(request).get('is_usual') is True
 
@@ -77,17 +77,17 @@ def _metadata(request: ApprovalRequest) -> Mapping[str, Any]:
 
 
 def extra_access(request: ApprovalRequest) -> list[str]:
-    """The lines of the presentation; what is no list, or no text, is a line that says so."""
+    """Return the presentation's lines on extra access. A value of the wrong type becomes a line that says so."""
     given: object = _metadata(request).get(EXTRA_ACCESS)
     lines = [] if given is None else cast('list[object]', given) if isinstance(given, list | tuple) else [given]
     return [line if isinstance(line, str) and line.strip() else 'of a kind that cannot be told' for line in lines]
 
 
 def brief_access(request: ApprovalRequest) -> list[str]:
-    """The lines of `extra_access`, each as far as its tool says that it need be read each time."""
+    """Return the lines of `extra_access`, in the tool's short form if that is a prefix of the full line."""
     lines, given = extra_access(request), cast('object', _metadata(request).get(BRIEF_ACCESS))
     briefs = cast('list[object]', given) if isinstance(given, list) else []
-    # Attack: the brief line says something else than the whole one (test_facts.py).
+    # Attack: the brief line differs from the full one (test_facts.py).
     return [
         brief if isinstance(brief, str) and brief and line.startswith(brief.removesuffix(')')) else line
         for line, brief in zip_longest(lines, briefs[: len(lines)])
@@ -95,7 +95,7 @@ def brief_access(request: ApprovalRequest) -> list[str]:
 
 
 def summary(request: ApprovalRequest) -> str:
-    """The description, for what follows the tool's name: without the name, and without `Run: ` before a command."""
+    """Return the description without the tool's name, and without `Run: ` before a command."""
     description = request.attributed_description
     if request.presentation is not None and request.presentation.type == 'command':
         return description.removeprefix('Run: ')
@@ -104,7 +104,7 @@ def summary(request: ApprovalRequest) -> str:
 
 
 def are_facts_whole(request: ApprovalRequest) -> bool:
-    """Whether nothing of what `facts` and `name_of` say of a request is cut."""
+    """Return whether `facts` and `name_of` show everything in full."""
     names: list[object] = [request.tool_name, request.facts.caller]
     for level in request.lineage:
         names += [level.agent_name, level.tool_name]
@@ -121,22 +121,22 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
 
 
 def _grants(request: ApprovalRequest, *, ascii_only: bool) -> str:
-    """The capabilities that an approval grants, all of them, and for how long; empty where it grants none."""
+    """Return all capabilities that an approval grants and for how long; empty if there are none."""
     names = ', '.join(name_of(each, ascii_only=ascii_only, whole=True) for each in request.missing_capabilities)
-    # Without a run, nothing else is known to belong together.
+    # Without a run, later calls cannot be matched to this one.
     span = 'for this call' if request.run_id is None or request.hides_arguments else 'to this tool until the run ends'
     return f'{names}, {span}' if names else ''
 
 
 def fact_text(value: object) -> str:
-    """A text, or a path as one; empty for all else."""
+    """Return a string or a path as text, and an empty string for other values."""
     if isinstance(value, os.PathLike):
         return str(cast('os.PathLike[Any]', value))
     return value if isinstance(value, str) else ''
 
 
 def name_of(name: str | None, *, ascii_only: bool = False, whole: bool = False) -> str:
-    """A name on one line, in quotation marks where it is no plain word; cut where it is long, unless `whole`."""
+    """Return a name on one line: in quotation marks unless it is a plain word, and cut if long, unless `whole`."""
     if name is None:
         return 'an unnamed agent'
     shown = escape_line(name if whole else _cut(name, LONGEST_NAME), ascii_only=ascii_only, also='"')
@@ -161,12 +161,12 @@ def _agent(request: ApprovalRequest, *, ascii_only: bool, whole: bool) -> str:
 
 
 def is_automatic(request: ApprovalRequest) -> bool:
-    """Whether the description only repeats the arguments, or what the tool presents."""
+    """Return whether the description only repeats the arguments, or the content that the tool presents."""
     if is_usual(request):
         return True
     presentation = request.presentation
     if presentation is not None and presentation.type == 'command':
-        # Of what is long, no more than may be repeated.
+        # Only as much of a long content as the description can repeat.
         words = ' '.join(presentation.content[: 2 * len(request.description) + 1000].split())
         begin, colon, shown = request.description.partition(': ')
         if begin == 'Run' and colon and words.startswith(shown.removesuffix('...')):

@@ -1,4 +1,4 @@
-"""What a UI draws: one line after the other, already escaped, without colours or frames."""
+"""Represent the lines that a UI draws in order: already escaped, without colours or frames."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal
 from .escape import ESCAPE
 
 LineKind = Literal['meta', 'cut', 'heading', 'text', 'code', 'command', 'added', 'removed', 'context', 'hunk', 'value']
-"""`meta` and `cut` are this project's own words; all other kinds quote what a model or a tool wrote, and a UI must draw
-them so that they cannot be taken for its own."""
+"""Kind of a line. `meta` and `cut` are this project's own words. All other kinds quote a model or a tool, and a UI must
+draw them so that they cannot be mistaken for its own."""
 
 OURS: frozenset[LineKind] = frozenset({'meta', 'cut'})
-"""The kinds that are this project's own words; a UI draws all others as quoted."""
+"""Kinds with this project's own words. A UI draws all others as quoted."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Span:
     end: int
     """Index after its last character."""
     role: Literal['escape', 'key', 'string', 'keyword']
-    """What it is."""
+    """Kind of the part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,19 +33,19 @@ class DisplayLine:
     """One line to draw."""
 
     kind: LineKind
-    """What it is."""
+    """Kind of the line."""
     text: str
-    """Escaped: no character in it does anything but draw itself."""
+    """Escaped text: every character in it only draws itself."""
     number: int | None = None
-    """Its number in the file or text it is of, from 1; a removed line's in the old file."""
+    """Line number in its file or text, from 1; for a removed line, in the old file."""
     is_first: bool = True
-    """Of a `command`: whether the command begins here."""
+    """For a `command`, whether the command begins with this line."""
     marks: tuple[Span, ...] = ()
-    """Parts found while the line was made, in order and apart from each other."""
+    """Parts that were marked when the line was made, in order and without overlap."""
 
     @property
     def spans(self) -> Sequence[Span]:
-        """The parts to draw differently: what was found while the line was made, and its escapes, in order."""
+        """Parts to draw differently: the marks and the escapes, in order."""
         if self.kind in OURS:
             return self.marks
         escapes = [Span(*match.span(), 'escape') for match in ESCAPE.finditer(self.text)]

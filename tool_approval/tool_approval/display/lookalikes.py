@@ -1,4 +1,4 @@
-"""Characters that pass for others: a Cyrillic letter in an English word, a Greek question mark for a semicolon."""
+"""Find characters that look like others, such as a Cyrillic letter in an English word."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _ALIKE_SIGNS: Final = re.compile(
     r'EXCLAMATION|QUESTION|EQUALS|AMPERSAND|DOLLAR|PERCENT|PLUS|NUMBER|LESS-THAN|GREATER-THAN|MULTIPLICATION'
     r')(?: (?:SIGN|OPERATOR|MARK|ORNAMENT|SYMBOL|EXTENSION|BULLET))*\Z'
 )
-"""How the names of such characters end."""
+"""Ends of the names of characters that look like ASCII signs."""
 
 _UNLIKE_SIGNS: Final = re.compile(
     r'\b(?:INVERTED|PLUS-MINUS|REVERSED (?:QUESTION|TILDE)|CIRCLED|SQUARED?|QUAD|TONE|ARROW|HARPOON|WITH|ABOVE|BELOW'
     r'|OVER|OR|NOT|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL'
     r'|SIGNWRITING|BLOCK)\b'
 )
-"""Words of names that end so although nobody takes the character for one of ASCII."""
+"""Words in the names of characters that match `_ALIKE_SIGNS`, but do not look like ASCII signs."""
 
 _SIGN_PICTURES: Final = re.compile(
     'BOX DRAWINGS (?:LIGHT|HEAVY|DOUBLE) (?:HORIZONTAL|VERTICAL)$|ASTERISK|SOLIDUS|(?:VERTICAL|BROKEN) BAR|ORNAMENT'
 )
-"""Of the pictures, which are of the same category as emoji: those that are drawn as signs."""
+"""Names of the symbols that are drawn as signs, among those in the same category as emoji."""
 
 _OTHER_SIGNS: Final = frozenset(
     '\u01c0\u01c2\u01c3\u2d51\ua778\ua78b\ua78c'  # letters that are drawn as | = ! & '
@@ -42,31 +42,31 @@ _OTHER_SIGNS: Final = frozenset(
     '\u2025\u2026\u23d0\u2571\u2572\u2039\u203a\u223c\u223d\u2795\u2796\u2cc6\ua60e\u1803\u0701\u0702\u0703\u0704\u06d4'
     '\u2202\u212e\u2228\u222a\u22a4\u2373\u2374\u237a'  # for letters: d e v U T i p a
 )
-"""Those whose names say something else."""
+"""Look-alikes that cannot be recognised by their names."""
 
 _TYPOGRAPHY: Final = frozenset(
     '\u00b7\u00d7\u2010\u2011\u2013\u2014\u2015\u2018\u2019\u201a\u201c\u201d\u201e\u2026\u2032\u2033\u2039\u203a'
 )
-"""What longer texts are full of: middle dots, dashes, curly quotes, ellipses, primes."""
+"""Signs common in longer texts: middle dots, dashes, curly quotes, ellipses, primes."""
 
 EAST_ASIAN: Final = (
     '\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff'
 )
-"""Ranges of characters, for a set in a pattern."""
+"""Ranges of East Asian characters, for use in a character class."""
 
 STROKES: Final = (
     '\u3007\u30a8\u30c8\u30cb\u30ce\u30cf\u30ed\u30fc\u3147\u3161\u3163'
     '\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85\u4e8c\u5341\u535c\u53e3\u5de5'
 )
-"""East Asian letters of a stroke or two, which alone among Latin ones are drawn as - | / = O I and others."""
+"""East Asian letters of one or two strokes, which alone among Latin letters look like - | / = O I and others."""
 
 LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIAN}])')
-"""Finds them there."""
+"""Matches `STROKES` that are not next to East Asian characters."""
 
 
 @lru_cache(maxsize=4096)
 def is_sign(char: str) -> bool:
-    """Whether a character beyond ASCII has the shape of a sign of ASCII."""
+    """Return whether a non-ASCII character looks like an ASCII sign."""
     if char in _OTHER_SIGNS:
         return True
     category = unicodedata.category(char)
@@ -79,7 +79,7 @@ def is_sign(char: str) -> bool:
 
 
 def is_typography(char: str) -> bool:
-    """Whether such a sign is an ordinary one of longer texts: typography, frames of tables, East Asian punctuation."""
+    """Return whether a sign is ordinary in longer texts: typography, table frames, East Asian punctuation."""
     return char in _TYPOGRAPHY or '\u2500' <= char <= '\u257f' or unicodedata.east_asian_width(char) in 'WF'
 
 
@@ -91,23 +91,24 @@ _WIDE_SIGNS: Final = (
     '\u3001\u3002\u3008-\u3011\u3014-\u3019\u301c\u30fb'
     '\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
 )
-"""Without those that, taken for ASCII ones, make what is run seem to be none: quotation marks, a hash, a backslash; and
-without what begins options and paths."""
+"""East Asian signs, without quotation marks, hash and backslash, which as ASCII would make executed text look quoted or
+commented out, and without signs that begin options and paths."""
 
-# Attack: the comma or full stop of an address, `example。com` (test_ordinary.py): on neither side is anything else.
+# Attack: a comma or full stop within an address, `example。com` (test_ordinary.py). So both sides may only have East
+# Asian letters, blanks and quotation marks.
 _PUNCTUATION: Final = re.compile(
     f"""(?<![^\\s"'{_WIDE_LETTER}])(?:(?<=[{_WIDE_LETTER}])[{_WIDE_SIGNS}]+|[{_WIDE_SIGNS}]+(?=[{_WIDE_LETTER}]))"""
     f"""(?![^\\s"'{_WIDE_LETTER}])"""
 )
 
 _UNLIKE_LETTERS: Final = '\u0394\u0398\u039b\u039e\u03a6\u03a8\u03a9\u03b4\u03b8\u03bb\u03be\u03c6\u03c8'
-"""Greek letters that look like no Latin ones."""
+"""Greek letters that do not look like Latin ones."""
 
 _SMALL_LETTERS: Final = '\u03b2-\u03b8\u03bb\u03bc\u03be\u03c0\u03c3\u03c4\u03c6-\u03c9'
-"""Small Greek letters that, alone, cannot be taken for Latin ones."""
+"""Small Greek letters that are not mistaken for Latin ones when alone."""
 
 _SYMBOLS: Final = '\u2102\u210d\u2115\u2119\u211a\u211d\u2124\u2460-\u2473'
-"""Sets of numbers, and numbers in circles."""
+"""Symbols for sets of numbers, and circled numbers."""
 
 _BEFORE: Final = r'(?<![\w\-./:@~$])'
 _AFTER: Final = r'(?![\w\-/@~]|[.:]\S)'
@@ -125,22 +126,21 @@ _ANY_FORMULA: Final = re.compile(f'[{_SYMBOLS}{_UNLIKE_LETTERS}{_SMALL_LETTERS}\
 
 
 class Care(IntEnum):
-    """How carefully characters are looked at; more is found by the later ones."""
+    """How strictly characters are checked, in ascending order."""
 
     PROSE = 0
-    """What is written for people, or shown as the content of a file: its signs are typography."""
+    """Text for people, or the content of a file: signs are typography."""
     LINES = 1
-    """An argument of several lines, of which nobody knows whether a person or a program reads it; or a line that can
-    only be a sentence."""
+    """An argument of several lines, which a person or a program may read, or a line that can only be a sentence."""
     CODE = 2
-    """A name, a path, a command, and any other line: every sign counts."""
+    """A name, a path, a command or any other line: every sign matters."""
 
 
 FOREIGN: Final = frozenset({
     'ARMENIAN', 'CANADIAN', 'CARIAN', 'CHEROKEE', 'COPTIC', 'CYRILLIC', 'DESERET', 'GEORGIAN', 'GLAGOLITIC', 'GOTHIC',
     'GREEK', 'LISU', 'LYCIAN', 'LYDIAN', 'OLD', 'OSAGE', 'RUNIC', 'TIFINAGH', 'VAI', 'WARANG',
 })  # fmt: skip
-"""Scripts, by the first word of their characters' names, that have letters with the shapes of Latin ones."""
+"""Scripts that have letters shaped like Latin ones, by the first word of their characters' names."""
 
 LATIN_SHAPES: Final = frozenset(
     'АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝԌԍҮүӏӀѴѵЗзЬьб'  # Cyrillic
@@ -151,7 +151,7 @@ LATIN_SHAPES: Final = frozenset(
     'ᐯᑌᑎᑕᑭᑯᒍᒥᒧᒪᒿᓀᓂᖇᖴᗅᗞᗪᗩᗯᗰᗷᕼ᙭ᐟᐠᑊᛁ'  # Canadian syllabics
     'ꓐꓑꓓꓔꓖꓗꓙꓚꓝꓞꓟꓠꓡꓢꓣꓦꓧꓨꓪꓫꓬꓮꓰꓲꓳꓴ'  # Lisu
 )
-"""Letters that nobody can tell from Latin ones."""
+"""Letters that look the same as Latin ones."""
 
 _UNUSUAL_LATIN: Final = re.compile(
     '[\u0131\u017f\u0180-\u0183\u01bf-\u01c3\u0237\u0250-\u02af\u1d00-\u1dbf\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f]'
@@ -159,7 +159,7 @@ _UNUSUAL_LATIN: Final = re.compile(
 
 
 _OPTION: Final = re.compile(r'(?<!\S)[\u2010-\u2015\u2796\uff0d]+(?=[A-Za-z])')
-"""A dash where a command has the hyphen of an option."""
+"""A dash in place of an option's hyphen."""
 
 _LETTER: Final = r'[^\W\d_A-Za-z]'
 _WORD: Final = re.compile(r'\w+')
@@ -176,22 +176,21 @@ _LATIN_AFTER: Final = re.compile(r'[A-Za-z]|[-._/:]{1,3}[A-Za-z_]')
 
 
 Trait = Literal['same', 'sign', 'typography', 'letter', 'other letter', 'digit', 'stroke']
-"""Why a character may pass for another.
+"""Why a character may be mistaken for another.
 
-- `same`: it is another form of one ASCII character: full-width, mathematical, the Kelvin sign.
-- `sign`: it has the shape of a sign of ASCII.
-- `typography`: the same, but longer texts are full of it; or it is several ASCII characters in one.
-- `letter`: it is of a script that has letters with Latin shapes, or a Latin letter of no common alphabet.
-- `other letter`: it is of any other script that is not East Asian.
+- `same`: it is a variant of one ASCII character: full-width, mathematical, the Kelvin sign.
+- `sign`: it looks like an ASCII sign.
+- `typography`: it is such a sign, but common in longer texts; or it is several ASCII characters in one.
+- `letter`: its script has letters with Latin shapes, or it is a Latin letter of no common alphabet.
+- `other letter`: it is of another script that is not East Asian.
 - `digit`: it is a digit of another script.
-- `stroke`: it is an East Asian letter of a stroke or two.
-"""
+- `stroke`: it is an East Asian letter of one or two strokes."""
 
 Traits = Mapping[Trait, frozenset[str]]
 
 
 def traits_of(chars: Iterable[str]) -> Traits:
-    """The characters that may pass for others, by why."""
+    """Return the characters that may be mistaken for others, by trait."""
     found: dict[Trait, set[str]] = {trait: set() for trait in get_args(Trait)}
     for char in chars:
         trait = _trait(char)
@@ -201,14 +200,14 @@ def traits_of(chars: Iterable[str]) -> Traits:
 
 
 def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) -> list[str]:
-    """Characters of a text that pass for others there, by code point.
+    """Return the characters of a text that look like others in their context, by code point.
 
-    Letters count where they stand in one word with Latin letters, or where all letters of such scripts that there are
-    look like Latin ones: text that is simply written in another script is none of it. In code, so do words of only such
-    letters that are part of something Latin, as of an address. `chars` are the text's, `traits` at least theirs.
+    Letters count if they share a word with Latin letters, or if all letters of such scripts in the text look like Latin
+    ones; text in another script does not count. In code, words of only such letters also count if they are joined to
+    Latin text, as in an address. `chars` are the text's characters, `traits` those of at least these characters.
     """
     if _ANY_FORMULA.search(text):
-        # In code, a name that looks like a Latin letter at a glance stays.
+        # In code, a name that looks like a Latin letter at a glance is kept.
         text = (_FORMULA if care is Care.CODE else _FORMULA_OF_PROSE).sub(' ', text)
         chars &= frozenset(text)
     found = set(chars & traits['same'])
@@ -238,7 +237,7 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
 
 
 def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[str]:
-    """Letters in one word with Latin ones, and digits in one with Latin letters or digits."""
+    """Return letters that share a word with Latin ones, and digits that share one with Latin letters or digits."""
     either = frozenset(letters) | frozenset(digits)
     found: set[str] = set()
     for match in _WORD.finditer(text):
@@ -251,8 +250,8 @@ def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[
 
 
 def _disguised(text: str, care: Care) -> set[str]:
-    """Letters of the words that look Latin and are joined to something Latin, whatever else the text has."""
-    # Attack: an unrelated letter elsewhere, as in a comment, makes the text look foreign (test_warnings.py).
+    """Return the letters of words that look Latin and are joined to Latin text, whatever else the text contains."""
+    # Attack: an unrelated letter elsewhere, such as in a comment, makes the text look foreign (test_warnings.py).
     is_code = care is Care.CODE
     before, after = (_TOUCHES_BEFORE, _TOUCHES_AFTER) if is_code else (_LATIN_BEFORE, _LATIN_AFTER)
     found: set[str] = set()
@@ -264,7 +263,7 @@ def _disguised(text: str, care: Care) -> set[str]:
 
 
 def _matched(pattern: re.Pattern[str], text: str, chars: Collection[str]) -> set[str]:
-    """Those of the characters that stand as a pattern says."""
+    """Return the characters of `chars` in matches of the pattern."""
     if not chars:
         return set()
     return {char for match in pattern.finditer(text) for char in match[0] if char in chars}
@@ -296,12 +295,12 @@ def _trait(char: str) -> Trait | None:
 
 
 def _of_compatible(char: str, category: str) -> Trait | None:
-    """What another form of other characters is, by those."""
+    """Return the trait of a character that is a variant of ASCII characters, or of look-alikes of Latin letters."""
     if unicodedata.decomposition(char).startswith(('<super>', '<sub>')):
         return None
     plain = unicodedata.normalize('NFKC', char)
     if plain.isascii() and len(plain) == 1:
-        # Full-width signs are the ordinary ones of Chinese and Japanese texts.
+        # Full-width signs are ordinary in Chinese and Japanese texts.
         is_usual = not plain.isalnum() and unicodedata.east_asian_width(char) in 'FW'
         return 'typography' if is_usual else 'same'
     if plain.isascii() and category in ('Ll', 'Lu', 'Nl', 'Po'):

@@ -1,4 +1,4 @@
-"""Which keys answer a request, and what a remembered approval of it covers."""
+"""Determine the keys that answer a request, and the scopes for which an approval can be remembered."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ KEYS: Final[Mapping[str, str]] = {
     'q': 'deny, and stop the run',
     '?': 'more',
 }
-"""All keys, and what they do."""
+"""All keys, and the action of each."""
 
 EXACTLY: Final = 'exactly this call'
-"""What `exact` covers where the payload leaves nothing out."""
+"""Description of `exact` if the payload omits no arguments."""
 
 THE_SAME: Final = 'the same call'
-"""The same, beside a key."""
+"""Short form of `EXACTLY`, for use next to a key."""
 
 LONGEST_BRIEF: Final = 60
-"""Chosen, in characters: what is longer does not fit beside a key."""
+"""Chosen, in characters: a longer text does not fit next to a key."""
 
 LONGEST_LABEL: Final = 300
-"""Chosen, in characters: what is longer cannot be shown whole beside the keys."""
+"""Chosen, in characters: a longer label cannot be shown in full below the keys."""
 
 MOST_CHOICES: Final = 9
-"""Chosen: each is chosen by one digit."""
+"""Chosen: each choice has one digit."""
 
 
 _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
-"""What is too long to be told."""
+"""Placeholder for a scope that cannot be described; too long to be offered."""
 
 
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
-    """Kinds that a remembered approval may be of, and what each covers, escaped, in the order of their digits from 1.
+    """Return the scopes for remembering an approval: pairs of kind and escaped description, in display order.
 
-    The first is `exact`. An option with the payload of the request itself only names what that covers. Of options with
-    one label, each is told with its payload.
+    Digits from 1 choose them, and the first is `exact`. An option with the same payload as the request only describes
+    `exact`. Options with the same label are shown with their payloads.
     """
     choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
     for option in request.remember_options:
@@ -77,11 +77,11 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 
 
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
-    """The kind that one key remembers for a session, and what it covers in words that may stand beside the key.
+    """Return the scope that one key remembers for the session: its kind, and a short description.
 
-    It is the widest of `remember_choices` that its tool declares as expected, by a `RememberOption.brief`; else
-    `exact`, without words where what it covers is told by values of the call. A brief that has to be escaped, or that
-    another option is told by too, counts as none.
+    It is the last option whose `RememberOption.brief` declares it as expected; otherwise `exact`, without a description
+    if only values of the call could describe it. A brief is ignored if it would have to be escaped or if another option
+    has the same text.
     """
     choices = dict(remember_choices(request))
     briefs = Counter(
@@ -89,7 +89,7 @@ def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     )
     for option in reversed(request.remember_options):
         brief = option.brief
-        # Attack: a path in a brief that goes on like the keys beside it (test_questions.py).
+        # Attack: a path in a brief that continues like the keys next to it (test_questions.py).
         is_plain = brief == escape_line(brief, ascii_only=True) and brief == ' '.join(brief.split())
         if is_plain and 0 < len(brief) <= LONGEST_BRIEF and briefs[_folded(brief)] == 1:
             return option.kind if option.kind in choices else EXACT, brief
@@ -101,14 +101,14 @@ def _folded(text: str) -> str:
 
 
 def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> tuple[str, ...]:
-    """The keys that answer a request.
+    """Return the keys that answer a request.
 
-    `s`, `r` and `a` are not among them where something is not shown whole; `r` only where there is a choice, and `a`
-    only where there is a store.
+    `s`, `r` and `a` are missing if the request is not shown in full. `r` needs a choice of scopes, and `a` needs a
+    store.
 
     Args:
-        request: What is asked about.
-        is_whole: Whether nothing is cut, where that is already known.
+        request: Request to answer.
+        is_whole: Whether the request is shown in full, if already known.
     """
     if is_whole is None:
         is_whole = is_shown_whole(request)
@@ -122,11 +122,11 @@ def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> t
 def remember_spans(
     request: ApprovalRequest, *, is_whole: bool | None = None
 ) -> tuple[Literal['session', 'always'], ...]:
-    """How long an approval may be remembered; empty where something is not shown whole, or cannot be told.
+    """Return how long an approval may be remembered; empty if the request or a scope is not shown in full.
 
     Args:
-        request: What is asked about.
-        is_whole: Whether nothing is cut, where that is already known.
+        request: Request to answer.
+        is_whole: Whether the request is shown in full, if already known.
     """
     if is_whole is None:
         is_whole = is_shown_whole(request)
@@ -136,7 +136,7 @@ def remember_spans(
 
 
 def _is_distinct(request: ApprovalRequest) -> bool:
-    """Whether everything that a remembered approval covers can stand beside the keys."""
+    """Return whether all scopes for remembering can be shown in full and told apart."""
     labels = [option.label for option in request.remember_options]
     if len(labels) >= MOST_CHOICES or any(len(label) > LONGEST_LABEL or not label.strip() for label in labels):
         return False
@@ -156,7 +156,7 @@ def _exact(request: ApprovalRequest, *, ascii_only: bool) -> str:
 
 
 def _what_counts(request: ApprovalRequest) -> str:
-    """Of a payload that leaves arguments out: what is the same in all calls that it covers."""
+    """Describe the part of the arguments that the payload contains, or return an empty string if it contains all."""
     args, payload = request.args, request.payload
     try:
         if payload == args or all(key in payload and payload[key] == value for key, value in args.items()):
@@ -168,7 +168,7 @@ def _what_counts(request: ApprovalRequest) -> str:
 
 def _listed(payload: Mapping[str, Any]) -> str:
     try:
-        # Of more than are told beside the keys, some are enough to be too long for it.
+        # A payload with this many items is too long to be offered, so the rest need not be read.
         first = islice(payload.items(), LONGEST_LABEL)
         return ', '.join(f'{key if key.isidentifier() else repr(key)}: {value!r}' for key, value in first)
     except Exception:  # noqa: BLE001 - as above

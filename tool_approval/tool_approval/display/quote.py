@@ -1,4 +1,4 @@
-"""Quote a text or a unified diff in limited room: the beginning and the end stay, and the lines between are counted."""
+"""Quote a text or a unified diff in limited room: keep the beginning and the end, and count the lines left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .lines import DisplayLine, LineKind
 
 
 def shares(needs: Sequence[int], room: int) -> list[int]:
-    """Room for each: what it needs where that is little, and an equal share of what is left otherwise."""
+    """Divide `room` among needs: small needs are met in full, and the others share the rest equally."""
     if sum(needs) <= room:
         return list(needs)
     granted = [0] * len(needs)
@@ -25,10 +25,10 @@ def shares(needs: Sequence[int], room: int) -> list[int]:
 
 
 _SAMPLE = 1_000
-"""Chosen, in characters: enough to tell how much wider escapes make a text."""
+"""Chosen, in characters: enough to estimate how much escapes lengthen a text."""
 
 LINE: int = 100
-"""Characters that count as one line when room is given out: a long line takes as much of a screen as several."""
+"""Characters that count as one line of room, because a long line takes several lines on a screen."""
 
 
 @dataclass(frozen=True)
@@ -36,39 +36,39 @@ class Piece:
     """Part of a text."""
 
     text: str
-    """Without the newline at its end."""
+    """Text without its final newline."""
     number: int
-    """The number of its first line, from 1."""
+    """Number of its first line, from 1."""
     left_out: str = ''
-    """What is left out before it, in words; empty where nothing is."""
+    """Description of the part left out before it, or an empty string."""
 
 
 def lines_needed(text: str) -> int:
-    """How much room a text takes, in lines of 100 characters."""
+    """Return the room that a text takes, in lines of 100 characters."""
     return text.count('\n') + 1 + _columns(text) // LINE
 
 
 def _columns(text: str) -> int:
-    """Characters that a text takes when it is escaped; about as many, where it is longer than what is ever shown."""
+    """Return the length of the escaped text, estimated from a sample if the text is long."""
     sample = text[:_SAMPLE]
     return _width_of(sample) * len(text) // len(sample) if sample else 0
 
 
 @lru_cache(maxsize=256)
 def _width_of(sample: str) -> int:
-    """Characters of a sample when it is escaped, line ends not changed. The same is asked several times for a text."""
+    """Return the length of an escaped sample, with line ends unchanged. Cached, since the same samples recur."""
     line = sample.replace('\n', '')
     return len(sample) if is_plain(line) else len(escape_line(line))
 
 
 def pieces(text: str, room: int) -> list[Piece]:
-    """The whole of a text, or its first three quarters and its end, as far as there is room.
+    """Return the whole text, or as much of its beginning (three quarters of the room) and its end as fits.
 
-    Nobody who is asked may be shown only the beginning: what matters is then put at the end.
+    The end is always shown. Otherwise an attacker would put the dangerous part there.
 
     Args:
         text: Any number of lines.
-        room: In lines of 100 characters, at least 2.
+        room: Room in lines of 100 characters, at least 2.
     """
     if lines_needed(text) <= room:
         return [Piece(text, 1)]
@@ -83,7 +83,7 @@ def pieces(text: str, room: int) -> list[Piece]:
 
 
 def more(lines: int, characters: int) -> str:
-    """What is left out, in words: `[847 more lines, 51,200 more characters]`."""
+    """Describe the part left out: `[847 more lines, 51,200 more characters]`."""
     of_lines = f'{lines:,} more line{"s" if lines > 1 else ""}, ' if lines else ''
     return f'[{of_lines}{characters:,} more characters]'
 
@@ -100,7 +100,7 @@ def _head(text: str, room: int) -> str:
 
 
 def quote(text: str, kind: LineKind, room: int, *, numbered: bool, ascii_only: bool) -> tuple[list[DisplayLine], bool]:
-    """The lines of a text, and whether they are all of it."""
+    """Return the lines of a text, and whether they are complete."""
 
     def drawn(line: str, index: int, is_first: bool) -> DisplayLine:
         escaped = escape_line(line, ascii_only=ascii_only, mark_end=True)
@@ -110,7 +110,7 @@ def quote(text: str, kind: LineKind, room: int, *, numbered: bool, ascii_only: b
 
 
 def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]) -> tuple[list[DisplayLine], bool]:
-    """What `drawn` makes of each line, its index, and whether the text begins with it."""
+    """Call `drawn` for each line with its index and whether the text begins with it, and return the results."""
     shown: list[DisplayLine] = []
     parts = pieces(text, room)
     for piece in parts:
@@ -122,19 +122,19 @@ def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]
 
 
 MOST_LINES = 10_000
-"""Chosen: of a longer diff nobody is shown much, and its lines are not told apart."""
+"""Chosen: only a small part of a longer diff can be shown, so its lines are not classified."""
 
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 
 Row = tuple[LineKind, str, int | None]
-"""Kind, text without the sign, and number."""
+"""Kind, text without the sign, and line number."""
 
 
 def read_diff(lines: Sequence[str]) -> Iterator[Row]:
-    """Each line of a diff, by what the counts in its hunks' headers say it is.
+    """Classify each line of a diff by the counts in its hunk headers.
 
-    A line that is removed may itself begin with `--`, and one that is added with `++`: by its looks it would be taken
-    for the header of another file's diff. Inside a hunk, looks do not count.
+    A removed line may begin with `--` and an added one with `++`, and look like the header of another file's diff.
+    Inside a hunk, only the counts matter.
     """
     old = new = old_left = new_left = 0
     for line in lines:
@@ -157,7 +157,7 @@ def read_diff(lines: Sequence[str]) -> Iterator[Row]:
 
 
 def quote_diff(text: str, room: int, *, ascii_only: bool) -> tuple[list[DisplayLine], bool]:
-    """The lines of a diff, and whether they are all of it."""
+    """Return the lines of a diff, and whether they are complete."""
     body = text.removesuffix('\n')
     lines = body.split('\n') if body.count('\n') < MOST_LINES else []
     rows = list(read_diff(lines))
@@ -165,7 +165,7 @@ def quote_diff(text: str, room: int, *, ascii_only: bool) -> tuple[list[DisplayL
     def drawn(line: str, index: int, is_first: bool) -> DisplayLine:
         kind, without_sign, number = rows[index] if rows else ('text', line, None)
         if rows and line != lines[index]:
-            # Of a line that is cut, the first part alone has the sign.
+            # Only the first part of a line that was cut has the sign.
             has_sign = lines[index].startswith(line) and len(without_sign) < len(lines[index])
             without_sign = line[1:] if has_sign else line
         escaped = escape_line(without_sign, ascii_only=ascii_only, mark_end=True)

@@ -1,4 +1,4 @@
-"""Turn a request, or a presentation alone, into lines that any UI can draw."""
+"""Turn a request, or only a presentation, into lines that any UI can draw."""
 
 from __future__ import annotations
 
@@ -20,37 +20,38 @@ from .quote import MOST_LINES, more, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Chosen: a shorter line stands somewhere in most diffs by chance."""
+"""Chosen: a shorter line occurs in most diffs by chance."""
 
 _MOST_COMPARED = 20
-"""Chosen: so many arguments are looked for in a diff; the others stand beside it."""
+"""Chosen: number of arguments that are searched for in a diff. The others are shown below it."""
 
 _EDITED = frozenset(
     {'content', 'text'} | {f'{of}{what}' for of in ('old', 'new') for what in ('', '_text', '_str', '_string')}
 )
-"""Arguments of editing tools, of which a part of the diff may be all that is changed."""
+"""Arguments of editing tools that a diff may show completely."""
 
 _CONTENTS = ('command', 'content', 'patch', 'diff', 'text', 'new_text')
-"""Where several arguments are the content, the first of these is what is shown."""
+"""If several arguments equal the content, the first of these counts as shown."""
 
 _FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
-"""By argument: the fact that says the same."""
+"""Arguments, with the fact that has the same meaning."""
 
 _APART = '\0'
-"""Between the sides of hunks, so that nothing is found across two of them."""
+"""Separates the hunks, so that no match extends over two of them."""
 
 _SIDES = (('removed', 'context'), ('added', 'context'), ('context',))
 
 _REPLACED = tuple((f'old{what}', f'new{what}') for what in ('', '_text', '_str', '_string'))
-"""Arguments of editing tools: what is replaced, and what takes its place."""
+"""Arguments of editing tools: the replaced text and its replacement."""
 
 
 def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that a presentation does not show.
+    """Return the arguments that a presentation does not show.
 
-    Shown are those that are its content, or the fact of the same meaning. One that only occurs somewhere in the content
-    is none of them. Attack: a model writes the target of a call into its content, and the target is left out
-    (test_display.py). One that is as if it were not given need not be shown.
+    An argument is shown if it is the content, a text that the diff replaces or inserts, or equal to the fact with the
+    same meaning; arguments with default values need not be shown. Occurring somewhere in the content does not count.
+    Attack: a model writes the target of a call into its content, so that the target itself is left out
+    (test_display.py).
     """
     bodies = _bodies_of(presentation)
     sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
@@ -65,7 +66,7 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
 
 
 def _bodies_of(presentation: ApprovalPresentation) -> list[str]:
-    """The content, and the whole of it where it was shortened."""
+    """Return the content, and the full content if it was shortened."""
     whole: object = presentation.metadata.get('full_content')
     texts = [presentation.content, whole] if isinstance(whole, str) else [presentation.content]
     return [text.removesuffix('\n') for text in texts]
@@ -76,7 +77,7 @@ def _body_of(value: object) -> str | None:
 
 
 def _content_of(equal: list[str]) -> str | None:
-    # Attack: a second argument with the same value, such as what is to be run on failure, vanishes with the first.
+    # Attack: a second argument with the same value, such as a command to run on failure, is left out with the first.
     return equal[0] if len(equal) == 1 else next((key for key in _CONTENTS if key in equal), None)
 
 
@@ -87,7 +88,7 @@ def _facts_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> It
         if fact not in said and _body_of(args.get(key)) is not None and args[key] == text:
             said.add(fact)
             yield key
-    # What a command asks for beyond its confinement: an approval gives what the fact says, and no more.
+    # A command's request for extra access: an approval grants only the access that the fact shows.
     asked: object = args.get('access', '')
     given: object = presentation.metadata.get(EXTRA_ACCESS)
     is_said = asked is None or (isinstance(asked, list) and (not asked or (isinstance(given, list) and given != [])))
@@ -103,11 +104,12 @@ def _defaults_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _replaced_in(args: Mapping[str, Any], sides: tuple[str, str, str]) -> tuple[str, ...]:
-    """What is replaced and what takes its place, where just that makes the lines after of the lines before."""
+    """Return the names of a replaced text and its replacement if they turn the lines before into the lines after."""
     before, after, _ = sides
     for names in _REPLACED:
         old, new = map(args.get, names)
-        # Attack: what does not occur, or changes nothing, is not shown by any diff (test_arguments.py).
+        # Attack: a text that does not occur, or a replacement that changes nothing, appears in no diff
+        # (test_arguments.py).
         if isinstance(old, str) and isinstance(new, str) and old and old != new and _APART not in old + new:
             return names if old in before and before.replace(old, new) == after else ()
     return ()
@@ -122,7 +124,7 @@ def _is_in_diff(key: str, value: object, sides: tuple[str, str, str]) -> bool:
 
 
 def _sides_of(diff: str) -> tuple[str, str, str]:
-    """The lines of all hunks before, after, and those that stay; a newline before and after each line."""
+    """Return the lines of all hunks before and after the change, and the unchanged ones, each between newlines."""
     found: list[list[str]] = [[], [], []]
     hunk: list[tuple[str, str]] = []
     rows = list(read_diff(diff.split('\n') if diff.count('\n') < MOST_LINES else []))
@@ -137,16 +139,16 @@ def _sides_of(diff: str) -> tuple[str, str, str]:
 
 
 ROOM = 100
-"""Chosen, in lines of 100 characters: some screens. More is read in a pager."""
+"""Chosen, in lines of 100 characters: a few screens. A pager shows more."""
 
 COMMAND_ROOM = 400
-"""Chosen: a command is shown whole far beyond what anybody types or a rule can judge."""
+"""Chosen: longer than any command that people type or a rule can judge, so that commands are shown in full."""
 
 DIFF_ROOM = 250
-"""Chosen: what a tool shortens to 200 lines fits."""
+"""Chosen: fits a diff that a tool shortens to 200 lines."""
 
 _MOST_HIDDEN = 20
-"""Chosen: so many arguments that a tool keeps from being shown are named."""
+"""Chosen: maximum number of hidden arguments that are named."""
 
 _EVERYTHING = 1 << 40
 _ROOMS: Mapping[str, int] = {'command': COMMAND_ROOM, 'diff': DIFF_ROOM}
@@ -155,12 +157,12 @@ _KINDS: Mapping[str, LineKind] = {'command': 'command', 'file_content': 'code', 
 
 @dataclass(frozen=True, kw_only=True)
 class Display:
-    """What is shown of a request."""
+    """A request as shown."""
 
     lines: Sequence[DisplayLine]
-    """In order."""
+    """Lines in order."""
     is_whole: bool
-    """Whether nothing was cut, here or by the tool. Where something was, no approval may be remembered."""
+    """Whether nothing was cut, here or by the tool. Otherwise no approval may be remembered."""
 
 
 def display(
@@ -170,17 +172,17 @@ def display(
     ascii_only: bool = False,
     changes_only: bool = False,
 ) -> Display:
-    """The lines of a request or a presentation, everything in them escaped, and whether they are all there is.
+    """Return the escaped lines of a request or a presentation, and whether they are complete.
 
-    A request without a presentation shows its arguments; one with a presentation shows it, and the arguments that
-    are neither its content nor its facts. Arguments that a tool keeps from being shown are named without their values.
+    A request without a presentation shows its arguments. One with a presentation shows it, and the arguments that it
+    does not cover. Arguments that the tool hides are named without their values.
 
     Args:
-        subject: What to show.
-        whole: Whether to show everything, as a pager does, and not only the beginning and the end of what is long.
+        subject: Request or presentation to show.
+        whole: Whether to show everything, as in a pager, instead of the beginning and the end of long texts.
         ascii_only: Whether to escape everything beyond ASCII.
-        changes_only: Whether to leave out what a diff that the tool made has beside the changed lines and their
-            numbers: unchanged lines, and headers. Of a diff that is an argument, these decide what is changed.
+        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. They are kept if
+            the diff is an argument, because they then determine what is changed.
     """
     if isinstance(subject, ApprovalPresentation):
         return _presented(subject, whole=whole, ascii_only=ascii_only)
@@ -221,12 +223,12 @@ def display(
 def display_lines(
     subject: ApprovalRequest | ApprovalPresentation, *, whole: bool = False, ascii_only: bool = False
 ) -> Sequence[DisplayLine]:
-    """The lines of `display`."""
+    """Return the lines of `display`."""
     return display(subject, whole=whole, ascii_only=ascii_only).lines
 
 
 def is_shown_whole(request: ApprovalRequest) -> bool:
-    """Whether nothing of a request is cut when it is shown."""
+    """Return whether `display` shows a request in full."""
     return display(request).is_whole
 
 
@@ -236,7 +238,7 @@ def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: b
     shown: list[DisplayLine] = []
     if isinstance(full, str) and full != text:
         if whole or _begins(text, full):
-            # Cut here again, so that what is said of the rest is not what a text may say itself.
+            # Cut here again, so that the notice is ours: a text could contain a false one.
             room = min(room, max(20, text.count('\n')))
             text = full
         else:
@@ -267,22 +269,22 @@ def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: b
 
 
 def _begins(shown: str, full: str) -> bool:
-    """Whether `shown` is the beginning of `full` and a line that says so, as `truncate_for_display` makes it."""
+    """Return whether `shown` is the beginning of `full` and a notice, as `truncate_for_display` makes it."""
     begin, newline, notice = shown.rpartition('\n')
     return newline != '' and notice.startswith('... [') and full.startswith(begin)
 
 
 def _is_own_diff(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> bool:
-    """Whether it is a diff, and the tool's work: no argument is it.
+    """Return whether the presentation is a diff made by the tool, rather than an argument.
 
-    Attack: a patch that a model wrote, whose unchanged lines say where it is applied (test_arguments.py).
+    Attack: a patch written by a model, whose unchanged lines determine where it is applied (test_arguments.py).
     """
     bodies = _bodies_of(presentation)
     return presentation.type == 'diff' and not any(_body_of(value) in bodies for value in args.values())
 
 
 def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayLine]:
-    """Without what stands around the changes in the file at `path`; all lines where there is no change."""
+    """Remove the headers and unchanged lines of a diff of the file at `path`, unless there is no change."""
     first = next((index for index, line in enumerate(lines) if line.kind == 'hunk'), 0)
     names = [line.text for line in lines[max(0, first - 2) : first]]
     is_named = names in ([f'--- {path}', f'+++ {path}'], [f'--- {path}', '+++ /dev/null'])
@@ -292,14 +294,14 @@ def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayL
 
 
 _MOST_COMPARED_LINES = 500
-"""Chosen: comparing two longer texts would delay the question."""
+"""Chosen: comparing longer texts would delay the question."""
 
 _MOST_CHANGES = 40
 """Chosen: about two screens."""
 
 
 def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool = False) -> Sequence[DisplayLine]:
-    """Lines that differ in the arguments of both, old ones `removed` and new ones `added`, below a heading."""
+    """Return the lines that differ between the arguments of two requests, as `removed` and `added`, below a heading."""
     old, new = (_argument_lines(request, ascii_only=ascii_only) for request in (before, after))
     if max(len(old), len(new)) > _MOST_COMPARED_LINES:
         return [DisplayLine(kind='meta', text='you have changed arguments that are too long to be compared')]
@@ -316,6 +318,6 @@ def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool
 
 
 def _argument_lines(request: ApprovalRequest, *, ascii_only: bool) -> Sequence[DisplayLine]:
-    """The arguments that are shown, and nothing else of a request."""
+    """Return the lines of the visible arguments only."""
     args_alone = ApprovalRequest(tool_name='', args=visible_args(request))
     return display(args_alone, whole=True, ascii_only=ascii_only).lines

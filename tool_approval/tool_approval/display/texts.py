@@ -1,4 +1,4 @@
-"""The texts of a request that a person reads, and how carefully the characters of each are to be looked at."""
+"""Collect the texts that an approver reads in a request, and how strictly to check the characters of each."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .lookalikes import LONE_STROKES, Care
 from .quote import shares
 
 _LONGEST_LINE: Final = 4_000
-"""Chosen, in characters: a longer line or command is looked at as carefully as any."""
+"""Chosen, in characters: a longer line or command is always checked as code."""
 
-# No sign of a command is a letter, no dash begins a word, and of punctuation only what ends words stands within them.
+# Letters exclude signs used in commands, words do not begin with dashes, and contain little punctuation.
 _LETTER: Final = (
     '[A-Za-z0-9\u00a3\u00a7\u00b0\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u1fff\u2070-\u2fff\u3041-\u9fff\ua000-\ud7ff'
     '\uf900-\ufaff\U00010000-\U0003ffff]'
@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Chosen, in characters before a message: what is set apart is looked for once for each quoted text."""
+"""Chosen, in characters before a message: the text before it is searched once per quoted text."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -38,7 +38,7 @@ _COMMANDS: Final = frozenset({
     'npm', 'perl', 'pip', 'psql', 'python', 'python3', 'rm', 'rmdir', 'scp', 'sed', 'select', 'sh', 'source', 'ssh',
     'sudo', 'tar', 'touch', 'update', 'wget', 'zsh',
 })  # fmt: skip
-"""Words that a command begins with rather than a sentence."""
+"""First words that indicate a command rather than a sentence."""
 
 _APOSTROPHE: Final = re.compile(f'(?<={_LETTER})\u2019(?={_LETTER})')
 _QUOTED: Final = re.compile('\u2018[^\u2018-\u201f]*\u2019|[\u201c\u201e][^\u201c-\u201f]*[\u201c\u201d]')
@@ -58,18 +58,18 @@ _DASHED: Final = re.compile('(?<!\\w)[\u2010-\u2015\u2212\u2796\uff0d]+(?=[A-Za-
 
 
 def is_prose(text: str) -> bool:
-    """Whether a line can only be a sentence: words and blanks, no sign that means something to a program or a path."""
+    """Return whether a line can only be a sentence: words and blanks, without signs used by programs or paths."""
     if len(text) > _LONGEST_LINE or ' ' not in text or text.partition(' ')[0] in _COMMANDS or LONE_STROKES.search(text):
         return False
     return _PROSE.fullmatch(text) is not None and not _QUOTE.search(_QUOTED.sub('', _APOSTROPHE.sub('', text)))
 
 
 def apart(command: str) -> tuple[str, list[str]]:
-    """A command without the messages in it, and those: quoted texts for people, as of `git commit -m "..."`.
+    """Split a command into the command itself and its messages for people, such as that of `git commit -m "..."`.
 
-    Attack: a curly quotation mark that seems to end or to begin a quoted text, so that what is run seems to be none, or
-    a comment (test_prose.py). So nothing is set apart where quoting is not simple, nor what has both such marks and
-    signs of a shell.
+    Attack: a curly quotation mark that seems to begin or end a quoted text, so that executed text looks like a message
+    or a comment (test_prose.py). So nothing is split off if quoting is not simple, or from a text with both such marks
+    and shell signs.
     """
     if len(command) > _LONGEST_LINE:
         return command, []
@@ -97,19 +97,19 @@ def _is_calm(message: str) -> bool:
 
 
 _MOST_VALUES = 1_000
-"""Chosen: nobody is shown all of a request with more. A container, a name and a value count as one each."""
+"""Chosen: a request with more values is never shown in full. Containers, names and values count as one each."""
 
 _MOST_LEVELS = 100
-"""Chosen, agents above the one that asks: five are named beside a question."""
+"""Chosen, in agents above the asking one: a question names five of them."""
 
 _FILES = frozenset({'file_content', 'diff'})
-"""Presentations of what stands, or will stand, in a file."""
+"""Types of presentations that show the present or future content of a file."""
 
 _MOST_OPTIONS = 9
-"""Where there are more, none is offered."""
+"""If there are more options, none is offered."""
 
 _DEEPEST = 20
-"""Chosen: what is nested deeper is not drawn either."""
+"""Chosen: deeper values are not drawn either."""
 
 _CODE = frozenset({
     'address', 'args', 'argv', 'bash', 'branch', 'cmd', 'code', 'command', 'commands', 'cwd', 'dest', 'destination',
@@ -117,26 +117,26 @@ _CODE = frozenset({
     'host', 'input', 'key', 'name', 'path', 'paths', 'pattern', 'program', 'python', 'query', 'regex', 'script',
     'shell', 'source', 'sql', 'stdin', 'target', 'uri', 'url', 'user',
 })  # fmt: skip
-"""Names, in small letters, of arguments that a program reads: each sign of theirs means something."""
+"""Lower-case names of arguments that programs read, so that every character matters."""
 
 
 @dataclass
 class Texts:
-    """What is read of a request."""
+    """The texts of a request that an approver reads."""
 
     by_text: dict[str, Care] = field(default_factory=dict[str, Care])
-    """Each text once, as carefully as its most careful place wants it, in the order of the screen."""
+    """Each text once, with the strictest care that any of its places needs, in display order."""
     is_all: bool = True
     """Whether no text of the request was left out."""
 
     def add(self, text: str, care: Care) -> None:
-        """Read one more; an empty one is none."""
+        """Add a text, unless it is empty."""
         if text:
             self.by_text[text] = max(care, self.by_text.get(text, care))
 
 
 def texts_of(request: ApprovalRequest) -> Texts:
-    """The texts of a request. Of very many values only some are taken: of each container the beginning and the end."""
+    """Return the texts of a request. Of many values, only the beginning and the end of each container are read."""
     found = Texts()
     found.add(request.tool_name, Care.CODE)
     for level in request.lineage[-_MOST_LEVELS:]:
@@ -170,15 +170,15 @@ def texts_of(request: ApprovalRequest) -> Texts:
 
 
 def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str]) -> None:
-    """The texts of a value and of all within it, level by level: the arguments themselves come first.
+    """Add all texts in nested values, level by level, so that the arguments themselves come first.
 
-    Those that are shown as the content of a file are looked at as such.
+    Texts that are shown as the content of a file are checked as such.
     """
     level: list[tuple[Mapping[Any, Any] | Sequence[Any], Care]] = [(values, Care.PROSE)]
     left = _MOST_VALUES
     for _ in range(_DEEPEST):
         sizes = [len(container) for container, _ in level]
-        # Where a level has too many, half of what is left is kept for what is deeper in its small containers.
+        # If a level has too many values, half of the rest is kept for deeper values in its small containers.
         granted = shares(sizes, left if sum(sizes) <= left else left // 2)
         left -= sum(granted)
         found.is_all = found.is_all and granted == sizes
@@ -196,14 +196,17 @@ def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str
 
 
 def _care_of(value: str, *, is_file: bool) -> Care:
-    """Attack: a command of several lines in an argument of a tool that presents nothing (test_warnings.py)."""
+    """Return the care for a value.
+
+    Attack: a command of several lines in an argument of a tool without a presentation (test_warnings.py).
+    """
     line = value.removesuffix('\n')
     is_line = '\n' not in line and not is_file and not is_prose(line)
     return Care.CODE if is_line or value.startswith('#!') else Care.LINES
 
 
 def _items(container: Mapping[Any, Any] | Sequence[Any], share: int) -> Iterator[tuple[object, object]]:
-    """All of the items, or the first three quarters and the last ones of so many: what is drawn is of those."""
+    """Yield all items, or the first three quarters and the end of `share` items, as they are drawn."""
     tail = 0 if len(container) <= share else share // 4
     if isinstance(container, Mapping):
         yield from islice(container.items(), share - tail)

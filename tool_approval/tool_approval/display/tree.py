@@ -1,6 +1,7 @@
-"""Draw arguments as an indented tree, much as YAML does: texts in quotation marks or as numbered lines, else JSON.
+"""Draw arguments as an indented tree, similar to YAML.
 
-The quotation marks are the first and the last character of what they enclose, so none inside has to be escaped.
+Strings are in quotation marks or numbered lines, other values in JSON. The quotation marks are the first and last
+characters around a string, so quotation marks inside need no escape.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from .quote import lines_needed, quote, shares
 _NAME = re.compile(r'[A-Za-z_][\w.-]*', re.ASCII)
 
 DEEPEST = 12
-"""Chosen: deeper values are not drawn, because the indentation would leave no room for them."""
+"""Chosen: deeper values are not drawn, because the indentation would leave no room."""
 
 
 class Tree:
-    """Draws values into a limited number of lines."""
+    """Draws values in a limited number of lines."""
 
     def __init__(self, *, ascii_only: bool) -> None:
-        """Begin with no line."""
+        """Start without lines."""
         self.lines: list[DisplayLine] = []
         self.is_whole = True
         self._ascii_only = ascii_only
@@ -36,8 +37,8 @@ class Tree:
         """Draw the items of a mapping or a sequence.
 
         Args:
-            values: Anything by name, or in order.
-            room: Lines of 100 characters there are; what needs more is cut, and the end of everything is kept.
+            values: Values by name, or in order.
+            room: Available lines of 100 characters. Longer values are cut, but the end of each is kept.
         """
         self._container(values, 0, room)
 
@@ -65,7 +66,7 @@ class Tree:
             self._value(label, value, depth, next(granted))
 
     def _items(self, values: Mapping[Any, Any] | Sequence[Any], start: int, stop: int) -> list[tuple[str, object]]:
-        """Labels and values."""
+        """Return pairs of label and value."""
         if isinstance(values, Mapping):
             return [(self._label(key), value) for key, value in islice(values.items(), start, stop)]
         return [(f'{number}.', value) for number, value in enumerate(values[start:stop], start + 1)]
@@ -107,8 +108,8 @@ class Tree:
 
     def _label(self, key: object) -> str:
         if not isinstance(key, str):
-            # Attack: `1` and `"1"`, or `None` and `"null"`, in one mapping: no text is put in parentheses
-            # (test_display.py).
+            # Attack: `1` and `"1"`, or `None` and `"null"`, in one mapping. Only keys that are not strings are in
+            # parentheses (test_display.py).
             return f'({type(key).__name__} {self._plain(key)}):'
         if len(key) > 200:
             self.is_whole = False
@@ -134,7 +135,7 @@ class Tree:
 
 
 def _need(value: object, enough: int, depth: int = 0) -> int:
-    """Lines that a value takes, or more than `enough`."""
+    """Return the number of lines that a value takes, or some number above `enough`."""
     if isinstance(value, str):
         return lines_needed(value) + ('\n' in value)
     if not isinstance(value, Mapping | list | tuple) or not value or depth > DEEPEST:
@@ -150,12 +151,12 @@ def _need(value: object, enough: int, depth: int = 0) -> int:
 
 
 def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any] | list[Any] | None:
-    """The mapping or the list that a structured presentation has as its text; `None` where the text itself is shown.
-
-    Attack: of a name that is given twice the tree would show one value, and of a number that a float cannot hold
-    another one than is sent (test_structure.py).
+    """Return the mapping or list in a structured presentation's text, or `None` to show the text itself.
 
     `text` is the content, or the full content.
+
+    Attack: for a duplicate name the tree would show only one value, and for a number that a float cannot hold a
+    different one (test_structure.py).
     """
     if presentation.type != 'structured' or presentation.language not in (None, 'json'):
         return None
@@ -185,7 +186,7 @@ def _number(text: str) -> int | float:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """Whether a value has more levels of mappings and lists than so many."""
+    """Return whether a value has more than `levels` levels of mappings and lists."""
     if isinstance(value, dict):
         value = list(cast('dict[str, object]', value).values())
     if not isinstance(value, list) or not value:

@@ -1,4 +1,4 @@
-"""What a person should be told about the characters of a request before reading it."""
+"""Warn an approver about deceptive characters in a request."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from .quote import shares
 from .texts import apart, texts_of
 
 _SCREEN: Final = 80
-"""Columns of an ordinary terminal. In a table, what stands behind a gap but within them is seen."""
+"""Columns of an ordinary terminal. Text after a gap in a table is visible within these columns."""
 
 _HIGH_GAP: Final = '\n' * 20
 """Chosen: most of a screen."""
 
 _TAB_COLUMNS: Final = 4
-"""Columns that a tab is shown as."""
+"""Columns per tab."""
 
 _WIDE_GAP: Final = 60
-"""Chosen, in columns: as many as no text has between two words."""
+"""Chosen, in columns: wider than any gap between two words of ordinary text."""
 
 _MOST_RUNS: Final = 2_000
-"""Chosen: a text with more long runs of blanks is one of gaps."""
+"""Chosen: a text with more long runs of blanks counts as one with gaps."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
     ('\t' * (_WIDE_GAP // _TAB_COLUMNS), re.compile('[^\t]'), _TAB_COLUMNS),
 )
-"""What runs of blanks and of tabs have in them, what ends them, and the columns of each character."""
+"""For blanks and for tabs: the shortest run that is a gap, a pattern for its end, and the columns per character."""
 
 
 def has_gap(text: str, *, is_code: bool) -> bool:
-    """Whether a text goes on after so many blank lines, or in a line after so many blanks, that nobody expects more.
+    """Return whether a text continues after a gap at which a reader may stop: many blank lines, or blanks in a line.
 
-    Indentation and the blanks of a table that fit a screen are none of them.
+    Indentation, and blanks in a table that fits a screen, do not count.
 
     Args:
-        text: Anything.
-        is_code: Whether a program may read it: then there are no tables, and the first line is not indented.
+        text: Any text.
+        is_code: Whether a program may read it. Code has no tables and no indented first line.
     """
     if _HIGH_GAP in text.rstrip('\n'):
         return True
@@ -71,18 +71,19 @@ def _is_long(text: str, start: int, end: int, columns: int, *, is_code: bool) ->
 _T = TypeVar('_T')
 
 _NAMED = 4
-"""Chosen: so many characters of a kind are named."""
+"""Chosen: maximum number of characters named per kind."""
 
 _LOOKED_AT = 20_000
-"""Chosen, in characters of a whole request: more than fits on the screens of one question. Short texts are looked
-through first; of a longer one only its beginning and its end are, and that is told."""
+"""Chosen, in characters of a whole request: more than the screens of one question show. Short texts are checked in
+full; of longer ones only the beginning and the end are, and a warning says so."""
 
 _MOST_CHARACTERS = 3_000
-"""Chosen, different ones of a request, without ideographs and Korean syllables: more than anybody writes."""
+"""Chosen, in different characters of a request, without ideographs and Korean syllables: more than any ordinary text
+has."""
 
 _CODE = re.compile(r'<U\+([0-9A-F]+)>')
 _USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')
-"""Nobody takes these for others, and large requests are full of them."""
+"""Characters that are not mistaken for others; large requests consist mostly of them."""
 
 _TURNING = frozenset('\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
 
@@ -103,10 +104,9 @@ _CONTROL_NAMES = {
 
 
 def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[str]:
-    """Sentences about characters that are not what they seem, escaped, the most dangerous first; often none.
+    """Return warnings about characters that are not what they seem, escaped, most dangerous first; often none.
 
-    However much is in a request, little time is spent on it: where not all of it was looked through, the last sentence
-    says so.
+    The time is limited even for a large request. If not all of it was checked, the last warning says so.
     """
     texts = texts_of(request)
     parts = _parts([text for text in texts.by_text if not _is_ordinary(text)])
@@ -147,7 +147,7 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
 
 
 def turns(text: Iterable[str]) -> bool:
-    """Whether there are right-to-left letters, around which a terminal may change the order of a line."""
+    """Return whether a text has right-to-left letters, near which a terminal may reorder a line."""
     return any(unicodedata.bidirectional(char) in ('R', 'AL') for char in text)
 
 
@@ -156,7 +156,7 @@ def _is_ordinary(text: str) -> bool:
 
 
 def _parts(texts: Sequence[str]) -> dict[str, str]:
-    """What is looked at of each: all, or its beginning and its end."""
+    """Return the part of each text to check: all of it, or its beginning and its end."""
     parts: dict[str, str] = {}
     for text, room in zip(texts, shares([len(text) for text in texts], _LOOKED_AT), strict=True):
         tail = room // 2
@@ -165,12 +165,12 @@ def _parts(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _without_usual(parts: Mapping[str, str], by_text: Mapping[str, Care]) -> tuple[dict[str, str], int, bool]:
-    """The parts without what is invisible and where it belongs; how many lines end as on Windows; a byte order mark."""
+    """Remove invisible characters where they belong, and count Windows line ends and find a byte order mark."""
     judged: dict[str, str] = {}
     ends, has_mark = 0, False
     for text, part in parts.items():
         rest = without_ordinary(part)
-        # A shell takes a carriage return for a part of the last word, and a name is another one with such a mark.
+        # For code they matter: a shell adds a carriage return to the last word, and a byte order mark changes a name.
         if by_text[text] is not Care.CODE:
             ends += rest.count('\r\n')
             has_mark = has_mark or rest.startswith('\ufeff')
@@ -190,11 +190,11 @@ def _look_alikes(part: str, chars: frozenset[str], traits: Traits, care: Care) -
 
 
 def _alphabet(parts: Collection[str]) -> tuple[frozenset[str], bool]:
-    """The characters that may be other than they seem, and whether none of them was left out."""
+    """Return the characters that may be deceptive, and whether they are complete."""
     chars = ''.join(frozenset[str]().union(*parts))
     codes = list(map(ord, _USUAL.sub('', chars)))
     is_all = len(codes) <= _MOST_CHARACTERS
-    # The lowest are those that steer, hide, turn, and pass for Latin ones.
+    # Low code points include controls, invisible and direction characters, and most look-alikes of Latin letters.
     return frozenset(map(chr, codes if is_all else sorted(codes)[:_MOST_CHARACTERS])), is_all
 
 
@@ -235,10 +235,10 @@ def _kind(char: str) -> str | None:
 
 
 def _loose_marks(marks: Sequence[str], parts: Collection[str]) -> dict[str, set[str]]:
-    """By part: the marks that stand somewhere in it where they are not in a word of their own script."""
+    """Return, for each part, the combining marks that are not in a word of their own script."""
     if not marks:
         return {}
-    # Letters with their marks occur again and again, and it is looked at each once.
+    # Letters with marks recur, so each combination is checked only once.
     clusters = re.compile(f'.?[{"".join(map(re.escape, marks))}]+')
     found = {part: frozenset(clusters.findall(part)) for part in parts}
     each = list(frozenset[str]().union(*found.values()))

@@ -1,4 +1,4 @@
-"""How many columns of a terminal a text takes, and where it is broken."""
+"""Measure the width of a text in a terminal, and wrap it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from functools import lru_cache
 from .escape import ESCAPE
 
 _FIRST_WIDE = '\u1100'
-"""No character before it takes more than a column (Unicode Standard Annex 11)."""
+"""First character that may take more than one column (Unicode Standard Annex 11)."""
 
 _UNIT = re.compile(f'{ESCAPE.pattern}|.', re.DOTALL)
 
 
 def cell_width(text: str) -> int:
-    """Columns that an escaped text takes at most.
+    """Return the maximum number of columns that an escaped text takes.
 
-    Terminals disagree on some characters. The larger figure is taken: a line that is shorter than thought does no harm,
-    while the end of a longer one would stand alone in the next line, as if it were not quoted.
+    Terminals disagree on some characters, and the larger width is used. An overestimated line does no harm; the end of
+    an underestimated one would wrap to the next row and look like unquoted text.
     """
     return len(text) if text.isascii() else sum(map(_width, text))
 
@@ -31,22 +31,22 @@ def _width(char: str) -> int:
     # Unicode 16 made some of the older symbols wide; terminals follow one by one.
     if category in ('So', 'No') and char >= '\u2600':
         return 2
-    return 1  # marks too: some terminals draw them in a column of their own
+    return 1  # also for marks, which some terminals draw in a column of their own
 
 
 def wrap(text: str, width: int, first_width: int | None = None) -> list[tuple[int, int]]:
-    """Break an escaped text into parts that fit; joined, they are the text.
+    """Break an escaped text into parts that fit and that together are the whole text.
 
-    It is broken before a blank where there is one near the end, never within an escape or between a letter and its
+    It breaks before a blank near the end, if there is one, and never within an escape or between a letter and its
     marks.
 
     Args:
         text: One line.
-        width: Columns there are, at least 10: an escape has to fit.
-        first_width: Columns of the first part, where they are others.
+        width: Available columns, at least 10, so that an escape fits.
+        first_width: Columns of the first part, if different.
 
     Returns:
-        Where each part begins and ends in `text`; at least one.
+        Start and end of each part in `text`; at least one part.
     """
     parts: list[tuple[int, int]] = []
     start, room = 0, width if first_width is None else first_width
@@ -76,7 +76,7 @@ def _fitting(text: str, start: int, room: int) -> int:
 
 
 def _before_marks(text: str, start: int, end: int) -> int:
-    """Before the letter whose marks would be broken off; `end` where there is none."""
+    """Return the index before a letter whose marks would be separated from it, or `end`."""
     at = end
     while at > start and unicodedata.category(text[at]).startswith('M'):
         at -= 1
@@ -84,9 +84,9 @@ def _before_marks(text: str, start: int, end: int) -> int:
 
 
 def _break(text: str, start: int, end: int) -> int:
-    """Before the blanks that are last in the last third, or else where there is no more room.
+    """Return the index before the last blanks in the last third, or `end` if there are none.
 
-    Before all of them: at the end of a row nobody sees how many there are.
+    The break comes before all of the blanks: at the end of a row, their number would be invisible.
     """
     blank = text.rfind(' ', start + (end - start) * 2 // 3, end + 1)
     while blank > start and text[blank - 1] == ' ':

@@ -1,4 +1,4 @@
-"""Where approvals are kept that hold `always`."""
+"""Store `always` approvals."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ('FileApprovalStore', 'default_path')
 
-if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
+if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names that are not imported above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Approvals that hold `always`, in one file in the user's state directory, never in the project."""
+"""Store `always` approvals in one file in the user's state directory, never in the project."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .private_file import check_private, default_path, locked, make_private_fold
 T = TypeVar('T')
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Chosen: some 50,000 approvals. A larger file was not written by a person's choices."""
+"""Chosen: about 50,000 approvals. A larger file does not come from a person's choices."""
 
 _UNCHANGED = 'nothing was changed'
 
 _mark = attrgetter('st_dev', 'st_ino', 'st_mtime_ns', 'st_ctime_ns', 'st_size', 'st_mode', 'st_uid', 'st_nlink')
-"""Of a file's status: whatever changes any of it, the file is opened and judged again."""
+"""Parts of a file's status. If any of them changes, the file is opened and checked again."""
 
 
 class _Contents(BaseModel):
@@ -37,18 +37,18 @@ class _Contents(BaseModel):
 
 
 class FileApprovalStore:
-    """A file of the user's own, shared by all processes of theirs. Anything odd about it approves nothing."""
+    """Stores approvals in a private file that all processes of the user share. An invalid file approves nothing."""
 
     def __init__(self, project: str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> None:
-        """Open the store; the file is made with the first approval.
+        """Open the store, and create the file if it does not exist.
 
         Args:
-            project: The root of the project the approvals are given in. They hold nowhere else.
+            project: Root of the project for which approvals are remembered. They apply to no other project.
             path: The file; `default_path()` if `None`.
 
         Raises:
-            StoreError: The file or its folder is not the user's alone, or it lies inside of the project, where what
-                the agent writes could approve the next call.
+            StoreError: The file or its folder is not private to the user, or the file is inside the project, where the
+                agent could write its own approvals.
         """
         self._path = Path(path) if path is not None else default_path()
         self._lock_path = self._path.with_name(f'{self._path.name}.lock')
@@ -63,19 +63,19 @@ class FileApprovalStore:
         self.key = self._guarded(self._make_key)
 
     def get(self, approval_id: str) -> RememberedApproval | None:
-        """See `ApprovalStore`. The file is read again only when it has changed."""
+        """Return an approval; see `ApprovalStore`. The file is read again only after a change."""
         return self._guarded(lambda: self._read().get(approval_id))
 
     def list_all(self) -> Sequence[RememberedApproval]:
-        """See `ApprovalStore`."""
+        """List all approvals; see `ApprovalStore`."""
         return self._guarded(lambda: list(self._read().values()))
 
     def put(self, approval: RememberedApproval) -> None:
-        """See `ApprovalStore`."""
+        """Store an approval; see `ApprovalStore`."""
         self._guarded(lambda: self._change(approval.id, approval), so=_UNCHANGED)
 
     def remove(self, approval_id: str) -> bool:
-        """See `ApprovalStore`."""
+        """Forget an approval; see `ApprovalStore`."""
         return self._guarded(lambda: self._change(approval_id, None), so=_UNCHANGED)
 
     def _guarded(self, action: Callable[[], T], *, so: str = 'nothing in it is approved') -> T:
@@ -100,7 +100,7 @@ class FileApprovalStore:
         try:
             status = os.lstat(self._path)
         except FileNotFoundError:
-            # The user has deleted it: nothing is remembered any more.
+            # The user has deleted the file, and with it all remembered approvals.
             self._seen, self._by_id = None, {}
             return self._by_id
         if _mark(status) == self._seen:
@@ -115,7 +115,7 @@ class FileApprovalStore:
         try:
             contents = _Contents.model_validate_json(text)
         except ValidationError as error:
-            # Not the error's text: it quotes the file.
+            # The error's text quotes the file, so it is left out.
             raise StoreError(
                 str(self._path),
                 f'it is corrupt ({error.error_count()} errors), and nothing in it is approved; look at it, or delete '
@@ -141,6 +141,6 @@ class FileApprovalStore:
     def _write(self, contents: _Contents) -> None:
         text = contents.model_dump_json(indent=1).encode()
         if len(text) > MAX_BYTES:
-            # Written, it could not be read again, and nothing at all would be remembered.
+            # A larger file could not be read again.
             raise StoreError(str(self._path), f'it would be larger than {MAX_BYTES} bytes; revoke some approvals')
         replace_private(self._path, text)

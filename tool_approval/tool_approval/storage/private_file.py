@@ -1,4 +1,4 @@
-"""Files that only their owner may touch: where the user's are, opened without following links, replaced as a whole."""
+"""Open and replace files that only their owner may access, without following symbolic links."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from collections.abc import Generator
 from pathlib import Path
 
 MODE = 0o600
-"""Read and written by the owner alone."""
+"""Readable and writable by the owner only."""
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a regular file of ours that nobody else may read or write.
+    """Open a regular file that only the current user may access.
 
     Args:
-        path: The file; it may not be a symbolic link. A new one is made with mode 0600 if `flags` say so.
+        path: The file; it must not be a symbolic link. If `flags` create it, it gets mode 0600.
         flags: As for `os.open`.
 
     Raises:
-        PermissionError: It is a link, no regular file, somebody else's, or open to others. The text says which.
-        OSError: It cannot be opened otherwise, `FileNotFoundError` among them.
+        PermissionError: The path is a link or not a regular file, or the file belongs to or is accessible by other
+            users. The text says which.
+        OSError: The file cannot be opened for another reason, including `FileNotFoundError`.
     """
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, MODE)
@@ -41,7 +42,7 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def check_private(status: os.stat_result) -> None:
-    """Refuse what is no regular file of ours alone.
+    """Raise an error unless the file is a regular file that only the current user may access.
 
     Raises:
         PermissionError: The text says why.
@@ -57,11 +58,11 @@ def check_private(status: os.stat_result) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make `folder` and what is above it, and refuse one that others can write to.
+    """Create `folder` and its parents, and raise an error if other users can write to it.
 
     Raises:
-        PermissionError: It is somebody else's, a link, or open to others for writing.
-        OSError: It cannot be made.
+        PermissionError: The folder belongs to another user, is a link, or is writable by others.
+        OSError: The folder cannot be created.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = os.lstat(folder)
@@ -75,11 +76,11 @@ def make_private_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Generator[int]:
-    """Open a private file, made if there is none, and hold a lock on it that other processes wait for here.
+    """Open or create a private file, and hold an exclusive lock on it against other processes.
 
     Raises:
-        PermissionError: The file is not ours alone.
-        OSError: It cannot be made.
+        PermissionError: The file is not private to the current user.
+        OSError: The file cannot be created.
     """
     descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
@@ -90,16 +91,16 @@ def locked(path: Path) -> Generator[int]:
 
 
 def append_whole(descriptor: int, content: bytes, *, size: int, fsync: bool = False) -> None:
-    """Append all of `content`, or nothing of it.
+    """Append all of `content`, or nothing.
 
     Args:
-        descriptor: A file opened for appending, to which nobody else writes meanwhile.
-        content: What to append.
-        size: The file's size so far, in bytes.
-        fsync: Wait until it is on the disk.
+        descriptor: File opened for appending. No one else may write to it meanwhile.
+        content: Bytes to append.
+        size: Current size of the file in bytes.
+        fsync: Whether to wait until the content is on the disk.
 
     Raises:
-        OSError: It could not be written; the file is as it was.
+        OSError: The content could not be written; the file is unchanged.
     """
     try:
         if os.write(descriptor, content) != len(content):
@@ -107,16 +108,16 @@ def append_whole(descriptor: int, content: bytes, *, size: int, fsync: bool = Fa
         if fsync:
             os.fsync(descriptor)
     except BaseException:
-        # Half a line would break a log for all who write to it.
+        # Half a line would break the log for every process that writes to it.
         os.ftruncate(descriptor, size)
         raise
 
 
 def replace_private(path: Path, content: bytes) -> None:
-    """Write the whole file, so that a reader, or a crash, meets the old content or the new and nothing between.
+    """Replace the whole file atomically: a reader, or a crash, sees either the old or the new content.
 
     Raises:
-        OSError: It cannot be written; the old content is left as it was.
+        OSError: The file cannot be written; the old content is unchanged.
     """
     temporary = path.with_name(f'.{path.name}.{secrets.token_hex(8)}')
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, MODE)
@@ -138,8 +139,8 @@ def replace_private(path: Path, content: bytes) -> None:
 
 
 def default_path() -> Path:
-    """`tool-approval/approvals.json` in `XDG_STATE_HOME`, or in `~/.local/state`."""
+    """Return `tool-approval/approvals.json` in `XDG_STATE_HOME`, or in `~/.local/state`."""
     given = os.environ.get('XDG_STATE_HOME', '')
-    # The XDG base directory specification: a relative path is invalid and to be ignored.
+    # XDG base directory specification: relative paths are invalid and must be ignored.
     state = Path(given) if os.path.isabs(given) else Path.home() / '.local' / 'state'
     return state / 'tool-approval' / 'approvals.json'

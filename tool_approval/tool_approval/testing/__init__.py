@@ -1,4 +1,4 @@
-"""Fakes for tests of code that asks for approval, and suites that implementations of the protocols must pass."""
+"""Provide fake UIs for tests, and test suites for implementations of the protocols."""
 
 from .conformance import check_audit_sink, check_inbox_store, check_store, check_ui
 from .uis import RecordingUI, ScriptedUI, approve_all, deny_all

@@ -1,4 +1,4 @@
-"""What every implementation of a protocol must do. Call these from tests of your own; they raise `AssertionError`."""
+"""Check implementations of the protocols. Call these functions in your tests; they raise `AssertionError`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LATER = _AT + timedelta(seconds=1)
 async def check_ui(
     make_ui: Callable[[bool], ApprovalUI], *, timeout_s: float = 10.0, requests: list[ApprovalRequest] | None = None
 ) -> None:
-    """A UI decides what its person decides, for every kind of request.
+    """Check that a UI returns its approver's decision for every kind of request.
 
     Args:
-        make_ui: Makes a UI whose person approves everything, or denies everything if it is given `False`.
-        timeout_s: How long one answer may take.
-        requests: What to ask about besides the suite's own, which are hostile: control characters, long texts,
-            right-to-left marks, nested and empty arguments.
+        make_ui: Makes a UI whose approver approves everything, or denies everything if called with `False`.
+        timeout_s: Maximum seconds for one answer.
+        requests: More requests to ask about. The suite's own are hostile: control characters, long texts, right-to-left
+            marks, nested and empty arguments.
     """
     for approves in (True, False):
         for request in _numbered([*_HOSTILE, *(requests or [])]):
@@ -44,10 +44,10 @@ async def check_ui(
 
 
 def check_store(make_store: Callable[[], ApprovalStore]) -> None:
-    """A store keeps what it is given, for every other store of the same place.
+    """Check that a store keeps its approvals and shares them with all stores of the same place.
 
     Args:
-        make_store: Opens a store on one place that is empty at first; called several times.
+        make_store: Opens a store on the same place, empty at first; called several times.
     """
     store = make_store()
     assert len(store.key) >= 16, 'the key is too short'
@@ -73,11 +73,11 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
 
 
 def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list[Mapping[str, Any]]]) -> None:
-    """A sink has written an entry when `record` returns, in order, and loses none.
+    """Check that a sink writes each entry before `record` returns, in order, and loses none.
 
     Args:
-        make_sink: Opens a sink on one place that is empty at first; called several times.
-        read: All entries written there so far, oldest first. They may have fields besides.
+        make_sink: Opens a sink on the same place, empty at first; called several times.
+        read: Returns all entries written so far, oldest first. They may have additional fields.
     """
     entries: list[Mapping[str, Any]] = [
         {'event': 'decision', 'tool_name': 'a', 'payload': {'nested': [1, 1.5, True, None, 'ä\n\u202e']}},
@@ -96,7 +96,7 @@ def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list
 
 
 def _numbered(requests: list[ApprovalRequest]) -> list[ApprovalRequest]:
-    """As a controller numbers the requests of one response."""
+    """Number requests as a controller numbers those of one response."""
     placed = {'batch_size': len(requests), 'can_remember_always': True}
     return [
         request.model_copy(update={'metadata': {**request.metadata, 'position': number, **placed}})
@@ -106,7 +106,7 @@ def _numbered(requests: list[ApprovalRequest]) -> list[ApprovalRequest]:
 
 def _concurrently(action: Callable[[int], None]) -> None:
     with ThreadPoolExecutor(16) as pool:
-        list(pool.map(action, range(16)))  # raises what a thread raised
+        list(pool.map(action, range(16)))  # raises a thread's exception
 
 
 def _approval(approval_id: str) -> RememberedApproval:
@@ -129,12 +129,12 @@ _HOSTILE = [
 
 
 def check_inbox_store(make_store: Callable[[], InboxStore], *, tries: int = 50, timeout_s: float = 10.0) -> None:
-    """A store keeps what it is given for every other one of the same place, and settles each request once.
+    """Check that a store shares its content with all stores of the same place, and settles each request once.
 
     Args:
-        make_store: Opens a store on one place that is empty at first; called several times.
-        tries: How often two of them race to settle the same request.
-        timeout_s: How long a change may take to be noticed.
+        make_store: Opens a store on the same place, empty at first; called several times.
+        tries: Number of races between two stores to settle the same request.
+        timeout_s: Maximum seconds until a change is noticed.
     """
     store, other = make_store(), make_store()
     try:

@@ -1,4 +1,4 @@
-"""UIs that answer by themselves."""
+"""UIs that answer automatically."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from tool_approval.core.request import ApprovalRequest
 Answer: TypeAlias = (
     ApprovalDecision | bool | str | BaseException | Callable[[ApprovalRequest], 'ApprovalDecision | bool | str']
 )
-"""`True` or `'y'` approves, `'s'` also for the session, `'a'` always, `False` or `'n'` denies, any other text denies
-with it as the note, an exception is raised, and a function is asked."""
+"""A scripted answer. `True` or `'y'` approves, `'s'` also for the session, `'a'` always; `False` or `'n'` denies, and
+any other string denies with it as the note. An exception is raised, and a function is called with the request."""
 
 
 class ScriptedUI:
-    """Answers from a list, in order; it fails the test when it is asked more than that."""
+    """Answers from a list, in order. Another question fails the test."""
 
     one_at_a_time = True
-    """So that the order of the answers is that of the questions."""
+    """Set, so that answers and questions are in the same order."""
 
     def __init__(self, answers: Iterable[Answer]) -> None:
         self._answers = list(answers)
         self._lock = threading.Lock()
         self.requests: list[ApprovalRequest] = []
-        """What was asked, in order."""
+        """Requests asked about so far, in order."""
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Give the next answer.
+        """Return the next answer.
 
         Raises:
-            AssertionError: No answer is left. The controller makes a denial of it, and `assert_done` fails.
+            AssertionError: No answer is left. The controller turns this into a denial, and `assert_done` fails.
         """
         with self._lock:
             self.requests.append(request)
@@ -42,39 +42,39 @@ class ScriptedUI:
         return _read_answer(answer, request)
 
     def assert_done(self) -> None:
-        """Fail unless every answer was used, and no more was asked."""
+        """Fail unless exactly as many questions were asked as answers were prepared."""
         assert len(self.requests) == len(self._answers), (
             f'{len(self._answers)} answers were prepared, and {len(self.requests)} questions asked'
         )
 
 
 class RecordingUI:
-    """Keeps what it was asked, and gives the same answer to everything."""
+    """Records its requests, and answers all of them alike."""
 
     def __init__(self, answer: Answer = True) -> None:
-        """Approve everything, or whatever `answer` says."""
+        """Answer every request with `answer`; approve by default."""
         self._answer = answer
         self.requests: list[ApprovalRequest] = []
-        """What was asked, in order."""
+        """Requests asked about so far, in order."""
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Keep the request, and answer."""
+        """Record the request, and answer."""
         self.requests.append(request)
         return _read_answer(self._answer, request)
 
 
 def approve_all() -> RecordingUI:
-    """A UI that approves everything."""
+    """Return a UI that approves everything."""
     return RecordingUI(True)
 
 
 def deny_all(note: str = 'denied by the test') -> RecordingUI:
-    """A UI that denies everything."""
+    """Return a UI that denies everything."""
     return RecordingUI(note)
 
 
 def _read_answer(answer: Answer, request: ApprovalRequest) -> ApprovalDecision:
-    """The decision that an answer of a script means."""
+    """Turn a scripted answer into a decision."""
     if callable(answer):
         answer = answer(request)
     match answer:
