@@ -567,6 +567,19 @@ def test_an_error_of_the_run_is_its_result(url):
     asyncio.run(main())
 
 
+def test_half_characters_end_no_run(url, inbox):
+    bot = Bot([call('list', 'l')], [PAY])
+
+    @bot.agent.tool_plain(name='list')
+    def list_() -> str:
+        return 'a file \udcff, a face \U0001f600'
+
+    told = asyncio.run(answered(bot.durable(url), inbox, YES))
+
+    assert told == {'l': ['a file ?, a face \U0001f600', 'success'], '1': ['paid 10', 'success']}
+    assert bot.paid == [10]
+
+
 def change_state(url, state, run_id='run'):
     store = open_store(url)
     with store.inbox_store.transaction() as execute:

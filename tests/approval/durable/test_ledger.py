@@ -138,6 +138,18 @@ async def test_an_error_is_kept_and_the_call_is_not_run_again(process):
     assert len(tool.effects) == 1
 
 
+@pytest.mark.parametrize(('text', 'kept'), [('no file \udcff', 'no file ?'), (None, 'The call failed.')])
+async def test_an_error_whose_text_cannot_be_kept_has_failed(process, text, kept):
+    class Odd(Exception):
+        def __str__(self):
+            return text
+
+    with pytest.raises(Odd):
+        await process().ledger.execute(CALL, Tool(error=Odd()), text_of=str)
+
+    assert await process().ledger.execute(CALL, Tool()) == Kept('failed', text=kept)
+
+
 async def test_a_tool_that_says_it_has_not_begun_may_run_again(store, process):
     one = process().ledger
     with pytest.raises(LookupError):

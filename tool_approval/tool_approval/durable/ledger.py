@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from pydantic_core import to_json
 
-from tool_approval.core.canonical import canonical_json
+from tool_approval.core.canonical import canonical_json, whole_characters
 from tool_approval.core.gate import ExecutedCall, Kept
 from tool_approval.core.threads import call_sync_or_async
 from tool_approval.core.tool_checks import CurrentCall, executing_call
@@ -411,7 +411,7 @@ class Ledger:
             await self._free(row)
             raise
         except Exception as error:
-            await self._ended(row, 'failed', _write(text=text_of(error)))
+            await self._ended(row, 'failed', _write_error(error, text_of))
             raise
         except BaseException:
             # Cancelled, or the process is to end: the tool may have done it, or may still do it in a thread.
@@ -524,6 +524,13 @@ def _person(kept: object) -> str | None:
 def _write(*, by: str | None = None, **kept: object) -> str:
     kept = kept if by is None else {**kept, 'by': by}
     return json.dumps(json.loads(to_json(kept, inf_nan_mode='constants')), separators=(',', ':'))
+
+
+def _write_error(error: Exception, text_of: Callable[[Exception], str]) -> str:
+    try:
+        return _write(text=whole_characters(text_of(error)))
+    except Exception:  # noqa: BLE001 - an error may make its text with any code
+        return _write(text='The call failed.')
 
 
 def _write_result(result: T, dump: Callable[[T], object], by: str | None = None) -> str:

@@ -13,6 +13,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage
 from pydantic_core import PydanticSerializationError
 
+from tool_approval.core.canonical import whole_characters
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.gate import Prepared, cannot_be_judged
@@ -202,8 +203,12 @@ def plain_request(request: ApprovalRequest) -> ApprovalRequest:
 
 
 def as_json(value: object) -> str:
-    """ASCII, so that any database takes it."""
-    return json.dumps(value, separators=(',', ':'))
+    """Return a value as JSON in ASCII, which any database takes, without lone surrogates, which no reader takes."""
+    text = json.dumps(value, separators=(',', ':'))
+    if '\\ud' in text:
+        value = json.loads(whole_characters(json.dumps(value, ensure_ascii=False)))
+        text = json.dumps(value, separators=(',', ':'))
+    return text
 
 
 def now() -> datetime:
