@@ -19,7 +19,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.durable import Done, DurableStore, open_store
 from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI
-from tool_approval.inbox.errors import InboxUnavailable
+from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.storage import FileApprovalStore
 
@@ -817,9 +817,12 @@ def test_a_process_is_one_worker_of_an_agent(url):
     asyncio.run(main())
 
 
-def test_a_run_has_a_name_that_can_be_printed(url):
-    with pytest.raises(UserError, match='cannot be printed'):
-        asyncio.run(Bot().durable(url).start('go', run_id='a\0b'))
+@pytest.mark.parametrize(
+    ('run_id', 'problem'), [('a\0b', 'cannot be printed'), ('x' * 201, 'more than 200 characters')]
+)
+def test_a_run_has_a_name_that_can_be_printed(run_id, problem, url):
+    with pytest.raises(UserError, match=problem):
+        asyncio.run(Bot().durable(url).start('go', run_id=run_id))
 
 
 def change_requests(url, change):
@@ -910,6 +913,23 @@ def test_a_worker_waits_for_a_store_that_is_away(url, inbox, monkeypatch):
 
     assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
     assert len(failures) == 2
+
+
+@pytest.mark.parametrize('name', ['resume', 'finish'])
+def test_a_worker_waits_until_a_person_has_mended_the_store(name, url, inbox, monkeypatch):
+    bot = Bot([PAY])
+    method, failures = getattr(DurableStore, name), []
+
+    def failing(self, *args, **keywords):
+        if failures:
+            return method(self, *args, **keywords)
+        failures.append(name)
+        raise InboxUntrusted(self.place, 'all may read it')
+
+    monkeypatch.setattr(DurableStore, name, failing)
+
+    assert asyncio.run(answered(bot.durable(url), inbox, YES)) == {'1': ['paid 10', 'success']}
+    assert failures == [name]
 
 
 def test_a_segment_that_is_over_is_not_run_again(url):

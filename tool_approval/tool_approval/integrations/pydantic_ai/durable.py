@@ -30,7 +30,8 @@ from tool_approval.durable.engine import DBOSEngine, Engine, engine_url
 from tool_approval.durable.ledger import Ledger, Reconcile
 from tool_approval.durable.worker import Sweep
 from tool_approval.inbox import Inbox, InboxUI
-from tool_approval.inbox.errors import InboxUnavailable
+from tool_approval.inbox.approvers import LONGEST_NAME
+from tool_approval.inbox.errors import InboxError, InboxUnavailable
 from tool_approval.inbox.keeper import LEASE_S
 from tool_approval.inbox.worker import Worker
 
@@ -140,6 +141,9 @@ class DurableAgent(Generic[DepsT, OutputT]):
         run_id = run_id or secrets.token_urlsafe(16)
         if not run_id.isprintable():
             raise UserError('`run_id` has characters that cannot be printed.')
+        if len(run_id) > LONGEST_NAME:
+            # The engine's index would not take it, and no run after it would begin.
+            raise UserError(f'`run_id` has more than {LONGEST_NAME} characters.')
         state = RunState(
             history=[ModelRequest(parts=[UserPromptPart(content=prompt)])],
             session=session,
@@ -228,7 +232,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
     async def _run_segment(self, run_id: str, number: int) -> None:
         """Run a segment for the engine; after a crash, again from its beginning. Errors of the run are not raised."""
-        if not await self.patiently(lambda: self.store.resume(run_id, number, at=now())):
+        # Whatever is wrong with the store: an error here would leave the run `queued` for ever.
+        if not await self.patiently(lambda: self.store.resume(run_id, number, at=now()), InboxError):
             return
         status: Literal['done', 'failed'] = 'failed'
         try:
@@ -246,22 +251,22 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 raise  # the worker ends, and not the run
             _log.error('A durable run of %r failed with %s', self.name, type(error).__name__)
             outcome = as_json({'error': type(error).__name__, 'message': str(error)})
-        await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()))
+        await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()), InboxError)
 
     async def do(self, action: Callable[[], T]) -> T:
         """Use the store, in its thread."""
         return await self._thread.run(action)
 
-    async def patiently(self, action: Callable[[], T]) -> T:
+    async def patiently(self, action: Callable[[], T], passing: type[InboxError] = InboxUnavailable) -> T:
         """Use the store as soon as it can be reached."""
-        return await self.persistently(lambda: self.do(action))
+        return await self.persistently(lambda: self.do(action), passing)
 
-    async def persistently(self, action: Callable[[], Awaitable[T]]) -> T:
+    async def persistently(self, action: Callable[[], Awaitable[T]], passing: type[InboxError] = InboxUnavailable) -> T:
         """Do it again until the store could be reached."""
         while True:
             try:
                 return await action()
-            except InboxUnavailable:
+            except passing:
                 await asyncio.sleep(RETRY_S)
 
     def _checked_deps(self, deps: tuple[str, Mapping[str, Any]] | None) -> tuple[str, dict[str, Any]] | None:
