@@ -109,6 +109,47 @@ def test_records_of_segments_that_ended_are_forgotten(kind, tmp_path, request, m
     assert left.workflow_id == 'runs:0'
 
 
+def test_segments_that_will_not_be_run_again_are_reported(tmp_path):
+    async def fail(run_id, segment):
+        raise ValueError
+
+    made = DBOSEngine(
+        engine_url(str(tmp_path / 'state' / 'inbox.sqlite')), 'bot', fail, worker='one', polling_s=0.05, store='s:'
+    )
+    made.start()
+    try:
+        made.enqueue('a:b', 7)
+        eventually(lambda: made.given_up() == {('a:b', 7): 'ERROR'})
+        made.enqueue('a:b', 7)
+    finally:
+        made.close()
+
+
+def test_a_segment_of_another_store_is_not_run(tmp_path):
+    url = engine_url(str(tmp_path / 'state' / 'inbox.sqlite'))
+    ran, never = [], asyncio.Event()
+
+    async def hang(run_id, segment):
+        ran.append(run_id)
+        await never.wait()
+
+    first = DBOSEngine(url, 'bot', hang, worker='one', polling_s=0.05, store='removed:')
+    first.start()
+    first.enqueue('run', 0)
+    eventually(lambda: ran == ['run'])
+    assert first.workers() == {'one'}
+    DBOS.destroy()
+
+    second = DBOSEngine(url, 'bot', hang, worker='two', polling_s=0.05, store='new:')
+    second.start()
+    try:
+        second.take_up('one')
+        eventually(lambda: len(DBOS.list_workflows(status='SUCCESS')) == 1)
+    finally:
+        second.close()
+    assert ran == ['run']
+
+
 EXITING = """
 import asyncio, sys, time
 from tool_approval.durable.engine import DBOSEngine, engine_url

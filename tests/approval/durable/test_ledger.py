@@ -286,6 +286,15 @@ async def test_what_a_dead_worker_had_reserved_is_free_and_what_it_executed_is_u
     assert heir.sees_dead() == set()
 
 
+async def test_a_worker_that_died_before_its_first_heartbeat_is_dead(process):
+    heir = process()
+    for _ in range(5):
+        heir.seconds += 10
+        gone = heir.tick(['never beat', heir.ledger.worker_id])
+
+    assert gone == {'never beat'}
+
+
 async def test_a_worker_that_counts_is_not_taken_for_dead(process):
     one, other = process(), process()
     for _ in range(10):

@@ -24,6 +24,8 @@ class FakeEngine:
         self.enqueued = []
         self.taken = []
         self.pruned = []
+        self.running = ['running']
+        self.dead_letters = {}
         self.is_broken = False
 
     def enqueue(self, run_id, segment):
@@ -31,6 +33,12 @@ class FakeEngine:
 
     def take_up(self, worker):
         self.taken.append(worker)
+
+    def workers(self):
+        return self.running
+
+    def given_up(self):
+        return self.dead_letters
 
     def prune(self, before):
         self.pruned.append(before)
@@ -43,7 +51,8 @@ class FakeLedger:
         self.dead = []
         self.ticks = 0
 
-    def tick(self):
+    def tick(self, workers):
+        assert workers == ['running']
         self.ticks += 1
         return self.dead
 
@@ -133,6 +142,21 @@ def test_the_work_of_a_dead_worker_is_taken_up(looking):
     looking.time += 1.0
     looking.sweep.look()
     assert looking.ledger.ticks == 2
+
+
+def test_a_run_whose_segment_the_engine_gave_up_has_failed(looking):
+    looking.add('run')
+    looking.sweep.look()
+    looking.engine.dead_letters = {('run', 0): 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', ('ended', 1): 'ERROR'}
+    looking.sweep.look()
+    assert looking.store.get_run('run').status == 'queued'
+
+    looking.time += 1.0
+    looking.sweep.look()
+
+    run = looking.store.get_run('run')
+    assert run.status == 'failed'
+    assert 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' in run.outcome
 
 
 def test_what_ended_weeks_ago_is_forgotten_once_an_hour(looking):

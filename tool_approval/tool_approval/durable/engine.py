@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -46,6 +46,14 @@ class Engine(Protocol):
         """Have what a dead worker was running run again, from its record, by a process that lives."""
         ...  # pragma: no cover - a protocol has no body
 
+    def workers(self) -> Collection[str]:
+        """Return the ids of the workers, alive or dead, that were running segments."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def given_up(self) -> Mapping[tuple[str, int], str]:
+        """Return the segments that will not be run again though they did not end, by run id and number, and why."""
+        ...  # pragma: no cover - a protocol has no body
+
     @property
     def is_broken(self) -> bool:
         """Whether no segment can run here any more."""
@@ -79,6 +87,9 @@ _segments: dict[str, Segment] = {}
 
 
 _SEGMENT = 'tool_approval.segment'
+
+_GIVEN_UP = ['ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED']
+"""How DBOS calls segments that were begun, and will not be run again though they did not end."""
 
 _PRUNED_AT_ONCE = 500
 """Chosen: so many records are forgotten in one transaction."""
@@ -142,7 +153,7 @@ class DBOSEngine:
 
     def enqueue(self, run_id: str, segment: int) -> None:
         """See `Engine`."""
-        with SetWorkflowID(f'{self._store}{run_id}:{segment}'):
+        with SetWorkflowID(self._id(run_id, segment)):
             DBOS.enqueue_workflow(self._queue, _run_segment, self._agent, run_id, segment)
 
     def take_up(self, worker: str) -> None:
@@ -150,6 +161,23 @@ class DBOSEngine:
         # DBOS has no public call for this without its paid control plane. The extra pins the version, and a test fails
         # where the method changes (test_engine.py).
         DBOS._recover_pending_workflows([worker])  # pyright: ignore[reportPrivateUsage]
+
+    def workers(self) -> Collection[str]:
+        """See `Engine`."""
+        found = DBOS.list_workflows(name=_SEGMENT, status='PENDING', load_input=False, load_output=False)
+        return {each.executor_id for each in found if each.executor_id is not None}
+
+    def given_up(self) -> Mapping[tuple[str, int], str]:
+        """See `Engine`. DBOS begins a segment 101 times; `dbos workflow cancel` ends one too."""
+        found = DBOS.list_workflows(
+            name=_SEGMENT,
+            status=_GIVEN_UP,
+            workflow_id_prefix=self._store,
+            load_input=False,
+            load_output=False,
+        )
+        ids = {each.workflow_id.removeprefix(self._store).rpartition(':'): each.status for each in found}
+        return {(run_id, int(number)): status for (run_id, _, number), status in ids.items() if number.isdecimal()}
 
     @property
     def is_broken(self) -> bool:
@@ -160,7 +188,7 @@ class DBOSEngine:
         """See `Engine`."""
         while ended := DBOS.list_workflows(
             name=_SEGMENT,
-            status=['SUCCESS', 'ERROR', 'CANCELLED'],
+            status=['SUCCESS', *_GIVEN_UP],
             completed_before=before.isoformat(),
             limit=_PRUNED_AT_ONCE,
             load_input=False,
@@ -181,7 +209,14 @@ class DBOSEngine:
         DBOS.destroy(workflow_completion_timeout_sec=GRACE_S if self._running and not self.is_broken else 0)
         _segments.pop(self._agent, None)
 
+    def _id(self, run_id: str, segment: int) -> str:
+        return f'{self._store}{run_id}:{segment}'
+
     async def _run_counted(self, run_id: str, segment: int) -> None:
+        # Attack: a record of a store that was removed has the decisions of another run of this id
+        # (test_engine.py: test_a_segment_of_another_store_is_not_run).
+        if DBOS.workflow_id != self._id(run_id, segment):
+            return
         self._running += 1
         self._loop = asyncio.get_running_loop()
         try:

@@ -269,8 +269,11 @@ class Ledger:
                 self._thread = threading.Thread(target=self._keep_ticking, name='tool-approval-ledger', daemon=True)
                 self._thread.start()
 
-    def tick(self) -> Collection[str]:
+    def tick(self, workers: Collection[str] = ()) -> Collection[str]:
         """Count up the heartbeat, write down what could not be before, and free what dead workers held. It blocks.
+
+        Args:
+            workers: Ids of workers that may be dead and have noted no heartbeat.
 
         Returns:
             The workers that are dead. They are returned again until `DurableStore.forget_worker`.
@@ -285,7 +288,7 @@ class Ledger:
                 self._pending[key]()
                 self._failed.discard(key)
                 del self._pending[key]
-            gone = dict(self._leases.gone(self.store.beats()))
+            gone = dict(self._leases.gone(dict.fromkeys(workers, 0) | self.store.beats()))
             gone.pop(self.worker_id, None)
             for worker, number in gone.items():
                 if self.store.release(worker, number, at=self._now()):

@@ -139,7 +139,7 @@ class DurableStore:
                 (worker, number),
             )
 
-    def beats(self) -> Mapping[str, int]:
+    def beats(self) -> dict[str, int]:
         """The last number of each worker; 0 for one that holds executions and has noted none."""
         with self.inbox_store.reading() as execute:
             holders = execute("SELECT DISTINCT owner, 0 FROM executions WHERE state IN ('reserved', 'executing')")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -102,10 +103,18 @@ class Sweep:
         """
         if self._clock() >= self._beat_at:
             self._beat_at = self._clock() + self._beat_s
-            for dead in self._ledger.tick():
+            for dead in self._ledger.tick(self._engine.workers()):
                 _log.warning('A worker of durable runs is gone; what it was running is taken up')
                 self._engine.take_up(dead)
                 self._store.forget_worker(dead)
+            for (run_id, segment), status in self._engine.given_up().items():
+                if (run_id, segment) in self._seen:
+                    _log.error('A segment of a durable run was given up: %s', status)
+                    told = (
+                        f'the engine gave up segment {segment} ({status}): it was begun too often, or cancelled there'
+                    )
+                    outcome = json.dumps({'error': 'SegmentGivenUp', 'message': told})
+                    self._store.finish(run_id, segment, 'failed', outcome, at=self._now())
         if self._clock() >= self._prune_at:
             self._prune_at = self._clock() + PRUNE_S
             before = self._now() - KEEP_HISTORY
