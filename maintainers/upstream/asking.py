@@ -102,8 +102,8 @@ TOOL_EXECUTION: list[Edit] = [
         'def _skip_raised_deferrals(self) -> Iterator[_messages.HandleResponseEvent]:\n'
         '    """Record a \'not executed\' stub for each call whose tool deferred it beside a final result.\n'
         '\n'
-        "        Nobody is asked about it any more, and a history that leaves it open can't take a new prompt. Its\n"
-        '        `FunctionToolCallEvent` was emitted before it ran.\n'
+        "        The handler is not asked about it any more, and a history with an open call can't take a new prompt.\n"
+        '        Its `FunctionToolCallEvent` was emitted before it ran.\n'
         '        """\n'
         '    for call in [call for bucket in _DEFERRED_BUCKETS for call in self.deferred_calls[bucket]]:\n'
         '        part = _messages.ToolReturnPart(\n'

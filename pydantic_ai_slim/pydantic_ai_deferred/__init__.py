@@ -1,9 +1,9 @@
 """Resolve deferred tool calls inside a Pydantic AI run: approvals and external calls, with one callable.
 
-The modules in the order of a call: `agent` and `variants` take the keyword (`patching` adds it to the host's classes),
-`starting` settles the `plan` of a run, `capability` hooks into the host's loop, `run` keeps the state of the run and
-asks, `snapshot` makes what the handler is shown, `handler` calls it, `results` checks its answer. `streaming` lets
-deferred calls pass a stream, and `terminal` gives the handler the terminal in a chat.
+Modules in the order of a call: `agent` and `variants` take the keyword, which `patching` adds to the host's classes.
+`starting` settles the `plan` of a run, and `capability` hooks into the host's loop. `run` keeps the state of the run
+and asks, `snapshot` copies the requests for the handler, `handler` calls it, and `results` checks its answer.
+`streaming` lets deferred calls pass a stream, and `terminal` gives the handler the terminal in a chat.
 """
 
 from .agent import Agent

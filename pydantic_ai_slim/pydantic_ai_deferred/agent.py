@@ -1,4 +1,4 @@
-"""`Agent`: Pydantic AI's agent with the keyword `deferred_tool_handler`."""
+"""Add the keyword `deferred_tool_handler` to Pydantic AI's agent."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ DepsT = TypeVar('DepsT')
 RunOutputDataT = TypeVar('RunOutputDataT')
 
 
-# `override` differs from the host's in its private marker for "not given" alone; see `RunVariants.override`.
+# `override` lacks only the host's private marker for "not given"; see `RunVariants.override`.
 class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
     RunVariants[AgentDepsT, OutputDataT], pydantic_ai.Agent[AgentDepsT, OutputDataT]
 ):
     """A Pydantic AI agent that resolves deferred tool calls inside its runs.
 
-    It is a `pydantic_ai.Agent`; the constructor and every run variant take `deferred_tool_handler` besides.
+    It is a `pydantic_ai.Agent` whose constructor and run variants also take `deferred_tool_handler`.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         """Create an agent.
 
         Args:
-            model: As `pydantic_ai.Agent`.
-            output_type: As `pydantic_ai.Agent`.
-            deps_type: As `pydantic_ai.Agent`.
-            deferred_tool_handler: Resolves the deferred calls of every run that is given no other.
-            inherit_handler: Whether a run of this agent inside a tool of another one may ask that run's handler
-                where it has none of its own.
-            capabilities: As `pydantic_ai.Agent`. Those that handle deferred calls themselves are asked first, and
-                the handler gets what they left.
-            keywords: Everything else `pydantic_ai.Agent` takes.
+            model: As in `pydantic_ai.Agent`.
+            output_type: As in `pydantic_ai.Agent`.
+            deps_type: As in `pydantic_ai.Agent`.
+            deferred_tool_handler: Resolves the deferred calls of every run that is given no other handler.
+            inherit_handler: Whether a run of this agent inside another agent's tool may ask that run's handler if it
+                has none of its own.
+            capabilities: As in `pydantic_ai.Agent`. Capabilities that handle deferred calls themselves are asked first;
+                the handler gets the remaining calls.
+            keywords: All other keywords of `pydantic_ai.Agent`.
 
         Raises:
             UserError: The handler cannot be called.
@@ -114,8 +114,8 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         plan = RunPlan(handler=deferred_tool_handler, inherits=inherit_handler)
         bound = [*(capabilities or ()), DeferredHandlerCapability(plan)]
         agent: Any = super().from_spec(spec, capabilities=bound, **keywords)
-        # The host's class methods build a `pydantic_ai.Agent` whatever class they are called on, and no constructor
-        # takes what they make of a spec. The agent has the capability already, so what it lacks is the class.
+        # The host's class methods always build a `pydantic_ai.Agent`, and no constructor takes their result. The agent
+        # already has the capability and lacks only the class.
         agent.__class__ = cls
         agent._plan = plan
         return agent
@@ -149,8 +149,8 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
         Args:
             path: The file.
-            fmt: Its format, where the name does not end with it.
-            keywords: As `from_spec`.
+            fmt: Its format, if the file name does not end with it.
+            keywords: As in `from_spec`.
 
         Raises:
             UserError: The handler cannot be called.

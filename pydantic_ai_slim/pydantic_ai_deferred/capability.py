@@ -1,4 +1,4 @@
-"""The hooks into the host's run: the capabilities of a run ask its handler and keep to its answers."""
+"""Hook into the host's run: ask the run's handler about deferred calls, and enforce its answers."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ _INNERMOST = CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
 
 @dataclass(eq=False)
 class DeferredHandlerCapability(AbstractCapability[Any]):
-    """Carries a plan among an agent's or a run's capabilities; the keyword `deferred_tool_handler` is its public form.
+    """Carries a plan among the capabilities of an agent or a run. Users pass `deferred_tool_handler` instead.
 
-    A durable agent is built with one, as its workflow accepts none later.
+    A durable agent is built with one, because its workflow accepts no capability later.
     """
 
     plan: RunPlan = field(default_factory=RunPlan)
-    """What was settled where the capability was made."""
+    """Plan settled when the capability was made."""
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Bring in the capabilities of this run, unless it was given them when it started.
+        """Add the capabilities of this run, unless the run got them when it started.
 
-        Where a capability returns another one here, the host selects the model a second time, and traces an
-        instrumented one twice.
+        If a capability returns another one here, the host selects the model a second time, and traces an instrumented
+        model twice.
         """
         plan = delivered_to(self) or self.plan
         return self if plan.superseded else CombinedCapability(capabilities_for(plan))
 
 
 def capabilities_for(plan: RunPlan) -> list[RunCapability]:
-    """The capabilities of a run that starts here and now, the outermost first."""
+    """Return the capabilities of a run that starts now, outermost first."""
     run = Run.start(plan)
     if run.handler is None:
         return [RunPlace(run)]
@@ -73,25 +73,25 @@ class RunCapability(AbstractCapability[Any]):
     """A capability of one run."""
 
     run: Run
-    """The run."""
+    """State of that run."""
 
     def run_of(self, ctx: RunContext[Any]) -> Run | None:
-        """The run in which a hook is called, or `None` where it is to do nothing."""
+        """Return the run that a hook is called in, or `None` if the hook must do nothing."""
         return self.run
 
 
 @dataclass(eq=False)
 class RunPlace(RunCapability):
-    """Marks where nested runs belong. All that a run without a handler needs."""
+    """Marks the place of nested runs, which is all that a run without a handler needs."""
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Innermost, and after the host's own handlers: they are asked first, ours gets what they left."""
+        """Go innermost, after the host's own handlers: they are asked first, and ours gets the remaining calls."""
         return _INNERMOST
 
     async def wrap_run(
         self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]
     ) -> AgentRunResult[Any]:
-        """Note when the run ends."""
+        """End the run's state when the run ends."""
         run = self.run_of(ctx)
         try:
             return await handler()
@@ -108,19 +108,19 @@ class RunPlace(RunCapability):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Mark the place for runs that the tool starts."""
+        """Nest runs that the tool starts in this run."""
         return await self.run.inside_tool(ctx, call, handler(args))
 
 
 @dataclass(eq=False)
 class RunArguments(RunCapability):
-    """Outermost, so that its turn after validation is the last: keeps what the tools would get."""
+    """Keeps the arguments that the tools would get. Outermost, so that it sees them after all other capabilities."""
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Outermost: other capabilities may rewrite the arguments, and the handler is shown what they made of them."""
+        """Go outermost: other capabilities may rewrite arguments, and the handler must be shown the result."""
         return CapabilityOrdering(position='outermost')
 
-    # Which of the two hooks comes last differs between hosts: `wrap` encloses the others since 2.x.
+    # Which of the two hooks runs last depends on the host: since 2.x, `wrap` encloses the others.
     async def wrap_tool_validate(
         self,
         ctx: RunContext[Any],
@@ -130,7 +130,7 @@ class RunArguments(RunCapability):
         args: str | dict[str, Any],
         handler: Callable[[str | dict[str, Any]], Awaitable[dict[str, Any]]],
     ) -> dict[str, Any]:
-        """Keep the validated arguments, for the snapshot."""
+        """Keep the validated arguments for the snapshot."""
         validated = await handler(args)
         self.run.note_arguments(call, validated, tool_def)
         return validated
@@ -138,19 +138,19 @@ class RunArguments(RunCapability):
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
-        """Keep the validated arguments, for the snapshot."""
+        """Keep the validated arguments for the snapshot."""
         self.run.note_arguments(call, args, tool_def)
         return args
 
 
 @dataclass(eq=False)
 class RunHandler(RunPlace):
-    """Asks the handler of one run, and keeps to its answers."""
+    """Asks the handler of one run, and enforces its answers."""
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
-        """Ask the handler, once, for everything that is still unanswered."""
+        """Ask the handler once, about all calls that are still unanswered."""
         run = self.run_of(ctx)
         if run is None:
             return None
@@ -171,7 +171,7 @@ class RunHandler(RunPlace):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Let nothing execute that is declared and not approved, and nothing act on a final output."""
+        """Refuse a declared tool without approval, and skip a call that defers after the final output."""
         run = self.run_of(ctx)
         if run is None:
             return await handler(args)
@@ -196,12 +196,12 @@ class RunHandler(RunPlace):
             raise
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
-        """Go right around the tools, where arguments may be rewritten or the handler wraps the execution."""
+        """Wrap the tools directly if arguments may be rewritten or the handler wraps executions."""
         needs_gate = self.run.plan.args_may_be_rewritten or wraps_execution(self.run.handler)
         return ToolGate(toolset, run=self.run) if needs_gate else None
 
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
-        """Take copies of the declared tools' definitions, which `wrap_model_request` may change."""
+        """Copy the definitions of declared tools, because `wrap_model_request` may change them."""
         run = self.run_of(ctx)
         return tool_defs if run is None else run.declared.own(tool_defs)
 
@@ -223,31 +223,31 @@ class RunHandler(RunPlace):
             return await handler(request_context)
 
     async def after_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
-        """Note when a stream has given its final output."""
+        """Record that a stream has given its final output."""
         run = self.run_of(ctx)
         if run is not None and not ctx.partial_output:
             run.declared.output_is_final()
         return output
 
     async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
-        """Leave no call of the last response open, unless it was meant to be answered later."""
+        """Answer the open calls of the last response, unless the run ends with `DeferredToolRequests`."""
         end: object = result
         if isinstance(end, End) and self.run_of(ctx) is not None:
             _close(cast('End[FinalResult[Any]]', end).data.output, ctx.messages, ctx)
         return result
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
-        """The same, on hosts before 2.x, where `async for node in run` calls no node hooks."""
+        """Do the same on hosts before 2.x, where `async for node in run` calls no node hooks."""
         if self.run_of(ctx) is not None:
             _close(result.output, result.all_messages(), ctx)
         return result
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
-        """Report a repeated deferral, where the host would suggest to add a handler."""
+        """Explain a repeated deferral; the host's own error suggests adding a handler."""
         run = self.run_of(ctx)
         if run is None:
             raise error
-        # The host has no class of its own for "calls would leave the run, and the output type does not allow it".
+        # The host has no error class for "calls would leave the run, but the output type does not allow it".
         is_hosts = isinstance(error, UserError) and not any(error is each for each in run.tool_errors)
         if run.deferred_again and not run.plan.output_allows_deferred and is_hosts:
             raise UserError(
@@ -261,12 +261,12 @@ class RunHandler(RunPlace):
 
 @dataclass(eq=False)
 class FastPathHandler(RunHandler):
-    """For a run in which nothing else rewrites arguments: it keeps them itself, without `RunArguments`."""
+    """Handler of a run in which no other capability rewrites arguments; keeps them itself, without `RunArguments`."""
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
-        """Keep the validated arguments, for the snapshot."""
+        """Keep the validated arguments for the snapshot."""
         run = self.run_of(ctx)
         if run is not None and not ctx.tool_call_approved:
             run.note_arguments(call, args, tool_def)
@@ -274,14 +274,14 @@ class FastPathHandler(RunHandler):
 
 
 class AgentHandler(FastPathHandler):
-    """Does that for the runs of an agent that was built with it: a capability that a run is given costs more."""
+    """A `FastPathHandler` for all runs of the agent built with it, because one given to each run costs more."""
 
     def __init__(self) -> None:
-        """Serve no run yet."""
+        """Start without runs."""
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Serve the run that starts, if it is handed over; `open_run` keeps it alive as long as it is open."""
+        """Serve the run that starts, if it was delivered. `open_run` keeps its state alive while it is open."""
         run = delivered_to(self)
         if run is None:
             return self
@@ -291,30 +291,30 @@ class AgentHandler(FastPathHandler):
         return self
 
     def run_of(self, ctx: RunContext[Any]) -> Run | None:
-        """The run, if it was handed over."""
+        """Return the run of `ctx`, or `None` if it was not delivered."""
         return self._runs.get(ctx.run_id)
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
-        """Go right around the tools, where the handler of the run that starts wraps the execution."""
+        """Wrap the tools directly if the handler of the starting run wraps executions."""
         run = delivered_to(self)
         return None if run is None else FastPathHandler(run).get_wrapper_toolset(toolset)
 
 
 @dataclass
 class ToolGate(WrapperToolset[Any]):
-    """The innermost wrapper around a run's tools.
+    """Innermost wrapper of a run's tools.
 
-    A toolset, not the capability's `wrap_tool_execute`: on newer hosts other capabilities may still change the
-    arguments inside of that hook, and a handler has to see what really runs.
+    A toolset instead of the hook `wrap_tool_execute`, because on newer hosts other capabilities may change the
+    arguments inside that hook, and a handler must see what really runs.
     """
 
     run: Run
-    """The run whose tools they are."""
+    """Run that the tools belong to."""
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Execute the tool, inside the handler if it was asked about this call."""
+        """Execute the tool, inside the handler's `around_execute` if the handler was asked about this call."""
         call = self.run.executing.get(ctx.tool_call_id or '')
         handler = self.run.handler
         if call is not None and ctx.tool_call_approved and wraps_execution(handler):
@@ -323,7 +323,7 @@ class ToolGate(WrapperToolset[Any]):
             return await self.wrapped.call_tool(name, tool_args, ctx, tool)
         except (ApprovalRequired, CallDeferred):
             if call is not None:
-                # What the tool was about to do, whatever hooks have made of the model's arguments.
+                # After all hooks: the arguments that the tool was called with.
                 self.run.note_arguments(call, tool_args, tool.tool_def)
             raise
 
@@ -351,7 +351,7 @@ class ToolGate(WrapperToolset[Any]):
 
 def _refuse_repeated_ids(calls: list[ToolCallPart]) -> None:
     if len({call.tool_call_id for call in calls}) < len(calls):
-        # Answers are given by id: one for two calls would approve a call that the handler did not look at.
+        # Answers are given by id: one answer for two calls would approve a call that the handler did not see.
         counts = Counter(call.tool_call_id for call in calls)
         names = name_calls([call for call in calls if counts[call.tool_call_id] > 1])
         raise UnexpectedModelBehavior(f'The model gave several deferred calls of one response the same id: {names}.')

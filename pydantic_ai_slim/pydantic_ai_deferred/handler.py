@@ -1,4 +1,4 @@
-"""The handler: what it may be, how it is recognised, and how it is called without stopping the event loop."""
+"""Check a handler, and call it without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -25,67 +25,67 @@ DeferredToolHandler: TypeAlias = Callable[
 ]
 """Resolves all deferred tool calls of one model response, inside the run.
 
-It is called once per response that has deferred calls, before any of them executes, with the run's context and a
-snapshot of the calls. It must answer every one of them: each `tool_call_id` of `requests.approvals` in
-`results.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), each of `requests.calls` in `results.calls`
-(a value, `ModelRetry`, or on newer hosts `ToolFailed`). An exception it raises ends the run as it is.
+Called once per response that has deferred calls, before any of them executes, with the run's context and a snapshot of
+the calls. The handler must answer every call: each `tool_call_id` of `requests.approvals` in `results.approvals`
+(`True`, `False`, `ToolApproved` or `ToolDenied`), and each of `requests.calls` in `results.calls` (a value,
+`ModelRetry`, or on newer hosts `ToolFailed`). If the handler raises an exception, the run ends with it.
 
-A plain function is called in a thread of the run's own, so it may block. A coroutine function runs on the event loop
-of the outermost run.
+A plain function is called in a thread of its run, so it may block. A coroutine function runs on the event loop of the
+outermost run.
 """
 
 AnyHandler: TypeAlias = DeferredToolHandler[Any]
-"""A handler whose deps are no longer known: inside the loop layer it is only stored and called."""
+"""A handler with any type of deps. The loop layer only stores and calls it."""
 
 Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
-"""Executes a tool with the arguments it is given and returns its result."""
+"""Executes a tool with the given arguments and returns its result."""
 
 
 class ExecutionWrapper(Protocol):
     """A handler that also wraps the execution of the tools it was asked about.
 
-    With the class attribute `wraps_resumed = True` it wraps calls as well that `deferred_tool_results` approve at the
-    start of the run.
+    Set the class attribute `wraps_resumed = True` to also wrap calls that `deferred_tool_results` approve at the start
+    of the run.
     """
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Execute) -> Any:
-        """Execute an approved call, or refuse to.
+        """Execute an approved call, or refuse it.
 
-        Called once for each execution of an approval this handler was asked for, concurrently for calls that run in
-        parallel, inside of every capability's hooks and on the event loop of the outermost run. `lineage()` ends
-        with the call being executed; an agent that runs here inherits nothing, one inside the tool does.
+        Called for each execution that this handler was asked to approve, inside every capability's hooks and on the
+        event loop of the outermost run; concurrently for calls that run in parallel. `lineage()` ends with the call
+        being executed. An agent that runs here inherits no handler; an agent inside the tool does.
 
         Args:
-            ctx: The context of the tool call; `ctx.tool_call_metadata` is what the handler's results gave.
-            call: The call, with the arguments as approved (`ToolApproved.override_args` where they were given).
-            args: The validated arguments by parameter name, defaults filled in.
-            run: `await run(args)` executes the tool and returns its result. Not calling it refuses the call.
+            ctx: The context of the tool call. `ctx.tool_call_metadata` holds the metadata of the handler's results.
+            call: The call, with its arguments as approved (`ToolApproved.override_args` if given).
+            args: The validated arguments by parameter name, with defaults filled in.
+            run: `await run(args)` executes the tool and returns its result. To refuse the call, do not call it.
 
         Returns:
-            What the model is given as the tool's result.
+            The tool's result for the model.
 
         Raises:
-            ModelRetry: The model is asked to try again; any other exception ends the run as if the tool raised it.
+            ModelRetry: The model is asked to try again. Any other exception ends the run as if the tool raised it.
         """
         ...  # pragma: no cover - a protocol has no body
 
 
 class Declined(DeferredToolResults):
-    """The answer of `bubble_up`: nothing is resolved here."""
+    """The answer of `bubble_up`, which resolves no call."""
 
 
 def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-    """A handler that declines everything: the calls leave the run as `DeferredToolRequests`.
+    """Decline all calls, so that they leave the run as `DeferredToolRequests`.
 
-    Give it to one run of an agent that has a handler, to stop and resume instead: the run's output type must then
-    contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx, requests)` to decline a
-    whole response. Nested runs are not offered a handler by a run that bubbles up.
+    Pass it as the handler of one run to stop and resume although the agent has a handler. The run's output type must
+    then contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx, requests)` to decline a
+    whole response. A run with this handler offers no handler to nested runs.
     """
     return Declined()
 
 
 def check_handler(handler: object) -> None:
-    """Refuse what cannot be called, where it is given and not in the middle of a run.
+    """Reject an invalid handler when it is given, not in the middle of a run.
 
     Raises:
         UserError: `handler` is neither `None` nor callable, or its `around_execute` is not a coroutine function.
@@ -105,7 +105,7 @@ def check_handler(handler: object) -> None:
 
 
 def is_async(handler: AnyHandler) -> bool:
-    """Whether calling `handler` only makes a coroutine, so that it is safe to call on the event loop."""
+    """Whether calling `handler` only creates a coroutine, so that it is safe to call on the event loop."""
     target: Any = handler
     while isinstance(target, functools.partial):
         target = cast('functools.partial[Any]', target).func
@@ -113,12 +113,12 @@ def is_async(handler: AnyHandler) -> bool:
 
 
 def wraps_execution(handler: object) -> TypeIs[ExecutionWrapper]:
-    """Whether `handler` is an object whose class also has `around_execute`. A mock that has any attribute has not."""
+    """Whether the class of `handler` has a coroutine function `around_execute`. A mock with any attribute does not."""
     return inspect.iscoroutinefunction(getattr(type(handler), 'around_execute', None))
 
 
 def wraps_resumed(handler: object) -> bool:
-    """Whether the handler's class says that it wraps calls that were approved before the run began."""
+    """Whether the handler also wraps calls that were approved before the run began."""
     return wraps_execution(handler) and getattr(type(handler), 'wraps_resumed', False) is True
 
 
@@ -130,12 +130,12 @@ def call_handler(
     loop: asyncio.AbstractEventLoop,
     threads: HandlerThreads | None,
 ) -> Coroutine[Any, Any, object]:
-    """Ask `handler` and wait for its answer, whatever it is: in a thread if there are `threads`, and on `loop` if not.
+    """Ask `handler` and return its answer, unchecked: in a thread if `threads` is given, else on `loop`.
 
     Raises:
-        UserError: `loop` ended while the answer was awaited there, or the handler has to be called in a thread and
-            the event loop can be given no answer from one.
-        BaseException: Whatever the handler raises.
+        UserError: `loop` ended while an answer from it was awaited, or the handler needs a thread but the running event
+            loop accepts no answers from threads.
+        BaseException: Any exception of the handler.
     """
     ask = functools.partial(handler, ctx, requests)
     return run_on_loop(loop, ask) if threads is None else _in_thread(ask, loop, threads)
@@ -143,7 +143,7 @@ def call_handler(
 
 async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop, threads: HandlerThreads) -> object:
     here = asyncio.get_running_loop()
-    # The loop of a Temporal workflow has the method of the abstract class, whose error reads like a closed loop's.
+    # A Temporal workflow's loop inherits this method from the abstract class; its error looks like a closed loop's.
     if type(here).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise UserError(
             'The deferred tool handler is a plain function, which is called in a thread, and the event loop here '
@@ -156,11 +156,11 @@ async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop,
 
 
 async def run_on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) -> object:
-    """Await what `make` returns, on `loop`, whichever loop is running here.
+    """Await the result of `make()` on `loop`, which may run in another thread.
 
     Raises:
         UserError: `loop` is not running, or ended before the answer came.
-        BaseException: Whatever is raised there.
+        BaseException: Any exception raised on `loop`.
     """
     if loop is asyncio.get_running_loop():
         return await make()
@@ -172,7 +172,7 @@ async def run_on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) 
     async def there() -> object:
         return await make()
 
-    # The task on the other loop gets a copy of this context: `call_soon_threadsafe` takes it where it is called.
+    # `call_soon_threadsafe` copies the context it is called in, so the task on the other loop sees this one.
     answer = asyncio.run_coroutine_threadsafe(there(), loop)
     try:
         return await asyncio.wrap_future(answer)
@@ -186,29 +186,29 @@ async def run_on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) 
 
 
 IDLE_LIMIT_S = 10.0
-"""How long a thread waits for the next question, at most: a run that is abandoned, and never ends, leaves no thread."""
+"""Seconds an idle thread waits for the next question, so that an abandoned run, which never ends, leaves no thread."""
 
 _Work: TypeAlias = Callable[[], None]
 
 
 class HandlerThreads:
-    """The daemon threads of one run: one is enough unless questions overlap; it is kept from question to question.
+    """Daemon threads of one run, kept from question to question. A second thread starts only if questions overlap.
 
-    Not a shared pool: people take minutes, so waiting handlers would use up the pool that sync tools need, and the
-    threads of a pool are joined when the process exits.
+    Not a shared pool: handlers wait minutes for people, so they would use up the pool that sync tools need, and the
+    interpreter joins the threads of a pool when it exits.
     """
 
     def __init__(self) -> None:
-        """None is started before the first question."""
+        """Start no thread before the first question."""
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[_Work | None]] = []
         self._is_over = False
 
     async def call(self, call: Callable[[], object]) -> object:
-        """Call in a thread, and wait for what comes of it. Cancelling abandons the thread.
+        """Run `call` in a thread and return its result. Cancelling abandons the thread.
 
         Raises:
-            BaseException: Whatever `call` raises.
+            BaseException: Any exception of `call`.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[object] = loop.create_future()
@@ -221,7 +221,7 @@ class HandlerThreads:
             if error is None:
                 answer.set_result(result)
             elif isinstance(error, StopIteration):
-                # A future cannot carry it, and a coroutine that raises it turns it into this as well.
+                # A future cannot carry it. A coroutine that raises it also ends with a `RuntimeError`.
                 wrapped = RuntimeError('the deferred tool handler raised StopIteration')
                 wrapped.__cause__ = error
                 answer.set_exception(wrapped)
@@ -233,11 +233,11 @@ class HandlerThreads:
             error: BaseException | None = None
             try:
                 result = context.run(call)
-            except BaseException as e:  # noqa: BLE001 - every way a handler can end must reach the run that waits
+            except BaseException as e:  # noqa: BLE001 - however the handler ends, the waiting run must learn of it
                 error = e
-            # Before the answer is out: the run may ask again, or end, as soon as it has it.
+            # Before the answer is delivered: with it, the run may ask again, or end, at once.
             self._rest(work)
-            # The loop may have been closed while the handler was busy: its run is gone.
+            # The loop may have been closed while the handler was busy; then no run waits.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, result, error)
 
@@ -252,7 +252,7 @@ class HandlerThreads:
         return await answer
 
     def end(self) -> None:
-        """The run is over: idle threads end now, busy ones with the question they have."""
+        """End idle threads now, and busy ones after the question they have."""
         with self._lock:
             self._is_over = True
             idle, self._idle = self._idle, []
@@ -283,10 +283,10 @@ class HandlerThreads:
 
 
 class _Starts:
-    """Starts threads one after the other, each by the one before it.
+    """Starts threads one after another, each from the one before.
 
-    Starting one means waiting until it is up. Where fifty runs ask at once, the event loop would wait for all fifty;
-    so it starts the first, and that one the next before it does its own work.
+    Starting a thread waits until it is up. If fifty runs ask at once, the event loop would wait for all fifty. So it
+    starts only the first thread, which starts the next one before doing its own work.
     """
 
     def __init__(self) -> None:
@@ -295,7 +295,7 @@ class _Starts:
         self._is_starting = False
 
     def start(self, work: _Work, *, fail: Callable[[Exception], object]) -> None:
-        """Have `work` done in a thread of its own, or `fail` called with why there is none."""
+        """Run `work` in a thread of its own, or call `fail` with the error if no thread can be started."""
         with self._lock:
             self._waiting.append((work, fail))
             if self._is_starting:
@@ -324,5 +324,5 @@ class _Starts:
         work()
 
 
-# The process's, not a run's: it is the event loop's time that is saved, and many runs share it.
+# One for the process, because many runs share the event loop whose time it saves.
 _STARTS = _Starts()

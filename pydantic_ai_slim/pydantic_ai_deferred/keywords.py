@@ -1,7 +1,7 @@
-"""The keywords of an agent, as types: `deferred_tool_handler`, and the host's own, which are passed on unchanged.
+"""Type the keywords of an agent: `deferred_tool_handler`, and the host's own, which are passed on unchanged.
 
-At runtime any keyword is passed on, so one that the host adds works at once; type checkers learn it here. The test
-`test_typed_keywords.py` compares these lists with the newest host and names what is new.
+At runtime every keyword is passed on, so a new keyword of the host works at once; type checkers know only the ones
+listed here. `test_typed_keywords.py` compares the lists with the newest host and names the missing keywords.
 """
 
 from __future__ import annotations
@@ -62,25 +62,25 @@ class _AnyRunKeywords(TypedDict, Generic[DepsT], total=False):
 
 
 class IterKeywords(_AnyRunKeywords[DepsT], total=False):
-    """Of `iter` and `run_stream_events`."""
+    """Keywords of `iter` and `run_stream_events`."""
 
     instructions: AgentInstructions[DepsT]
 
 
 class RunKeywords(IterKeywords[DepsT], total=False):
-    """Of `run`, `run_sync` and `run_stream`."""
+    """Keywords of `run`, `run_sync` and `run_stream`."""
 
     event_stream_handler: EventStreamHandler[DepsT] | None
 
 
 class StreamSyncKeywords(_AnyRunKeywords[DepsT], total=False):
-    """Of `run_stream_sync`, which takes no instructions."""
+    """Keywords of `run_stream_sync`, which takes no instructions."""
 
     event_stream_handler: EventStreamHandler[DepsT] | None
 
 
 class OverrideKeywords(TypedDict, Generic[DepsT], total=False):
-    """Of `override`."""
+    """Keywords of `override`."""
 
     name: str
     deps: DepsT
@@ -112,14 +112,14 @@ class _AnyAgentKeywords(TypedDict, Generic[DepsT], total=False):
 
 
 class AgentKeywords(_AnyAgentKeywords[DepsT], total=False):
-    """Of the constructor."""
+    """Keywords of the constructor."""
 
     model_settings: AgentModelSettings[DepsT] | None
     end_strategy: EndStrategy
 
 
 class SpecKeywords(_AnyAgentKeywords[Any], Generic[DepsT], total=False):
-    """Of `from_spec` and, with `fmt`, of `from_file`."""
+    """Keywords of `from_spec` and, with `fmt`, of `from_file`."""
 
     deferred_tool_handler: DeferredToolHandler[DepsT] | None
     inherit_handler: bool
@@ -131,6 +131,6 @@ class SpecKeywords(_AnyAgentKeywords[Any], Generic[DepsT], total=False):
 
 
 class FileKeywords(SpecKeywords[DepsT], total=False):
-    """Of `from_file`."""
+    """Keywords of `from_file`."""
 
     fmt: Literal['yaml', 'json'] | None

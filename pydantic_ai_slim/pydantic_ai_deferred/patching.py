@@ -1,4 +1,4 @@
-"""The keyword on Pydantic AI's own classes, in place, for code that builds stock agents elsewhere."""
+"""Add the keyword to Pydantic AI's own classes, for code that builds stock agents elsewhere."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _Make = Callable[[Any], Callable[..., Any]]
 
 
 class Installation:
-    """One `install`, as a context manager that undoes it and leaves what was installed before."""
+    """One `install`. Leaving its context undoes it and restores the `install` before it."""
 
     def __init__(self, *, nesting: bool) -> None:
-        """Remember how to patch; `apply` does it."""
+        """Keep the options; `apply` patches the classes."""
         self._nesting = nesting
         self._originals: list[tuple[type, str, Any]] = []
 
@@ -45,7 +45,7 @@ class Installation:
             _installed[-1].apply()
 
     def apply(self) -> None:
-        """Patch the host's classes, which must be as the host made them."""
+        """Patch the host's classes, which must not be patched yet."""
         for name in ('__init__', 'from_spec', 'from_file'):
             self._patch(Agent, name, _constructing)
         for name in ('run', 'run_sync', 'run_stream', 'run_stream_sync', 'run_stream_events'):
@@ -58,7 +58,7 @@ class Installation:
             self._patch(owner, 'override', _overriding)
 
     def undo(self) -> None:
-        """Put the originals back."""
+        """Restore the originals."""
         while self._originals:
             owner, name, original = self._originals.pop()
             setattr(owner, name, original)
@@ -75,14 +75,14 @@ class Installation:
 def install(*, nesting: bool = False) -> Installation:
     """Add `deferred_tool_handler` to `pydantic_ai.Agent`, `AbstractAgent` and `WrapperAgent` themselves.
 
-    Opt-in, idempotent and reversible; importing this package never does it. Agents built before take the keyword on
-    their runs too.
+    Opt-in, idempotent and reversible; importing this package never does it. Runs of agents built before also take the
+    keyword.
 
     Args:
         nesting: Let stock agents that run inside a tool inherit the handler of the run above them.
 
     Returns:
-        A context manager that undoes this when it is left; what was installed before is in force again then.
+        A context manager that undoes this `install` on exit and restores the one before it.
     """
     if _installed:
         _installed[-1].undo()
@@ -93,13 +93,13 @@ def install(*, nesting: bool = False) -> Installation:
 
 
 def uninstall() -> None:
-    """Undo every `install`; without one, do nothing. Agents keep the handler they were built with."""
+    """Undo every `install`. Agents keep the handler they were built with."""
     if _installed:
         _installed[-1].undo()
     _installed.clear()
 
 
-# The patched classes are state of the process; this is what has been done to them. Only the last is applied.
+# State of the process, like the patched classes themselves. Only the last installation is applied.
 _installed: list[Installation] = []
 
 
@@ -133,7 +133,7 @@ def _in_terminal(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _passing_on(original: Callable[..., Any]) -> Callable[..., Any]:
-    # The wrapped agent settles who is asked; a wrapper only passes on what it was given.
+    # The wrapped agent settles which handler is asked; a wrapper only passes its own on.
     def variant(self: Any, *args: Any, deferred_tool_handler: Any = None, **keywords: Any) -> Any:
         if isinstance(self, RunVariants):  # settled already, in its own `iter`
             return original(self, *args, **keywords)

@@ -1,4 +1,4 @@
-"""Hold the plan of a run: whose handler is asked, and what the capability has to know of the run."""
+"""Define `RunPlan`: the handler of a run, and the facts that its capabilities need."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ T = TypeVar('T')
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """Settled before a run starts: the first two fields by a constructor, all of them for the run."""
+    """Settings of a run, fixed before it starts. A constructor sets only the first two fields."""
 
     handler: AnyHandler | None = None
-    """The handler given by override, run keyword or constructor, or `None`."""
+    """Handler given by an override, the run's keyword or the constructor; `None` if there is none."""
     inherits: bool = True
-    """Whether the run may inherit a handler instead."""
+    """Whether the run may inherit a handler if `handler` is `None`."""
     output_allows_deferred: bool = False
-    """Whether its output type allows `DeferredToolRequests`."""
+    """Whether the run's output type allows `DeferredToolRequests`."""
     args_may_be_rewritten: bool = True
-    """Whether other capabilities of the run may rewrite the arguments of a call."""
+    """Whether other capabilities of the run may rewrite a call's arguments."""
     superseded: bool = False
-    """Whether the capability that the agent was built with is left unasked, for one given to this run."""
+    """Whether the capability that the agent was built with does nothing, because the run has its own capabilities."""
 
 
 def allows_deferred(output_type: object) -> bool:
-    """Whether calls may leave a run with this output type, nested at will, as `DeferredToolRequests`."""
+    """Whether `output_type`, however nested, allows a run to end with `DeferredToolRequests`."""
     if output_type is DeferredToolRequests:
         return True
     if isinstance(output_type, list | tuple):
@@ -46,7 +46,7 @@ def allows_deferred(output_type: object) -> bool:
 
 @contextmanager
 def setting(variable: ContextVar[T], value: T) -> Generator[None]:
-    """While inside, `variable` has `value`."""
+    """Set `variable` to `value` inside the context."""
     token = variable.set(value)
     try:
         yield
@@ -55,41 +55,42 @@ def setting(variable: ContextVar[T], value: T) -> Generator[None]:
 
 
 def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: bool) -> AbstractContextManager[None]:
-    """While inside, `agent` asks `handler`, whatever its runs are given; `None` leaves the choice as it is.
+    """Make `agent` ask `handler` inside the context, whatever its runs are given. `None` changes nothing.
 
-    `drops_capability` says whether the host's override beside it may drop the agent's capabilities, ours among them.
+    `drops_capability` says whether the host's own override, made at the same time, may drop the agent's capabilities,
+    including ours.
     """
     return setting(_overrides, (*_overrides.get(), (agent, handler, drops_capability)))
 
 
 def overridden(agent: object) -> AnyHandler | None:
-    """The handler of the innermost override in force for `agent`, or `None`."""
+    """Return the handler of the innermost active override for `agent`, or `None`."""
     handlers = (handler for each, handler, _ in reversed(_overrides.get()) if each is agent)
     return next((handler for handler in handlers if handler is not None), None)
 
 
 def may_lack_capability(agent: object) -> bool:
-    """Whether an override in force may have dropped the capabilities of `agent`."""
+    """Whether an active override may have dropped the capabilities of `agent`."""
     return any(drops_capability for each, _, drops_capability in _overrides.get() if each is agent)
 
 
 @contextmanager
 def delivering(capability: object, content: object) -> Generator[None]:
-    """While a run starts: hand something of it to a capability that its agent was built with."""
+    """Pass `content` to `capability`, which the agent was built with, while a run starts inside the context."""
     delivery = [(capability, content)]
     with setting(_delivery, delivery):
         try:
             yield
         finally:
-            delivery.clear()  # tasks that start meanwhile have a copy of the context
+            delivery.clear()  # tasks started meanwhile keep a copy of the context
 
 
 def delivered_to(capability: object) -> Any:
-    """What `delivering` hands to this capability for the run that is starting, or `None`."""
+    """Return what `delivering` passes to `capability` for the run that is starting, or `None`."""
     return next((content for receiver, content in _delivery.get() if receiver is capability), None)
 
 
-# Agents are compared by identity: they are not hashable.
+# A tuple, compared by identity: agents are not hashable.
 _overrides: ContextVar[tuple[tuple[object, AnyHandler | None, bool], ...]] = ContextVar(
     'pydantic_ai_deferred_overrides', default=()
 )

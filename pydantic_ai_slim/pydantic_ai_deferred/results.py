@@ -1,4 +1,4 @@
-"""The check on a handler's answer: every call answered, with the right kind of answer, before anything executes."""
+"""Check a handler's answer before anything executes: every call is answered, with the right kind of answer."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _MISSING = object()
 
 
 def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToolResults:
-    """Accept an answer that resolves exactly `requests`, and detach it from the handler's hands.
+    """Return a copy of `answer` if it resolves exactly `requests`.
 
     Args:
-        requests: What the handler was asked, in the host's own objects.
-        answer: What it returned.
+        requests: The calls the handler was asked about, as the host's own objects.
+        answer: The handler's return value.
 
     Returns:
-        A copy with the same decisions: a handler that keeps the object and changes it later changes nothing.
+        A copy with the same decisions, so that the handler cannot change them later.
 
     Raises:
-        UserError: The answer is of the wrong type, incomplete, or about other calls. It names each tool and
+        UserError: The answer is of the wrong type, is incomplete, or names other calls. The message names each tool and
             `tool_call_id`; no deferred call has executed.
     """
     if not isinstance(answer, DeferredToolResults):
@@ -50,17 +50,17 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
 
 
 def carry_metadata(requests: DeferredToolRequests, results: DeferredToolResults) -> DeferredToolResults:
-    """Let tools see the metadata of their deferral as `ctx.tool_call_metadata` when they execute.
+    """Copy the metadata of the deferrals into the results, so that tools see it as `ctx.tool_call_metadata`.
 
-    By itself a tool sees only what the handler puts into `results.metadata`. This adds, for every answered call, the
-    keys of `requests.metadata` that the results do not set themselves.
+    Without this, a tool sees only what the handler puts into `results.metadata`. For every answered call, this function
+    adds the keys of `requests.metadata` that the results do not set.
 
     Args:
-        requests: What the handler was given.
-        results: Its answer; its `metadata` is changed in place.
+        requests: The requests given to the handler.
+        results: The handler's answer. Its `metadata` is changed in place.
 
     Returns:
-        `results` itself, so that a handler can end with `return carry_metadata(requests, results)`.
+        `results`, so that a handler can end with `return carry_metadata(requests, results)`.
     """
     for tool_call_id, metadata in requests.metadata.items():
         if tool_call_id in results.approvals or tool_call_id in results.calls:
@@ -70,10 +70,10 @@ def carry_metadata(requests: DeferredToolRequests, results: DeferredToolResults)
 
 def _problems(requests: DeferredToolRequests, results: DeferredToolResults) -> Iterator[str]:
     given: dict[str, Mapping[object, object]] = {}
-    # `answered_by` exists since pydantic-ai-slim 2.x only.
+    # `answered_by` exists only on pydantic-ai-slim 2.x and newer.
     for field in ('approvals', 'calls', 'metadata', 'answered_by'):
         entries = getattr(results, field, {})
-        if isinstance(entries, (dict, Mapping)):  # the first is by far the cheaper look
+        if isinstance(entries, (dict, Mapping)):  # the check for `dict` is much faster
             given[field] = cast('Mapping[object, object]', entries)
         else:
             given[field] = {}
@@ -144,7 +144,7 @@ def _detach(result: Any) -> Any:
 
 
 def name_calls(calls: list[ToolCallPart]) -> str:
-    """The calls by tool and id, for an error."""
+    """Name calls by tool and id, for an error message."""
     return ', '.join(_name(call) for call in calls)
 
 
@@ -153,7 +153,7 @@ def _name(call: ToolCallPart) -> str:
 
 
 def _not_executed(requests: DeferredToolRequests) -> str:
-    # Ordinary tools of the response may have run before.
+    # Names deferred calls only: ordinary tools of the response may have run.
     return f'Not executed: {name_calls([*requests.approvals, *requests.calls])}.'
 
 

@@ -1,4 +1,4 @@
-"""One run: the state its capabilities share, the question to its handler, and what nested runs inherit."""
+"""Keep the state of a run, ask its handler, and settle what nested runs inherit."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ T = TypeVar('T')
 
 
 class Lifetime:
-    """Of a run, or of a tool call: it ends once, and cancels what watches it. Safe to share between threads."""
+    """Lifetime of a run or of a tool call. It ends once, and then cancels the futures that watch it. Thread-safe."""
 
     def __init__(self) -> None:
-        """Start it."""
+        """Start the lifetime."""
         self._lock = threading.Lock()
         self._watchers: dict[asyncio.Future[Any], asyncio.AbstractEventLoop] = {}
         self.is_over = False
 
     def end(self) -> None:
-        """End it, and cancel what watches it, each on its own event loop."""
+        """End the lifetime, and cancel each watching future on its own event loop."""
         with self._lock:
             self.is_over = True
             watchers, self._watchers = self._watchers, {}
@@ -45,10 +45,10 @@ class Lifetime:
                 loop.call_soon_threadsafe(future.cancel)
 
     def watch(self, future: asyncio.Future[Any]) -> Callable[[], object]:
-        """Have `future` cancelled at the end; it must belong to the running event loop.
+        """Cancel `future`, which must belong to the running event loop, when the lifetime ends.
 
         Returns:
-            What to call when it is done, so that nothing is kept.
+            A function to call when `future` is done, so that the lifetime does not keep it.
         """
         with self._lock:
             if not self.is_over:
@@ -60,24 +60,24 @@ class Lifetime:
 
 @dataclass(frozen=True, kw_only=True)
 class LineageLevel:
-    """One agent run and the tool call of it in which the next level, or the request itself, arose."""
+    """An agent run, and the tool call in it that led to the next level or to the request itself."""
 
     agent_name: str | None
-    """The agent's name, where it has one."""
+    """Name of the agent, or `None` if it has none."""
     run_id: str
-    """The id of the agent's run."""
+    """Id of the agent's run."""
     tool_name: str
-    """The tool being executed."""
+    """Name of the tool being executed."""
     tool_call_id: str
-    """The id of that tool call. It can repeat across runs: key on `(run_id, tool_call_id)`."""
+    """Id of that tool call. It can repeat across runs; use `(run_id, tool_call_id)` as a key."""
 
 
 def lineage() -> tuple[LineageLevel, ...]:
-    """The chain of agents and tool calls above the current one, from the outermost run inwards.
+    """Return the chain of agent runs and tool calls above the current code, outermost first.
 
-    In a handler: what is above the run it is asked for, empty for the outermost run. In a tool, and in a handler's
-    `around_execute`: the same, ending with that tool call. Outside of any run: empty. It reaches sync tools and
-    handlers in their threads.
+    In a handler: the levels above the run it is asked for, so empty for the outermost run. In a tool, and in a
+    handler's `around_execute`: the same levels, then that tool call. Outside of any run: empty. Sync tools and handlers
+    see the chain in their threads too.
     """
     place = _place.get()
     return place.levels if place is not None else ()
@@ -85,53 +85,53 @@ def lineage() -> tuple[LineageLevel, ...]:
 
 @dataclass(eq=False, kw_only=True)
 class Run:
-    """One run, for its capabilities and the runs nested in it. Calls are kept for the current response only."""
+    """State of one run, shared by its capabilities and by nested runs. Keeps only the calls of the current response."""
 
     plan: RunPlan
-    """What was settled before it started."""
+    """Settings fixed before the run started."""
     handler: AnyHandler | None
-    """Asked for this run's own deferred calls, or `None`."""
+    """Handler for this run's own deferred calls, or `None`."""
     offered: AnyHandler | None
-    """Inherited by nested runs that have no handler of their own, or `None`."""
+    """Handler that nested runs inherit if they have none of their own, or `None`."""
     giver: Run | None
-    """The run `handler` and `offered` belong to where they were inherited, or `None` for this one."""
+    """Run that `handler` and `offered` were inherited from, or `None` if they are this run's own."""
     loop: asyncio.AbstractEventLoop
-    """The event loop of the outermost run."""
+    """Event loop of the outermost run."""
     levels: tuple[LineageLevel, ...]
-    """What is above this run."""
+    """Lineage above this run, outermost first."""
     required_lifetimes: tuple[Lifetime, ...]
-    """What has to last for this run's handler to be asked."""
+    """Lifetimes that must not end before this run's handler has answered."""
     threads: HandlerThreads | None
-    """Where the handler is called if it may block; an async one is not."""
+    """Threads for a handler that may block, or `None` if the handler is async or missing."""
     lifetime: Lifetime = field(default_factory=Lifetime)
-    """Of the run."""
+    """Lifetime of this run."""
     declared: DeclaredTools = field(default_factory=DeclaredTools)
-    """The declared tools of the current step."""
+    """Declared deferred tools of the current step."""
     validated: dict[str, ValidatedArgs] = field(default_factory=dict[str, ValidatedArgs])
-    """The validated arguments of calls."""
+    """Validated arguments by `tool_call_id`."""
     asked: set[str] = field(default_factory=set[str])
-    """The approvals the handler was asked for."""
+    """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether the model was not asked yet: approved calls were approved before the run began."""
+    """Whether the model has not been asked yet, so that approved calls were approved before the run began."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
-    """The calls that execute now, unless something else than our handler approved them."""
+    """Calls being executed, by `tool_call_id`, except those that something other than our handler approved."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
-    """The calls that deferred again after they were approved."""
+    """Calls that deferred again after they were approved."""
     tool_errors: list[UserError] = field(default_factory=list[UserError])
-    """The `UserError`s of tools, which are not the host's."""
+    """`UserError`s raised by tools, as opposed to the host's own."""
 
     @classmethod
     def start(cls, plan: RunPlan) -> Run:
-        """The run that starts here and now, by its plan and by what is above it."""
+        """Create the state of a run that starts here, from its plan and from the runs above it."""
         place = _place.get()
         loop = here = asyncio.get_running_loop()
         levels: tuple[LineageLevel, ...] = ()
         required: tuple[Lifetime, ...] = ()
         if place is not None:
             levels = place.levels
-            # A task can outlive the run it was started in, and the loop of that run too.
+            # A task can outlive the run it was started in, and the loop of that run.
             loop = place.run.loop if place.run.loop.is_running() else here
-            # A run on a loop of its own is a sync tool's: only that tool call waits for it.
+            # A run on another loop was started by a sync tool: only that tool call waits for it.
             required = () if loop is here else (place.run.lifetime, place.call_lifetime)
         giver = None
         if plan.handler is not None:
@@ -142,7 +142,7 @@ class Run:
             giver = place.run.giver or place.run
             required = (giver.lifetime, *required)
             offered = place.run.offered
-            # One that may end with its calls was started to stop and resume: it passes the handler on without asking.
+            # A run whose output allows deferred calls stops and resumes: it passes the handler on without asking it.
             handler = None if plan.output_allows_deferred else offered
         return cls(
             plan=plan,
@@ -156,13 +156,13 @@ class Run:
         )
 
     def end(self) -> None:
-        """What outlives the run may not ask its handler."""
+        """End the lifetime and the threads, so that tasks which outlive the run cannot ask its handler."""
         self.lifetime.end()
         if self.threads is not None:
             self.threads.end()
 
     def forget_response(self) -> None:
-        """Before the model is asked for the next response: ids may repeat in it."""
+        """Clear the state of the last response before the model is asked again, because ids may repeat."""
         self.is_resuming = False
         self.validated.clear()
         self.asked.clear()
@@ -170,15 +170,15 @@ class Run:
         self.tool_errors.clear()
 
     def note_arguments(self, call: ToolCallPart, args: Mapping[str, Any], definition: ToolDefinition) -> None:
-        """Keep what the tool would get for `call`, for the snapshot."""
+        """Keep the validated arguments of `call` for the snapshot."""
         self.validated[call.tool_call_id] = ValidatedArgs(call, args, definition.parameters_json_schema)
 
     async def ask(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> object:
-        """Show the handler a snapshot of `requests` and wait for its answer, for as long as this run may ask it.
+        """Show the handler a snapshot of `requests` and return its answer.
 
         Raises:
-            UserError: The run that gave the handler, or the tool call this run works for, is over: before the
-                question, while it waits (it is cancelled then), or when the answer arrives.
+            UserError: The run that gave the handler, or the tool call that this run works for, ended before the
+                question, during it (the handler is cancelled then), or before the answer arrived.
         """
         snapshot = take_snapshot(requests, messages=ctx.messages, validated=self.validated)
         if not self.required_lifetimes:
@@ -201,7 +201,7 @@ class Run:
 
     async def _question(self, ctx: RunContext[Any], snapshot: DeferredToolRequests) -> object:
         assert self.handler is not None, 'a run without a handler asks nothing'
-        # Nothing is inherited meanwhile, so that an agent the handler consults does not ask the handler itself.
+        # Runs started meanwhile inherit nothing: an agent that the handler consults must not ask the handler.
         token = _place.set(_Place(self, self._above(), is_asking=True))
         try:
             with terminal_to_handler():
@@ -219,13 +219,13 @@ class Run:
             )
 
     async def inside_tool(self, ctx: RunContext[Any], call: ToolCallPart, execution: Awaitable[T]) -> T:
-        """Execute the tool of `call`: runs started in it are nested in this one."""
+        """Await `execution`, the tool of `call`. Runs started in it are nested in this one."""
         place = _Place(self, self._above(), ctx, call)
         token = _place.set(place)
         try:
             return await execution
         except BaseException:
-            # It was cancelled or timed out: a sync tool's thread goes on, and must not act on a late answer.
+            # Cancelled or timed out: a sync tool's thread goes on, and must not act on a late answer.
             place.call_lifetime.end()
             raise
         finally:
@@ -238,17 +238,17 @@ class Run:
 
 
 def is_nested() -> bool:
-    """Whether code here runs inside a tool of a run that may offer its handler."""
+    """Whether the current code runs inside a tool of a run that may offer its handler."""
     place = _place.get()
     return place is not None and not place.is_asking
 
 
 @contextmanager
 def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
-    """In a tool call, while the handler is around it: nothing is inherited, but in the tool itself.
+    """Let runs started inside the context inherit no handler, except in the tool itself.
 
     Yields:
-        What to enter for the tool, where it is executed.
+        A function that returns the context to execute the tool in.
     """
     place = _place.get()
     assert place is not None, 'only entered inside of `Run.inside_tool`'
@@ -257,9 +257,9 @@ def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
 
 
 class _Place:
-    """Where code runs: below which tool calls, and in the tool or in the handler of which run.
+    """Place of the current code: its run, the tool calls above it, and whether it is in a handler or in a tool.
 
-    One is made for every tool call, so what few ask for is made when it is asked for.
+    Made for every tool call, so rarely needed fields are computed on first use.
     """
 
     __slots__ = ('_above', '_call', '_ctx', '_levels', '_lifetime', 'is_asking', 'run')
@@ -298,7 +298,7 @@ class _Place:
 
     @property
     def call_lifetime(self) -> Lifetime:
-        """Of the tool call."""
+        """Lifetime of the tool call."""
         if self._lifetime is None:
             self._lifetime = Lifetime()
         return self._lifetime

@@ -1,4 +1,4 @@
-"""What a handler is shown: a copy of the requests, in the model's order, with the arguments the tools would get."""
+"""Copy the requests for a handler: calls in the model's order, with the arguments that the tools would get."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def take_snapshot(
     messages: Sequence[ModelMessage],
     validated: Mapping[str, ValidatedArgs],
 ) -> DeferredToolRequests:
-    """Copy `requests` so that nothing a handler does to them changes what executes.
+    """Copy `requests`, so that a handler's changes to them do not change what executes.
 
     Args:
-        requests: The host's own objects; left alone.
-        messages: The history of the run, which ends with the response that made the calls.
-        validated: The validated arguments by `tool_call_id`, for the calls the host has validated.
+        requests: The host's own objects, which are not changed.
+        messages: The history of the run, ending with the response that made the calls.
+        validated: The validated arguments by `tool_call_id`, for the calls that the host has validated.
 
     Returns:
-        The same calls and metadata. Each list is in the order of the model's response (the host lists raised
-        deferrals before declared ones). Arguments are a dictionary in JSON form where the host has validated them,
-        and the model's own otherwise.
+        The same calls and metadata. Each list is in the order of the model's response; the host lists raised deferrals
+        before declared ones. Arguments are a dictionary in JSON form if the host has validated them, and otherwise the
+        model's own.
     """
 
     def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:
         ordered = _in_order(calls, messages) if len(calls) > 1 else calls
         return [_copy_call(call, validated.get(call.tool_call_id)) for call in ordered]
 
-    # `replace`, not a new object: a rebuild would lose the host's private record of which calls are questions.
+    # `replace`, because a new object would lose the host's private record of which calls are questions.
     return replace(
         requests,
         calls=copied(requests.calls),
@@ -49,27 +49,26 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 class SnapshotArgs(dict[str, Any]):
-    """The arguments of one call in JSON form, and `validated`, the values the tool would get."""
+    """Arguments of one call in JSON form. `validated` has the values that the tool would get."""
 
     validated: Mapping[str, Any]
-    """By parameter name. These are the tool's own objects: do not change them."""
+    """Values passed to the tool, by parameter name. They are the tool's own objects: do not change them."""
 
 
 class ValidatedArgs:
-    """The arguments of one call after validation, kept until a handler has to be shown them."""
+    """Validated arguments of one call, kept until a handler is asked about it."""
 
     def __init__(self, call: ToolCallPart, args: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-        """Keep `args` (by parameter name, defaults filled in), the call, and the JSON schema of its tool."""
+        """Keep the call, `args` (by parameter name, with defaults filled in) and the JSON schema of the tool."""
         self._call = call
         self._args = args
         self._schema = schema
 
     def as_json(self, call: ToolCallPart) -> SnapshotArgs | None:
-        """The arguments in the shape the model gives them; `None` if they have no JSON form, or are of another call.
+        """Return the arguments as the model writes them, or `None` if they have no JSON form or belong to another call.
 
-        They have every field of a model, also one that its own serialisation would leave out or alter; only secret
-        types stay masked. Ids repeat, across responses and in tools that call others, so an id alone does not say
-        whose they are.
+        Every field of a pydantic model is included, even if its serialization omits or alters the field; only secret
+        types stay masked. Ids repeat across responses and in tools that call others, so the whole call is compared.
         """
         if call is not self._call and call != self._call:
             return None
@@ -81,7 +80,7 @@ class ValidatedArgs:
         return args
 
     def _shown(self) -> Mapping[str, Any] | None:
-        if all(type(value) in _PLAIN for value in self._args.values()):  # most are, and what follows is slow
+        if all(type(value) in _PLAIN for value in self._args.values()):  # the common case; the rest is slow
             return self._args
         try:
             args = to_jsonable_python(_with_all_fields(self._args), fallback=repr)
@@ -95,8 +94,8 @@ class ValidatedArgs:
         return args
 
     def _is_unpacked(self, name: str, fields: dict[str, Any], given: dict[str, Any]) -> bool:
-        # The model calls a function whose only parameter is a model with that model's fields; after validation they
-        # are under the parameter's name. A parameter that is a mapping looks much the same.
+        # If a function's only parameter is a pydantic model, the call has the fields of that model, and validation puts
+        # them under the parameter's name. A parameter that is a mapping looks almost the same.
         if name in given:
             return name in fields and fields[name] == given[name]
         if name in self._schema.get('properties', {}) and isinstance(self._args[name], Mapping):
@@ -105,7 +104,7 @@ class ValidatedArgs:
 
 
 def _with_all_fields(value: Any) -> Any:
-    # Attack: `Field(exclude=True)` or a serialiser keeps a command from the handler, which approves what it cannot see.
+    # Attack: `Field(exclude=True)` or a serializer hides a command from the handler, which then approves it unseen.
     if type(value) in _PLAIN:
         return value
     if isinstance(value, RootModel):
@@ -128,9 +127,9 @@ def _with_all_fields(value: Any) -> Any:
 
 
 def copy_containers(value: object) -> object:
-    """Copy nested dictionaries, lists, tuples and sets; keep everything else as it is.
+    """Copy nested dictionaries, lists, tuples and sets, and keep all other objects.
 
-    Unlike `copy.deepcopy` this cannot fail on what a tool may put into metadata (locks, connections, clients).
+    Unlike `copy.deepcopy`, this cannot fail on objects that a tool may put into metadata (locks, connections, clients).
     """
     match value:
         case dict():

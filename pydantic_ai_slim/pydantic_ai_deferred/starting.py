@@ -1,4 +1,4 @@
-"""The start of a run: its plan is settled, and the run is given the capabilities that ask its handler."""
+"""Start a run: settle its plan, and give it the capabilities that ask its handler."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .plan import RunPlan, allows_deferred, delivering, may_lack_capability, ove
 HostIter = Callable[..., AbstractAsyncContextManager[AgentRun[Any, Any]]]
 
 _REWRITING_HOOKS = (
-    'for_run',  # what it makes for the run may have the others
+    'for_run',  # may return a capability that has the others
     'after_tool_validate',
     'wrap_tool_validate',
     'before_tool_execute',
@@ -32,7 +32,7 @@ _REWRITING_HOOKS = (
 
 
 def with_handler(keywords: dict[str, Any], handler: AnyHandler | None) -> dict[str, Any]:
-    """The keywords of a constructor or a run of the host's, with `handler` among the capabilities.
+    """Return keywords for a constructor or a run of the host, with `handler` added to the capabilities.
 
     Raises:
         UserError: The handler cannot be called.
@@ -47,9 +47,9 @@ def with_handler(keywords: dict[str, Any], handler: AnyHandler | None) -> dict[s
 def open_run(
     agent: Any, host_iter: HostIter, keywords: dict[str, Any], plan: RunPlan, asking: AgentHandler | None = None
 ) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
-    """Start a run of `agent` by the host's `iter`, with the handler that precedence settles on.
+    """Start a run of `agent` with the host's `iter` and with the handler that has precedence.
 
-    A handler given to the run is among the `capabilities` of `keywords`; `plan` and `asking` are the constructor's.
+    A handler given to the run is among the `capabilities` of `keywords`; `plan` and `asking` come from the constructor.
     """
     given: list[RunPlan] = []
     others: list[Any] = []
@@ -57,7 +57,7 @@ def open_run(
         match each:
             case DeferredHandlerCapability():
                 given.append(each.plan)
-            case RunCapability():  # of an agent around this one: the run is this one's, and what it was given counts
+            case RunCapability():  # given by an agent that wraps this one
                 given.append(each.run.plan)
             case _:
                 others.append(each)
@@ -91,10 +91,10 @@ async def _started(
     bound: DeferredHandlerCapability | None,
     asking: AgentHandler | None,
 ) -> AsyncGenerator[AgentRun[Any, Any]]:
-    # The run is bound to its place, and handed over, while it is entered: what it contains is not.
+    # Deliver only while the run is entered: runs inside it must not receive the content.
     receiver, content = bound, plan
     if plan.superseded:
-        # Outermost and innermost of the run's: others may not rewrite arguments behind the first.
+        # One on each side of the run's others, so that none rewrites arguments after the outermost has seen them.
         *outermost, innermost = capabilities_for(plan)
         if asking is not None and isinstance(innermost, FastPathHandler):
             receiver, content = asking, innermost.run
@@ -107,13 +107,13 @@ async def _started(
 
 
 def bound_plan(agent: Any) -> RunPlan | None:
-    """The plan in the capability that a stock agent was built with where it was given a handler under `install`."""
+    """Return the plan that a stock agent was built with under `install`, or `None` if it was given no handler."""
     bound, _ = _capabilities_of(agent)
     return bound.plan if bound is not None else None
 
 
 def _capabilities_of(agent: Any) -> tuple[DeferredHandlerCapability | None, list[AbstractCapability[Any]]]:
-    # A durable agent, one from a spec and a stock one under `install` were built with ours.
+    # Durable agents, agents from a spec and, under `install`, stock agents are built with our capability.
     found: list[AbstractCapability[Any]] = []
     agent.root_capability.apply(found.append)
     bound = next((each for each in found if isinstance(each, DeferredHandlerCapability)), None)
@@ -121,9 +121,9 @@ def _capabilities_of(agent: Any) -> tuple[DeferredHandlerCapability | None, list
 
 
 def engines_among(capabilities: Iterable[object]) -> list[Any]:
-    """The capabilities of durable engines. In a workflow of theirs a run takes none but those of its agent.
+    """Return the capabilities of durable engines. In their workflows a run accepts only its agent's capabilities.
 
-    They are known by `in_durable_context`; hosts before 2.x have none.
+    An engine is recognized by `in_durable_context`, which hosts before 2.x do not have.
     """
     found: list[AbstractCapability[Any]] = []
     for each in capabilities:
@@ -138,7 +138,7 @@ def engines_among(capabilities: Iterable[object]) -> list[Any]:
 
 
 def may_rewrite(capability: object) -> bool:
-    """Whether a capability may rewrite the arguments of a call; a function that makes one may."""
+    """Whether a capability may rewrite the arguments of a call. A function that makes a capability may."""
     return any(
         getattr(type(capability), hook, None) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )

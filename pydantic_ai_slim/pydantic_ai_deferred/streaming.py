@@ -1,9 +1,9 @@
-"""What a streamed response needs so that its deferred calls reach the handler, and its history stays usable.
+"""Let the deferred calls of a streamed response reach the handler, and keep the history usable.
 
-A streamed run takes the first part that could be an output for the end of the run, and a *declared* deferral (a tool
-with `requires_approval=True`, an external tool) counts as one: `DeferredToolRequests` is an output. With a handler it
-is not. So while a model request is under way, declared tools look like ordinary ones to the stream; when the
-response is there they are what they were declared, and the loop goes its ordinary way.
+A streamed run ends with the first part that could be an output. `DeferredToolRequests` is an output, so a *declared*
+deferral (a call of a tool with `requires_approval=True`, or of an external tool) would end the run, which is wrong if
+there is a handler. So during a model request, declared tools look ordinary to the stream. When the response is
+complete, they get their declared kind back, and the loop goes on as usual.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
 ToolKind: TypeAlias = Literal['function', 'output', 'external', 'unapproved']
-"""How a tool was declared: `ToolDefinition.kind`."""
+"""How a tool was declared, as in `ToolDefinition.kind`."""
 
 SKIPPED = 'Not executed: the run had reached its final result.'
-"""What the history says of a deferred call that a final output made pointless."""
+"""Result recorded in the history for a deferred call after the final output."""
 
 
 @dataclass(eq=False)
 class DeclaredTools:
-    """The declared tools of one run, and how far a streamed response has come."""
+    """Declared deferred tools of one run, and the progress of a streamed response."""
 
     is_final: bool = False
-    """Whether the response that streams has given its final output. Tools that execute now do so in vain."""
+    """Whether the response being streamed has given its final output. Later deferred calls are skipped."""
     _is_streaming: bool = False
     _definitions: list[ToolDefinition] = field(default_factory=list[ToolDefinition])
     _disguised: list[tuple[ToolDefinition, ToolKind]] = field(default_factory=list[tuple[ToolDefinition, ToolKind]])
 
     def own(self, definitions: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-        """Replace declared definitions by copies that this run alone holds: toolsets share theirs between runs."""
+        """Replace declared definitions with copies for this run only, because toolsets share theirs between runs."""
         self._definitions = []
         owned: list[ToolDefinition] = []
         for definition in definitions:
@@ -55,10 +55,10 @@ class DeclaredTools:
         return owned
 
     def refuse(self, definition: ToolDefinition) -> None:
-        """Do not let a declared tool execute unapproved.
+        """Refuse to execute a declared tool without approval.
 
-        The loop itself never does. This stops what would: the window in which the definition looks ordinary, and
-        hosts before 2.x, whose `ToolManager.handle_call` does not look at the kind.
+        The loop itself never executes one. The check is needed while the definition looks ordinary, and on hosts before
+        2.x, whose `ToolManager.handle_call` ignores the kind.
 
         Raises:
             ApprovalRequired: The tool was declared to require approval.
@@ -75,16 +75,17 @@ class DeclaredTools:
 
     @contextmanager
     def disguised(self, request: ModelRequestContext) -> Generator[None]:
-        """While a response streams: declared tools look like ordinary ones to the stream, and to whoever looks now.
+        """Make declared tools look ordinary inside the context, while a response streams.
 
-        What was changed is remembered, and never looked up again: the tools may be prepared anew meanwhile.
+        The changed definitions are remembered instead of looked up again, because the tools may be prepared again
+        meanwhile.
         """
         self._disguised = [(definition, definition.kind) for definition in self._definitions]
         for definition, _ in self._disguised:
             definition.kind = 'function'
         parameters = request.model_request_parameters
         if any(definition.defer for definition in parameters.function_tools):
-            # Another capability has copied the definitions since: change the request's copies, not the capability's.
+            # Another capability copied the definitions: change the request's copies, not the capability's.
             request.model_request_parameters = replace(
                 parameters,
                 function_tools=[
@@ -101,12 +102,12 @@ class DeclaredTools:
             self._disguised = []
 
     def reveal(self) -> None:
-        """Make the declared tools what they were declared."""
+        """Give the tools their declared kind back."""
         for definition, kind in self._disguised:
             definition.kind = kind
 
     def output_is_final(self) -> None:
-        """The stream has handed out its final output: the loop may see the declared tools again, and skip them."""
+        """Record that the stream has given its final output. The loop sees the declared tools again, and skips them."""
         if self._is_streaming:
             self.is_final = True
             self.reveal()
@@ -115,8 +116,8 @@ class DeclaredTools:
 def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> None:
     """Answer the calls of the last response that the loop left open when an output tool ended the run.
 
-    A deferral raised beside an output tool that succeeds is dropped without a result, and a history with an open call
-    is refused by the next run. `messages` is changed in place.
+    If a call defers while an output tool succeeds, the host drops the call without a result, and the next run refuses a
+    history with an open call. `messages` is changed in place.
     """
     following: list[object] = []
     for message in reversed(messages):
@@ -125,7 +126,7 @@ def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> 
         following.extend(message.parts)
     else:
         return
-    # A retry is a part of its own kind on older hosts; both name the call they answer.
+    # On older hosts a retry is a separate kind of part; both kinds name the call they answer.
     answered = {getattr(part, 'tool_call_id', None) for part in following}
     open_calls = [call for call in message.tool_calls if call.tool_call_id not in answered]
     if not open_calls:
@@ -133,7 +134,7 @@ def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> 
     stubs = [_stub(call) for call in open_calls]
     last = messages[-1]
     if isinstance(last, ModelRequest):
-        # A new object: instrumentation keeps the serialized form of a message it has seen.
+        # A new object, because instrumentation keeps the serialized form of a message it has seen.
         messages[-1] = replace(last, parts=[*last.parts, *stubs])
     else:
         messages.append(ModelRequest(parts=stubs, run_id=ctx.run_id))

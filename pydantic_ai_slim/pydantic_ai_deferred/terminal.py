@@ -1,7 +1,7 @@
-"""The terminal of a run: given to the handler while it asks, and left in order by Ctrl-C.
+"""Give the terminal to a handler while it is asked, and clean up after Ctrl-C.
 
-The host's chat redraws what the model says many times a second, over whatever a handler prints, and takes square
-brackets in it for markup. So the display is taken down while a handler is asked, and put up again afterwards.
+The host's chat redraws the model's text many times a second, over anything that a handler prints, and interprets square
+brackets in it as markup. So the display is stopped while a handler is asked, and restarted afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _chatting: ContextVar[bool] = ContextVar('pydantic_ai_deferred_chatting', defaul
 
 @contextmanager
 def chatting() -> Generator[None]:
-    """While the host's chat runs: handlers asked in it are given the terminal."""
+    """Give the terminal to handlers that are asked inside the context, in which the host's chat runs."""
     token = _chatting.set(True)
     try:
         yield
@@ -29,7 +29,7 @@ def chatting() -> Generator[None]:
 
 
 def terminal_to_handler() -> AbstractContextManager[None]:
-    """While a handler is asked: no live display writes to the terminal. Outside of a chat, nothing happens."""
+    """Keep the live display off the terminal while a handler is asked. Outside of a chat, do nothing."""
     display = _live_display() if _chatting.get() else None
     return nullcontext() if display is None else _taken_down(display)
 
@@ -37,7 +37,7 @@ def terminal_to_handler() -> AbstractContextManager[None]:
 @contextmanager
 def _taken_down(display: Any) -> Generator[None]:
     shown = display.get_renderable()
-    # One empty line is all that the display may take back when it starts again.
+    # The display erases its last content when it restarts, so leave it only one empty line.
     display.update('', refresh=True)
     nothing = display.get_renderable()
     display.stop()
@@ -51,8 +51,8 @@ def _taken_down(display: Any) -> Generator[None]:
 
 
 def _live_display() -> Any:
-    # Rich puts a proxy in the place of `sys.stdout` while a display is live; it has no public way from there to the
-    # display. Where a release of Rich changes this, nothing is found, and `test_chat.py` says so.
+    # Rich replaces `sys.stdout` with a proxy while a display is live, and offers no public way from there to the
+    # display. If a release of Rich changes this, no display is found and `test_chat.py` fails.
     consoles = [value for value in vars(sys.stdout).values() if hasattr(value, 'set_live')] if _is_proxy() else []
     displays = [display for console in consoles for display in getattr(console, '_live_stack', ())]
     return displays[0] if displays else None
@@ -64,10 +64,10 @@ def _is_proxy() -> bool:
 
 @contextlib.contextmanager
 def leaving_nothing() -> Generator[None]:
-    """End what a run leaves unfinished when `KeyboardInterrupt` or `SystemExit` passes through the event loop.
+    """End unfinished tasks of a run when `KeyboardInterrupt` or `SystemExit` passes through the event loop.
 
-    Both leave the loop at once: the tasks of the run stay where they are, and the threads of its sync tools wait for
-    work. The interpreter would wait for these threads when it exits, for ever.
+    Both leave the loop at once: the run's tasks stay pending, and the threads of its sync tools wait for work. On exit,
+    the interpreter would wait for these threads forever.
     """
     before = _tasks(_current_loop())
     try:
@@ -82,9 +82,9 @@ def leaving_nothing() -> Generator[None]:
 def _end(tasks: set[asyncio.Task[Any]], loop: asyncio.AbstractEventLoop) -> None:
     for task in tasks:
         task.cancel()
-    # The interrupt leaves the loop again from each task that waited for one it passed through; a turn of the loop is
-    # due also without any task, for the callbacks that end the threads. As many tries as that can take, so that a
-    # person can still interrupt a task that will not end.
+    # The interrupt leaves the loop again for each task that waited for an interrupted one. One turn is needed even
+    # without tasks, for the callbacks that end the threads. The number of tries is limited, so that a person can still
+    # interrupt a task that does not end.
     for _ in range(len(tasks) + 1):
         with contextlib.suppress(KeyboardInterrupt, SystemExit):
             loop.run_until_complete(_ended(tasks))
@@ -92,9 +92,9 @@ def _end(tasks: set[asyncio.Task[Any]], loop: asyncio.AbstractEventLoop) -> None
 
 
 def _current_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop the host takes, which may not be running."""
+    """Return the loop that the host uses, which may not be running."""
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore', DeprecationWarning)  # before 3.14 one is made where there is none
+        warnings.simplefilter('ignore', DeprecationWarning)  # before 3.14 a missing loop is created
         try:
             return asyncio.get_event_loop()
         except RuntimeError:

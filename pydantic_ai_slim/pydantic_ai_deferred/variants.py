@@ -1,4 +1,4 @@
-"""The keyword `deferred_tool_handler` on every run variant, and `HandlerAgent`, which has it around any agent."""
+"""Add the keyword `deferred_tool_handler` to every run variant, and to any agent with `HandlerAgent`."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ Prompt: TypeAlias = 'str | Sequence[UserContent] | None'
 class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     """Every way to run an agent, each with the keyword `deferred_tool_handler`.
 
-    All of them end in `iter`, so a handler travels there as a capability of the run, and is settled there.
+    All of them end in `iter`. A handler travels there as a capability of the run, and `iter` settles which one is
+    asked.
     """
 
     _plan: RunPlan
-    """What the constructor settled."""
+    """Plan settled by the constructor."""
     _asking: AgentHandler | None = None
-    """Asks the handler, where the constructor could give the agent a capability that does."""
+    """Capability that asks the handler, or `None` if the constructor could not give the agent one."""
 
     @overload
     async def run(
@@ -56,18 +57,18 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     async def run(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AgentRunResult[Any]:
-        """Run the agent; deferred tool calls are resolved by the handler and the same run goes on.
+        """Run the agent. The handler resolves deferred tool calls, and the same run continues.
 
         Args:
-            args: The user's prompt, as the host's `run`.
-            deferred_tool_handler: Asked in this run instead of the agent's own; `None` leaves the choice as it is.
-            keywords: Everything else the host's `run` takes. The `output_type` needs `DeferredToolRequests` only if
+            args: The user's prompt, as in the host's `run`.
+            deferred_tool_handler: Asked in this run instead of the agent's own handler; `None` does not change the
+                handler.
+            keywords: All other keywords of the host's `run`. The `output_type` needs `DeferredToolRequests` only if
                 calls can leave the run.
 
         Raises:
-            UserError: The handler cannot be called (nothing has run), did not answer every call with the right kind
-                of answer (no deferred call of that response has executed), or had been inherited from a run that
-                has ended.
+            UserError: The handler cannot be called (nothing has run), did not answer every call with the right kind of
+                answer (no deferred call of that response has executed), or was inherited from a run that has ended.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return await super().run(*args, **keywords)
@@ -85,7 +86,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     def run_sync(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AgentRunResult[Any]:
-        """Run the agent without an event loop of one's own; sync and async handlers both work. See `run`."""
+        """Run the agent from synchronous code. Sync and async handlers both work. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         with leaving_nothing():
             return super().run_sync(*args, **keywords)
@@ -103,10 +104,10 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     def run_stream(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, Any]]:
-        """Stream the first final output; deferred calls before it are resolved by the handler. See `run`.
+        """Stream the first final output. The handler resolves the deferred calls before it. See `run`.
 
-        The stream ends the run with the first part that can be an output. Deferred calls that follow such a part in
-        the same response are skipped, and the handler is not asked.
+        The first part of a response that can be an output ends the run. Deferred calls after it in the same response
+        are skipped, and the handler is not asked.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return super().run_stream(*args, **keywords)
@@ -132,7 +133,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     def run_stream_sync(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> StreamedRunResultSync[AgentDepsT, Any]:
-        """Stream without an event loop of one's own. See `run_stream`."""
+        """Stream from synchronous code. See `run_stream`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return super().run_stream_sync(*args, **keywords)
 
@@ -149,7 +150,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     def run_stream_events(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[AgentRunEvents[Any]]:
-        """Run the agent and stream its events, the questions to the handler and its answers among them. See `run`."""
+        """Run the agent and stream its events, including questions to the handler and its answers. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return super().run_stream_events(*args, **keywords)
 
@@ -166,11 +167,11 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     def iter(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[AgentRun[AgentDepsT, Any]]:
-        """Step through the run node by node; the handler is asked inside the call-tools node. See `run`."""
+        """Step through the run node by node. The handler is asked inside the call-tools node. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return open_run(self, functools.partial(super().iter, *args), keywords, self._plan, self._asking)
 
-    # The host's keywords also take its private marker for "not given", which leaving them out says as well.
+    # The host's keywords also accept its private marker for "not given"; leaving a keyword out does the same.
     @contextmanager
     def override(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -178,11 +179,11 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
         **keywords: Unpack[OverrideKeywords[AgentDepsT]],
     ) -> Generator[None]:
-        """Override the agent's settings, its handler among them, for the runs started inside the context.
+        """Override the agent's settings, including its handler, for runs started inside the context.
 
         Args:
-            deferred_tool_handler: Asked whatever the runs are given; `None` leaves the choice as it is.
-            keywords: Everything else the host's `override` takes.
+            deferred_tool_handler: Asked whatever handler a run is given; `None` overrides no handler.
+            keywords: All other keywords of the host's `override`.
 
         Raises:
             UserError: The handler cannot be called.
@@ -206,16 +207,16 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         *,
         deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
     ) -> None:
-        """Chat with the agent in the terminal; the handler is asked in the middle of the model's work.
+        """Chat with the agent in the terminal. The handler is asked while the model works.
 
         Args:
-            deps: As the host's `to_cli`, like all that follow but the handler.
+            deps: As in the host's `to_cli`, like all following arguments except the handler.
             prog_name: The name in the prompt.
             message_history: The conversation so far.
             model_settings: Settings for every request.
             usage_limits: Limits on every turn.
-            model: The model; hosts before 2.x take it from the agent alone.
-            deferred_tool_handler: Asked in this chat instead of the agent's own.
+            model: The model. Hosts before 2.x use only the agent's.
+            deferred_tool_handler: Asked in this chat instead of the agent's own handler.
         """
         chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
         with chatting():
@@ -232,21 +233,21 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         *,
         deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
     ) -> None:
-        """Chat with the agent in the terminal, without an event loop of one's own. See `to_cli`."""
+        """Chat with the agent in the terminal, from synchronous code. See `to_cli`."""
         chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
         with chatting():
             AbstractAgent.to_cli_sync(given_handler(self, deferred_tool_handler), **chat)
 
 
-# `override` differs from the host's in its private marker for "not given" alone; see `RunVariants.override`.
+# `override` lacks only the host's private marker for "not given"; see `RunVariants.override`.
 class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
     RunVariants[AgentDepsT, OutputDataT], WrapperAgent[AgentDepsT, OutputDataT]
 ):
-    """Any agent, with a handler for its deferred tool calls.
+    """Adds a handler for deferred tool calls to any agent.
 
-    The handler takes the place of a constructor's: it goes before the one the wrapped agent was built with, and
-    behind an override or the keyword of a run. A durable agent accepts no capability inside its workflow that it was
-    not built with, so wrap it only if it is our `Agent`, or give the handler to its constructor.
+    The handler has precedence over the one that the wrapped agent was built with, and gives way to an override or a
+    run's keyword. A durable agent accepts only capabilities it was built with inside its workflow, so wrap it only if
+    it is our `Agent`, or give the handler to its constructor.
     """
 
     def __init__(
@@ -260,9 +261,9 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
         Args:
             wrapped: The agent.
-            deferred_tool_handler: Resolves the deferred calls of every run that is given no other.
-            inherit_handler: Whether a run of this agent inside a tool of another one may ask that run's handler
-                where it has none of its own.
+            deferred_tool_handler: Resolves the deferred calls of every run that is given no other handler.
+            inherit_handler: Whether a run of this agent inside another agent's tool may ask that run's handler if it
+                has none of its own.
 
         Raises:
             UserError: The handler cannot be called.
@@ -273,7 +274,7 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) -> AbstractAgent[Any, Any]:
-    """The agent, with every run given `handler`: the host's chat knows nothing of the keyword.
+    """Return the agent with every run given `handler`, because the host's chat does not take the keyword.
 
     Raises:
         UserError: The handler cannot be called.
@@ -283,10 +284,10 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 
 
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
-    """The host's keywords for a run that was given `handler`.
+    """Return the host's keywords for a run that was given `handler`.
 
-    The host infers an agent's name from the frame above its own method, which would find `self` in ours, so it is
-    inferred here, from the one above `frame`, which is the run variant's.
+    The host infers an agent's name from the frame above its own method, where it would find our `self`. So the name is
+    inferred here, from the frame above `frame`, which belongs to the run variant.
 
     Raises:
         UserError: The handler cannot be called.
@@ -309,7 +310,7 @@ def _infer_name(agent: Any, frame: FrameType) -> None:
         return  # the host's chat calls every agent `agent`
     for variables in (frame.f_locals, frame.f_globals):
         for name, value in variables.items():
-            # `self` is the agent's own method, which called another one: the host's `run` calls `iter`.
+            # `self` belongs to another method of the agent: the host's `run` calls `iter`.
             if value is agent and name != 'self':
                 agent.name = name
                 return

@@ -1,4 +1,4 @@
-"""The `deferred_tool_handler`: what it may be, how it is asked, and what is made of its answer."""
+"""Check a `deferred_tool_handler`, ask it, and combine its answer with those of the capabilities."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ DeferredToolHandler: TypeAlias = Callable[
 ]
 """Resolves all deferred tool calls of one model response, inside the run.
 
-It is called once per response that has deferred calls which no capability has resolved, before any of them executes,
-with the run's context and a copy of the calls in the order of the response. It must answer every one of them: each
-`tool_call_id` of `requests.approvals` in `results.approvals`, each of `requests.calls` in `results.calls`. Otherwise
-the run fails with a `UserError` before any of them executes. An exception it raises ends the run as it is.
+Called once per response that has deferred calls which no capability has resolved, before any of them executes, with the
+run's context and a copy of the calls in the order of the response. The handler must answer every call: each
+`tool_call_id` of `requests.approvals` in `results.approvals`, and each of `requests.calls` in `results.calls`.
+Otherwise the run fails with a `UserError` before any of them executes. If the handler raises an exception, the run ends
+with it.
 
 A function that isn't async is called in a thread, so it may block.
 """
 
 
 def check_deferred_tool_handler(handler: object) -> None:
-    """Refuse what cannot be called, where it is given and not in the middle of a run.
+    """Reject an invalid handler when it is given, not in the middle of a run.
 
     Raises:
         UserError: `handler` is neither `None` nor callable.
@@ -48,20 +49,20 @@ async def ask_deferred_tool_handler(
     answered: DeferredToolResults | None,
     validated: Mapping[str, ValidatedArgs],
 ) -> DeferredToolResults | None:
-    """Have the run's handler resolve what the capabilities left.
+    """Ask the run's handler about the calls that the capabilities did not resolve.
 
     Args:
         handler: The handler, or `None` to leave the calls as they are.
         ctx: The context of the run.
         requests: All deferred calls of the response.
-        answered: The capabilities' results for some or all of them.
+        answered: The capabilities' results for some or all of the calls.
         validated: The validated arguments by `tool_call_id`.
 
     Returns:
-        The results of the capabilities and the handler together; with a handler, there is one for every call.
+        The results of the capabilities and the handler together. With a handler, every call has a result.
 
     Raises:
-        UserError: The handler did not resolve exactly what it was asked.
+        UserError: The handler did not resolve exactly the calls it was asked about.
     """
     remaining = requests if answered is None else requests.remaining(answered)
     if handler is None or remaining is None:
@@ -81,14 +82,14 @@ async def _call(
     if _utils.is_async_callable(handler):
         answer = ask()
     else:
-        # People take minutes: a run that is cancelled meanwhile doesn't wait for the thread.
+        # People take minutes to answer: a run that is cancelled meanwhile does not wait for the thread.
         with _utils.abandon_threads_on_cancel():
             answer = await _utils.run_in_executor(ask)
     return await _utils.await_maybe(answer)
 
 
 def deferred_again_error(requests: DeferredToolRequests) -> UserError:
-    """What to raise when calls that were approved would leave a run whose output type doesn't allow it."""
+    """Return the error for approved calls that would leave a run whose output type does not allow it."""
     return UserError(
         'A tool call deferred again after the deferred tool handler, or a capability, had approved it: '
         f'{name_calls([*requests.approvals, *requests.calls])}. The handler is not asked twice, and what the approved '
