@@ -1,1 +1,1 @@
-"""Adapters for agent frameworks, one package each; each imports its framework, and nothing else does."""
+"""Adapt agent frameworks, one package each. Only the framework's own package imports it."""

@@ -1,4 +1,4 @@
-"""Approval for LangChain: around one tool, or as a middleware of an agent."""
+"""Ask for approval in LangChain: for one tool, or for all tools of an agent."""
 
 try:
     import langchain as _host

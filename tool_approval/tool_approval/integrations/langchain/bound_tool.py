@@ -1,4 +1,4 @@
-"""Tools that take the place of another one, and the messages that answer a call."""
+"""Define tools that replace other tools, and build the messages that answer a call."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tool_approval.core.redact import Outcome
 from .calls import CallReader
 
 ToolInput: TypeAlias = str | dict[str, Any] | ToolCall
-"""What the host calls a tool with: a text, arguments by name, or a model's call, which a message answers."""
+"""Input of a tool: a text, arguments by name, or a model's call, which is answered with a message."""
 
 
 class StandIn(BaseTool):
-    """Looks like another tool to the host and to the model.
+    """A tool that looks like another tool to the host and to the model.
 
-    Every way to call a tool leads to `invoke` or `ainvoke`, which a subclass defines.
+    Every way to call it leads to `invoke` or `ainvoke`, which a subclass defines.
     """
 
     _inner: BaseTool = PrivateAttr()
@@ -46,26 +46,26 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """The function behind the tool: the host looks at it for what to inject, the policy for its own checks."""
+        """Function of the tool. The host reads from it what to inject, and the policy which checks it has."""
         return getattr(self._inner, 'func', None)
 
     @property
     def coroutine(self) -> Callable[..., Coroutine[Any, Any, Any]] | None:
-        """The asynchronous function behind the tool."""
+        """Asynchronous function of the tool."""
         return getattr(self._inner, 'coroutine', None)
 
     @cached_property
     def _injected_args_keys(self) -> frozenset[str]:
-        # The host's, about the signature that this class does not have.
+        # The host computes it from the function's signature, which this class does not have.
         return getattr(self._inner, '_injected_args_keys', frozenset[str]())
 
     @property
     def tool_call_schema(self) -> ArgsSchema:
-        """The parameters as the model sees them."""
+        """Parameters as the model sees them."""
         return super().tool_call_schema if isinstance(self.args_schema, dict) else self._inner.tool_call_schema
 
     def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Call `invoke`; older code of the host calls tools this way."""
+        """Call `invoke`. Older code of the host calls tools this way."""
         return self.invoke(*_as_invoked(self.name, tool_input, kwargs))
 
     async def arun(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
@@ -81,23 +81,23 @@ class StandIn(BaseTool):
 
 def _schema_of(tool: BaseTool) -> ArgsSchema:
     if isinstance(tool, Tool) and tool.args_schema is None:
-        # A tool of one text: the host describes it to the model by its class, which this one does not share.
+        # A tool with one text parameter: the host describes it by its class, which this class does not share.
         return {'type': 'object', 'properties': tool.args, 'required': list(tool.args)}
     return tool.args_schema or cast('type[BaseModel]', tool.get_input_schema())
 
 
 def arguments_of(input: ToolInput) -> object:
-    """The arguments of a model's call; without one, `input` itself."""
+    """Return the arguments of a model's call, or `input` itself if it is not one."""
     return input.get('args') if _is_call(input) else input
 
 
 def call_id_of(input: ToolInput) -> str | None:
-    """The id of a model's call."""
+    """Return the id of a model's call, or `None` if `input` is not one."""
     return input.get('id') if _is_call(input) else None
 
 
 def with_arguments(input: ToolInput, given: Mapping[str, Any] | None) -> ToolInput:
-    """The same call with other arguments."""
+    """Return the same call with other arguments."""
     values = dict(given or {})
     return {**input, 'args': values} if _is_call(input) else values
 
@@ -119,17 +119,17 @@ def _as_invoked(name: str, tool_input: str | dict[str, Any], options: Mapping[st
 
 
 def refusal(reason: str, *, name: str, call_id: str) -> ToolMessage:
-    """The result of a call that did not run."""
+    """Return the result of a call that did not run."""
     return ToolMessage(content=reason, name=name, tool_call_id=call_id, status='error')
 
 
 def with_notice(result: object, notice: str | None, *, call_id: str | None) -> Any:
-    """A tool's result, and beside it a notice for the model.
+    """Return a tool's result with a notice for the model added.
 
     Args:
-        result: What the tool returned: a text, the message that answers the call, a graph command that adds this
-            message, or a list of these. Anything else goes to code that expects just its type, and stays as it is.
-        notice: The text; `None` leaves the result as it is.
+        result: Return value of the tool: a text, the message that answers the call, a graph command that adds this
+            message, or a list of these. Any other value is returned unchanged, because its receiver expects that type.
+        notice: Text of the notice; `None` returns the result unchanged.
         call_id: The id of the call; `None` if code made it.
     """
     if notice is None:
@@ -156,19 +156,19 @@ def _noted(result: object, notice: str, call_id: str | None) -> object:
 
 
 class BoundTool(StandIn):
-    """Runs the call that was allowed, and no other: the last thing between a decision and a tool."""
+    """Runs only the call that was allowed. The last check between a decision and the tool."""
 
     _reader: CallReader = PrivateAttr()
     _allowed: Allowed = PrivateAttr()
     _gate: Gate = PrivateAttr()
 
     def __init__(self, reader: CallReader, allowed: Allowed, gate: Gate) -> None:
-        """Take the place of the tool of a call.
+        """Replace the tool of a call.
 
         Args:
-            reader: Reads what the host calls this with.
-            allowed: The call, and what it is bound to.
-            gate: Allowed it, and records what comes of it.
+            reader: Reads the input that the host passes to this tool.
+            allowed: The allowed call, and its binding.
+            gate: The gate that allowed the call, which also records its outcome.
         """
         super().__init__(reader.tool)
         self._reader = reader
@@ -179,7 +179,7 @@ class BoundTool(StandIn):
         """Run the tool, if this is the call that was allowed.
 
         Raises:
-            ApprovalDenied: It is not, and the call has no id.
+            ApprovalDenied: It is another call, and has no id.
         """
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):
@@ -190,7 +190,7 @@ class BoundTool(StandIn):
         return with_notice(result, execution.notice, call_id=self._reader.call_id)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The same, on the event loop; see `invoke`."""
+        """Do the same on the event loop; see `invoke`."""
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):
             return ready
@@ -200,9 +200,9 @@ class BoundTool(StandIn):
         return with_notice(result, execution.notice, call_id=self._reader.call_id)
 
     def _ready(self, input: ToolInput) -> ToolInput | ToolMessage:
-        """A copy of the arguments that were checked, which no other code can change; or the answer to another call."""
-        # Attack: another middleware, the UI or the tool's own check holds the same nested objects, and changes them
-        # after consent was given (test_arguments_that_another_middleware_changes_do_not_run).
+        """Return a copy of the checked arguments, which no other code can change, or the answer to another call."""
+        # Attack: another middleware, the UI or the tool's own check has the same nested objects, and changes them after
+        # the approval (test_arguments_that_another_middleware_changes_do_not_run).
         try:
             call = self._reader.read(arguments_of(input))
         except ValueError:
@@ -218,11 +218,11 @@ def _outcome_of(result: object) -> Outcome:
 
 
 def answer(refused: Refused, *, name: str, call_id: str | None) -> ToolMessage:
-    """Answer a call that did not run: a model's by a message, that of code by an exception.
+    """Answer a call that did not run: with a message for a model, with an exception for code.
 
     Raises:
-        ApprovalBlocked: Policy refused it, and it has no id.
-        ApprovalDenied: It was denied, and has no id.
+        ApprovalBlocked: Policy refused the call, and it has no id.
+        ApprovalDenied: The call was denied, and has no id.
     """
     if call_id is not None:
         return refusal(refused.reason, name=name, call_id=call_id)

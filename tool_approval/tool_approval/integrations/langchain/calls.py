@@ -1,4 +1,4 @@
-"""Read a call as LangChain delivers it, with its arguments as the tool gets them, and decide it."""
+"""Read a LangChain call, with its arguments as the tool gets them, and decide it."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from tool_approval.core.request import CallFacts
 
 @dataclass(frozen=True, kw_only=True)
 class CallReader:
-    """Reads one call of a tool, as often as its arguments pass through other hands."""
+    """Reads one call of a tool, again each time its arguments passed through other code."""
 
     tool: BaseTool
-    """What would run."""
+    """Tool that would run."""
     name: str
-    """The name the model calls it by."""
+    """Name that the model calls the tool by."""
     call_id: str | None
-    """The call's id, where it has one."""
+    """Id of the call, or `None` if code made it."""
     facts: CallFacts
-    """The run, the conversation and the agent that it belongs to."""
+    """Run, session and agent of the call."""
     config: RunnableConfig
-    """What the host runs with, for the tool's own checks."""
+    """LangChain's configuration of the run, for the tool's own checks."""
     judges_injected: bool = False
-    """Whether values for parameters that the host fills in may be a model's; see `read_arguments`."""
+    """Whether the model may set parameters that the host fills in; see `read_arguments`."""
 
     def read(self, given: object) -> Call:
-        """The call with these arguments.
+        """Return the call with these arguments.
 
         Raises:
-            ValueError: They do not fit the tool, or cannot be judged. The text names the problem.
+            ValueError: The arguments do not fit the tool, or cannot be judged. The text names the problem.
         """
         arguments = read_arguments(self.tool, given, judges_injected=self.judges_injected)
         definition = definition_digest(self.tool)
@@ -63,13 +63,13 @@ class CallReader:
             tool_call_id=self.call_id,
             checks=[self.tool, *(function for function in functions if function is not None)],
             framework_context=self.config,
-            # Another tool may go by the same name later.
+            # Another tool may have the same name later.
             bound_to={'tool_definition': definition},
             reread=reread,
         )
 
     def unfit(self, error: ValueError) -> Refused:
-        """The refusal of a call that cannot be read; no approver is asked."""
+        """Return the refusal of a call that cannot be read. No approver is asked."""
         return Refused(reason=f'The arguments of {self.name!r} cannot be used: {error}. The call was not run.')
 
 
@@ -77,7 +77,7 @@ async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateRes
     """Decide a call that runs as soon as it is allowed.
 
     Raises:
-        AuditError: A refusal could not be written down. Nothing has run.
+        AuditError: A refusal could not be logged. Nothing has run.
         StoreError: Remembered approvals cannot be trusted. Nothing has run.
     """
     try:
@@ -88,24 +88,24 @@ async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateRes
     settled = await gate.judge_changed(settled)
     if isinstance(settled, Refused) or settled.request is None:
         return settled
-    # Time has passed since the question was put.
+    # Confirm again: the facts may have changed while the approver was asked.
     return gate.confirm(await gate.prepare(settled.call), settled.binding)
 
 
 def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str | None = None) -> CallFacts:
-    """The run, the conversation and the agent that a call belongs to, where they are known.
+    """Return the run, session and agent of a call, as far as they are known.
 
     Args:
-        config: What the host runs with. `configurable.thread_id`, else `configurable.session_id`, is the session.
+        config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
         caller: The agent's name, in place of the one in the configuration.
-        run_id: The agent run's id. Without one: the configuration's, and inside of a graph that of the single step,
-            so that an approval for the session ends with the call.
+        run_id: The id of the agent run. If `None`, it is the configuration's, and inside a graph the id of the single
+            step, so that an approval for the session ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})
     step = _text(metadata.get('langgraph_checkpoint_ns'))
-    # Inside of another agent's tool the host hands down the outer agent's name, and an unnamed agent would use what
-    # was approved for the agent above it (test_unnamed_agent_in_a_tool_shares_nothing).
+    # Inside another agent's tool the host passes down the outer agent's name. An unnamed agent would use the approvals
+    # of the agent above it (test_unnamed_agent_in_a_tool_shares_nothing).
     named = _text(metadata.get('lc_agent_name')) if '|' not in (step or '') else None
     return CallFacts(
         run_id=run_id or _text(config.get('run_id')) or step,
@@ -115,15 +115,15 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
 
 
 def _text(value: object) -> str | None:
-    # The host takes numbers and UUIDs for ids, too.
+    # The host also accepts numbers and UUIDs as ids.
     return str(value) if value is not None and value != '' else None
 
 
 def definition_digest(tool: BaseTool) -> str | None:
-    """64 hexadecimal digits of the tool as the model sees it; `None` if its schema has no JSON form."""
+    """Return 64 hexadecimal digits for the tool as the model sees it, or `None` if its schema has no JSON form."""
     schema = tool.tool_call_schema
     try:
-        # Some types have no JSON schema, for which pydantic raises errors of several kinds.
+        # Some types have no JSON schema; pydantic raises several kinds of errors for them.
         parameters = schema.model_json_schema() if _is_model(schema) else schema
         return hashlib.sha256(canonical_json([tool.name, tool.description, parameters]).encode()).hexdigest()
     except (NotCanonicalError, TypeError, ValueError, PydanticUserError):
@@ -131,37 +131,38 @@ def definition_digest(tool: BaseTool) -> str | None:
 
 
 _VARIADIC = frozenset({'args', 'kwargs'})
-"""What the host calls the fields of `*args` and `**kwargs`; it passes them on only where they were given."""
+"""Names that the host gives to the fields of `*args` and `**kwargs`; it passes them on only if they were given."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolArguments:
-    """The arguments of one call."""
+    """Arguments of one call."""
 
     given: dict[str, Any]
-    """What the tool is called with: what was given, and those defaults that would differ next time. A copy."""
+    """Arguments to call the tool with: a copy of the given ones, plus defaults that would differ the next time."""
     read: CallArguments
-    """What the tool's function gets of it: validated, with all defaults."""
+    """Arguments that the tool's function gets: validated, with all defaults."""
     injected: dict[str, Any]
-    """Parameters that the host fills in, such as the graph's state. Passed on as they are."""
+    """Parameters that the host fills in, such as the graph's state. Passed on unchanged."""
 
 
 def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = False) -> ToolArguments:
-    """Read and validate what a tool is called with.
+    """Read and validate the input of a tool.
 
     Args:
         tool: The tool.
-        given: Values by parameter name; or a text for the tool's first parameter, as the host understands it.
-        judges_injected: Whether a model's call may have values for parameters that the host fills in. Those that JSON
-            can hold are judged and shown then.
+        given: Values by parameter name, or a text, which the host uses as the tool's first parameter.
+        judges_injected: Whether a model's call may have values for parameters that the host fills in. If so, those that
+            JSON can hold are judged and shown.
 
     Raises:
-        ValueError: They do not fit the tool, cannot be copied or have no JSON form. The text names the problem.
+        ValueError: The arguments do not fit the tool, cannot be copied, or have no JSON form. The text names the
+            problem.
     """
     if isinstance(given, str) and not isinstance(tool.args_schema, dict):
         given = {_first_name(tool): given}
     if not isinstance(given, Mapping):
-        raise ValueError('they are no mapping of names to values')  # noqa: TRY004 - as all other reasons are
+        raise ValueError('they are no mapping of names to values')  # noqa: TRY004 - like all other reasons
     by_host, items = injected_names(tool), cast('Mapping[str, Any]', given).items()
     injected = {name: value for name, value in items if name in by_host}
     try:
@@ -170,7 +171,7 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
         raise ValueError(f'a value cannot be copied ({type(error).__name__})') from None
     values = _validated(tool, passed)
     given_json = as_json(passed, in_clear=True)
-    # Attack: the host's own call and a model's look alike, so a model may send what the host is meant to fill in.
+    # Attack: the host's own call and a model's look alike, so a model may send a value that the host should fill in.
     seen = {name: value for name, value in injected.items() if judges_injected and _is_json(value)}
     read = read_json({**materialised(values), **seen}, {**_by_parameter(tool, given_json), **seen})
     bound = {'given': given_json, 'received': read.bound.get('received', read.shown)}
@@ -180,7 +181,7 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
 
 
 def _by_parameter(tool: BaseTool, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, without aliases, and without what the tool ignores."""
+    """Return the given values by parameter name, without aliases and without values that the tool ignores."""
     schema = tool.args_schema
     if not _is_model(schema):
         return dict(given)
@@ -203,7 +204,7 @@ def _is_json(value: object) -> bool:
 def _first_name(tool: BaseTool) -> str:
     full, shown = tool.args_schema, tool.tool_call_schema
     if _is_model(full) and _is_model(shown):
-        # The shown schema has lost the aliases.
+        # The shown schema lacks the aliases.
         names = [full.model_fields[name].alias or name for name in shown.model_fields]
     else:
         names = list(tool.args)
@@ -211,9 +212,9 @@ def _first_name(tool: BaseTool) -> str:
 
 
 def injected_names(tool: BaseTool) -> frozenset[str]:
-    """The parameters that the host fills in."""
-    # What the host fills in for parameters of the function that its schema does not list. It has no public name;
-    # without it, such a parameter is judged like any other.
+    """Return the parameters that the host fills in."""
+    # Parameters of the function that its schema does not list. The host has no public name for them; if this one goes
+    # away, such a parameter is judged like any other.
     found = frozenset(cast('frozenset[str]', getattr(tool, '_injected_args_keys', ())))
     full, shown = tool.args_schema, tool.tool_call_schema
     if _is_model(full) and _is_model(shown):
@@ -222,16 +223,16 @@ def injected_names(tool: BaseTool) -> frozenset[str]:
 
 
 def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:
-    """What the function gets. `passed` is completed by the defaults that differ each time they are made."""
+    """Return the values for the function, and add defaults that differ each time they are made to `passed`."""
     schema, shown = tool.args_schema, tool.tool_call_schema
     if schema is None:
         _check_signature(tool, passed)
     elif isinstance(schema, dict):
         _refuse([name for name in cast('list[str]', schema.get('required', [])) if name not in passed], 'missing')
     elif _is_model(schema) and _is_model(shown):
-        # The shown schema lacks injected fields, and with them the model's own validators, which run with the tool.
+        # The shown schema lacks injected fields and the model's own validators, which run with the tool.
         return _complete(schema if shown.model_fields.keys() == schema.model_fields.keys() else shown, passed)
-    # Else a model of pydantic 1, which validates when the tool runs.
+    # Otherwise it is a model of pydantic 1, which validates when the tool runs.
     return passed
 
 
@@ -248,7 +249,7 @@ def _complete(schema: type[BaseModel], passed: dict[str, Any]) -> Mapping[str, A
 
 
 def _check_signature(tool: BaseTool, passed: Mapping[str, Any]) -> None:
-    """Refuse what a tool without a schema could not be called with: the host does not validate for it."""
+    """Reject arguments that do not fit a tool without a schema, because the host does not validate them."""
     if isinstance(tool, Tool):
         if len(passed) != 1:
             raise ValueError(f'the tool takes one argument, not {len(passed)}')

@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-# A namespace package, whose mark of being typed is not found.
+# A namespace package: pyright does not find its `py.typed`.
 from langgraph.channels import UntrackedValue  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
@@ -39,46 +39,46 @@ from .calls import CallReader, decide_alone, find_facts, injected_names
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedTools:
-    """What the model could call in its last response. It is never checkpointed."""
+    """Tools that the model could call in its last response. Never checkpointed."""
 
     run_id: str | None = None
-    """The id of the agent's run: the one the caller gave, else that of its first step."""
+    """Id of the agent's run: the one given by the caller, else the id of its first step."""
     tools: Mapping[str, BaseTool] = field(default_factory=dict[str, BaseTool])
-    """By name."""
+    """Tools by name."""
 
 
 class Consent(TypedDict):
-    """An approval on its way to the call, which runs in a later step: `Binding.as_json`, and these keys.
+    """An approval on its way to its call, which runs in a later step: `Binding.as_json` and the keys below.
 
-    A checkpointer may write it down.
+    A checkpointer may save it.
     """
 
     call: str
     """Digest of the call as the model made it."""
     args: dict[str, Any]
-    """What to run with, in JSON form."""
+    """Arguments to run with, in JSON form."""
 
 
 class Consents(TypedDict):
-    """All approvals of one response."""
+    """Approvals of one response."""
 
     message_id: str | None
-    """The response. Some models give the calls of every response the same ids."""
+    """Id of the response, because some models reuse the ids of calls in every response."""
     by_call: dict[str, Consent]
-    """By the call's id."""
+    """Approvals by the call's id."""
 
 
 class ApprovalState(AgentState[Any]):
-    """The state of an agent that has the middleware. Neither key is part of its input or its output."""
+    """State of an agent that has the middleware. Neither key is part of the agent's input or output."""
 
     tool_approval_offer: NotRequired[Annotated[OfferedTools, UntrackedValue, PrivateStateAttr]]
-    """What the model could call; missing in a step that resumes a run."""
+    """Tools that the model could call; missing in a step that resumes a run."""
     tool_approval_consents: NotRequired[Annotated[Consents, PrivateStateAttr]]
-    """What was approved of it."""
+    """Approved calls of the last response."""
 
 
 def last_response(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolCall]]:
-    """The model's last response, and its calls that nothing has answered yet."""
+    """Return the model's last response, and its calls that are not answered yet."""
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, AIMessage):
@@ -89,12 +89,12 @@ def last_response(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, lis
 
 
 def find_offer(state: Mapping[str, Any]) -> OfferedTools:
-    """What was on offer, as far as the run knows."""
+    """Return the tools that were offered to the model, or none if the run does not know them."""
     return cast('OfferedTools | None', state.get('tool_approval_offer')) or OfferedTools()
 
 
 def find_consent(state: Mapping[str, Any], call_id: str) -> Consent | None:
-    """The approval of a call of the last response, if there is one."""
+    """Return the approval of a call of the last response, or `None`."""
     consents = cast('Consents | None', state.get('tool_approval_consents'))
     message, _ = last_response(state['messages'])
     if consents is None or message is None or message.id != consents['message_id']:
@@ -109,14 +109,14 @@ _REPEATED = 'Several calls of this response have the same id, so none of them wa
 
 
 class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
-    """Asks about an agent's tool calls while its run waits: with no checkpointer, and no second invocation.
+    """Asks about an agent's tool calls while its run waits, without a checkpointer and a second invocation.
 
-    After each response of the model all its calls are decided together; only then does any of them run. A call that
-    is refused is answered by a message with `status='error'` and the reason.
+    After each response of the model, all its calls are decided together before any of them runs. A refused call is
+    answered with a message that has `status='error'` and the reason.
 
-    Put it last in the list of middleware: then nothing is between it and the tools, and it knows the tools that
-    others add. Whatever another middleware changes after the decision does not run, wherever it is in the list;
-    only one further inside that exchanges the tool itself has to be trusted.
+    Put it last in the list of middleware. Then nothing comes between it and the tools, and it knows tools that other
+    middleware adds. Wherever it is in the list, a call that another middleware changes after the decision does not run.
+    Only a middleware further inside that replaces the tool itself must be trusted.
     """
 
     state_schema = ApprovalState
@@ -132,10 +132,10 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         """Put an agent's tools under a controller's policy.
 
         Args:
-            controller: Judges and decides. Give it a lasting `key` where runs are resumed in another process.
-            default: What holds if neither the policy nor the tool's own check decides: `required` or `none`.
-            caller: The agent's name, in place of the one given to `create_agent`. An agent that runs in a tool of
-                another one needs it here, or nothing is remembered for it beyond its run.
+            controller: Judges and decides. Give it a lasting `key` if runs are resumed in another process.
+            default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
+            caller: The agent's name, in place of the one given to `create_agent`. Name an agent that runs in another
+                agent's tool here; otherwise nothing is remembered for it beyond its run.
             tells_changes: Whether a call's result also gives the model the arguments that an approver changed.
 
         Raises:
@@ -148,43 +148,43 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
-        """Keep what the model can call, for the decision after its response."""
+        """Keep the tools that the model can call, for the decision after its response."""
         return ExtendedModelResponse(model_response=handler(request), command=_offering(request))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ExtendedModelResponse[Any]:
-        """The same, on the event loop."""
+        """Do the same on the event loop."""
         return ExtendedModelResponse(model_response=await handler(request), command=_offering(request))
 
     def after_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Decide all calls of the response. It waits, also where an event loop is running."""
+        """Decide all calls of the response. Blocks, even if an event loop is running."""
         config = get_config()
         return wait_for(lambda: self._decide_all(state, config))
 
     async def aafter_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """The same, on the event loop."""
+        """Do the same on the event loop."""
         return await self._decide_all(state, get_config())
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
-        """Run a call if it is one that was allowed."""
+        """Run a call if it was allowed."""
         ready = wait_for(lambda: self._ready(request))
         return ready if isinstance(ready, ToolMessage) else handler(ready)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
-        """The same, on the event loop."""
+        """Do the same on the event loop."""
         ready = await self._ready(request)
         return ready if isinstance(ready, ToolMessage) else await handler(ready)
 
     async def _decide_all(self, state: ApprovalState, config: RunnableConfig) -> dict[str, Any] | None:
-        """Decide all calls of the last response, before any of them runs.
+        """Decide all calls of the last response before any of them runs.
 
         Returns:
-            The state's update: answers to the calls that do not run, and the approvals of those that do.
+            The state's update: answers to calls that do not run, and approvals of calls that do.
         """
         message, pending = last_response(state['messages'])
         if message is None or not pending:
@@ -194,7 +194,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         digests: dict[str, str] = {}
         prepared: list[Prepared] = []
         for made in pending:
-            # A call of another tool, or one that could not be answered, is decided when it is about to run.
+            # A call of a tool that is not offered, or a call without an id, is decided when it is about to run.
             tool, call_id = find_offer(state).tools.get(made['name']), made['id']
             if tool is None or not call_id:
                 continue
@@ -221,10 +221,10 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         return {'messages': list(answers.values()), 'tool_approval_consents': update}
 
     async def _ready(self, request: ToolCallRequest) -> ToolCallRequest | ToolMessage:
-        """What to run in place of a call, or what to answer in place of its result."""
+        """Return the call to run in place of the model's, or the answer in place of its result."""
         made, tool = request.tool_call, request.tool
         if tool is None:
-            # The host would refuse it too, but a middleware further inside may bring a tool that was not judged.
+            # The host would refuse it too, but a middleware further inside may add a tool that was not judged.
             reason = f'There is no tool {made["name"]!r} here, so the call was not run.'
             return refusal(reason, name=made['name'], call_id=made['id'] or '')
         if not made['id']:
@@ -238,7 +238,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             settled = await self._confirm(reader, made, consent)
         if isinstance(settled, Refused):
             return refusal(settled.reason, name=made['name'], call_id=made['id'])
-        # The tool itself checks once more: a middleware further inside may still change the arguments.
+        # The tool checks again: a middleware further inside may still change the arguments.
         bound = BoundTool(reader, settled, self._gate)
         by_host = injected_names(tool)
         args = {name: value for name, value in (settled.call.given or {}).items() if name not in by_host}

@@ -1,4 +1,4 @@
-"""One tool under a controller's policy, wherever it is called from."""
+"""Put one tool under a controller's policy, wherever it is called from."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .calls import CallReader, decide_alone, find_facts
 
 
 class ApprovalToolWrapper(StandIn):
-    """A tool whose calls are judged, and asked about where policy says so, before they run.
+    """A tool whose calls are judged, and asked about if policy requires it, before they run.
 
-    It has the inner tool's name, description and parameters, and goes wherever a tool goes: `invoke(args)`,
-    `create_agent(tools=[...])`. Each call is a question of its own; `ApprovalMiddleware` asks about all calls of a
+    It has the inner tool's name, description and parameters, and can be used like any tool: `invoke(args)`,
+    `create_agent(tools=[...])`. It asks about each call separately; `ApprovalMiddleware` asks about all calls of a
     response together.
 
-    A model's call, one with an id, is answered by a message with `status='error'` if it does not run. Code that calls
-    the tool with plain arguments gets an exception.
+    If a model's call (one with an id) does not run, it is answered with a message that has `status='error'`. Code that
+    calls the tool with plain arguments gets an exception.
 
-    What is approved for a session holds for one `thread_id` and one agent: give both, the agent by its name or by
-    `caller`. In an agent's run without them each call is a session of its own.
+    An approval for a session applies to one `thread_id` and one agent. Give both, the agent by its name or by `caller`.
+    Without them, each call in an agent's run is a session of its own.
     """
 
     _gate: Gate = PrivateAttr()
@@ -48,11 +48,11 @@ class ApprovalToolWrapper(StandIn):
         """Put a tool under a controller's policy.
 
         Args:
-            tool: The tool; a function becomes one by LangChain's `@tool`.
+            tool: The tool. Make one from a function with LangChain's `@tool`.
             controller: Judges and decides.
-            default: What holds if neither the policy nor the tool's own check decides: `required` or `none`.
+            default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: The name of the agent that has the tool, in place of the one in LangChain's configuration.
-            tells_changes: Whether a text result, or a message, also gives the arguments that an approver changed.
+            tells_changes: Whether a text or message result also gives the model the arguments that an approver changed.
 
         Raises:
             TypeError: `tool` is not a tool.
@@ -65,20 +65,21 @@ class ApprovalToolWrapper(StandIn):
         self._caller = caller
 
     def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Ask if need be, and run the tool. It waits, also where an event loop is running.
+        """Ask if necessary, and run the tool. Blocks, even if an event loop is running.
 
         Args:
             input: Arguments by name, a text for the first parameter, or a model's call.
-            config: LangChain's. `configurable.thread_id` is the session that approvals are remembered for.
+            config: LangChain's configuration. `configurable.thread_id` is the session that approvals are remembered
+                for.
             **kwargs: Passed on to the tool.
 
         Returns:
-            What the tool returns; a message, for a model's call.
+            The tool's result, or a message for a model's call.
 
         Raises:
             ApprovalBlocked: Policy refuses the call. Nothing has run.
-            ApprovalDenied: It was denied, or the arguments do not fit the tool. Nothing has run.
-            AuditError: The refusal could not be written down. Nothing has run.
+            ApprovalDenied: The call was denied, or the arguments do not fit the tool. Nothing has run.
+            AuditError: The refusal could not be logged. Nothing has run.
             StoreError: Remembered approvals cannot be trusted. Nothing has run.
         """
         settled = wait_for(lambda: self._settle(input, config))
@@ -88,7 +89,7 @@ class ApprovalToolWrapper(StandIn):
         return tool.invoke(approved, config, **kwargs)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The same, on the event loop; see `invoke`."""
+        """Do the same on the event loop; see `invoke`."""
         with judging():
             settled = await self._settle(input, config)
             if isinstance(settled, ToolMessage):

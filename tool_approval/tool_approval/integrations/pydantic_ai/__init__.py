@@ -1,4 +1,4 @@
-"""Approval for Pydantic AI: inside the run with a handler, or by stopping and resuming."""
+"""Ask for approval in Pydantic AI: with a handler inside the run, or by stopping and resuming."""
 
 try:
     import pydantic_ai as _host

@@ -1,4 +1,4 @@
-"""Arguments as the host has them, in the one form approvals are about."""
+"""Convert arguments of the host to the one form that approvals are bound to."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from tool_approval.core.errors import NotCanonicalError
 
 
 def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values: Mapping[str, Any]) -> CallArguments:
-    """The arguments of a call of the current response.
+    """Return the arguments of a call of the current response.
 
     Args:
         ctx: The run.
-        tool_call_id: The call. What the model gave is looked up by it; unknown for calls that code makes.
-        values: What the tool gets, by parameter name.
+        tool_call_id: The call's id, by which the model's arguments are looked up; unknown for calls that code makes.
+        values: The values that the tool gets, by parameter name.
 
     Raises:
-        NotCanonicalError: A value has no JSON form, or no single one.
+        NotCanonicalError: A value has no JSON form, or more than one.
     """
     given = given_arguments(ctx, tool_call_id)
     return read_arguments(values, {next(iter(values)): given} if is_unpacked(values, given) else given)
 
 
 def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None:
-    """The tool of the current run that the model calls `name`, where there is a run and the host tells."""
+    """Return the tool that the model calls `name` in the current run, or `None` if the run or its tools are unknown."""
     manager = ctx.tool_manager if ctx is not None else None
     tools = manager.tools if manager is not None else None
     return tools.get(name) if tools is not None else None
 
 
 def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the tool `name` will get for `args`, with defaults. `args` where the tool is not known.
+    """Return the arguments that the tool `name` will get for `args`, with defaults; `args` if the tool is unknown.
 
     Raises:
-        ValueError: They do not fit the tool; the text says where, and quotes no value.
+        ValueError: They do not fit the tool. The text says where, and quotes no value.
     """
     tool, decoded = find_tool(ctx, name), decode_arguments(args)
     if tool is None or ctx is None:
         return decoded
     try:
-        # As the host does: a strict tool takes a date as text in JSON, and not as text in Python.
+        # As the host does: a strict tool accepts a date as text from JSON, but not as text from Python.
         if isinstance(args, str) and args.strip():
             return tool.args_validator.validate_json(args, context=ctx.validation_context)
         return tool.args_validator.validate_python(decoded, context=ctx.validation_context)
@@ -60,12 +60,12 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
 
 
 def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
-    """The name that the model calls `tool` by: toolsets around the one that knows it as `name` may have renamed it."""
+    """Return the name that the model calls `tool` by; toolsets around the tool may have renamed it."""
     made = _made_call(ctx, ctx.tool_call_id)
     found = find_tool(ctx, made.tool_name) if made is not None else None
     function, schema = function_of(tool), tool.tool_def.parameters_json_schema
-    # A tool may also call another one itself, and must not lend it its name: a renamed one has the same function and
-    # schema, and other tools may share a schema.
+    # A tool may also call another tool, which must not get its name. A renamed tool has the same function and schema;
+    # the schema alone may be shared with other tools.
     is_renamed = (
         found is not None and found.tool_def.parameters_json_schema is schema and function_of(found) is function
     )
@@ -77,7 +77,7 @@ def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
 
 
 def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> Iterator[object]:
-    """What may have a check of its own: the toolsets from `toolset` inwards, then the function.
+    """Yield everything that may have a check of its own: the toolsets from `toolset` inwards, then the function.
 
     Args:
         toolset: The outermost toolset to ask; `None` leaves the toolsets out.
@@ -92,7 +92,7 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
         if isinstance(current, AbstractToolset):
             yield current
             inside = getattr(cast(object, current), 'wrapped', None)
-            # A combined toolset records with the tool which of its parts the tool comes from.
+            # A combined toolset records with the tool which of its toolsets the tool comes from.
             current = getattr(tool, 'source_toolset', None) if inside is None else inside
         if inside is None:
             source: object = getattr(tool, 'source_tool', None)
@@ -108,21 +108,21 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
 
 
 _MAX_DEPTH = 100
-"""How many toolsets may wrap each other. Chosen: far more than anyone nests, and reached at once by a cycle."""
+"""How many toolsets may wrap each other. Chosen: far more than anyone nests; a cycle reaches it at once."""
 
 
 def function_of(tool: ToolsetTool[Any]) -> object:
-    """The function that a tool calls, where it is one of a `FunctionToolset`."""
+    """Return the function that a tool calls, or `None` if the tool is not from a `FunctionToolset`."""
     return next(checks_of(None, tool), None)
 
 
 def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCallPart | None:
-    # `None` for a call that code makes, and where a response has several calls of that id.
+    # `None` for a call that code makes, and if several calls of the response have that id.
     messages = ctx.messages if ctx is not None else ()
     response = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
     if response is None:
         return None
-    # Each call is looked up several times: in a large response, not among all of its parts.
+    # Each call is looked up several times: do not search all parts of a large response each time.
     if len(response.parts) > _FEW_PARTS and (position := _positions(response).get(tool_call_id)) is not None:
         part = response.parts[position]
         if isinstance(part, ToolCallPart) and part.tool_call_id == tool_call_id:
@@ -133,7 +133,7 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
 
 _FEW_PARTS = 16
 _indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
-"""For each larger response, by `id`: how many parts it had, and the position of each call whose id no other has."""
+"""For each large response, by `id`: its number of parts, and the position of each call with a unique id."""
 
 
 def _positions(response: ModelResponse) -> Mapping[str | None, int]:
@@ -148,7 +148,7 @@ def _positions(response: ModelResponse) -> Mapping[str | None, int]:
 
 
 def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> dict[str, Any] | None:
-    """The arguments of a call of the current response, as the model gave them; `None` if unknown."""
+    """Return the arguments of a call of the current response as the model gave them, or `None` if unknown."""
     call = _made_call(ctx, tool_call_id)
     try:
         return None if call is None else decode_arguments(call.args)
@@ -157,7 +157,7 @@ def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> di
 
 
 def is_unpacked(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> bool:
-    """Whether a function whose only parameter is a model, or a typed dictionary, was called with that one's fields."""
+    """Whether a function whose only parameter is a model or typed dictionary was called with the fields of it."""
     if given is None or len(values) != 1:
         return False
     [(name, value)] = values.items()

@@ -1,4 +1,4 @@
-"""The file tools as a toolset."""
+"""Offer the file tools as a toolset."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _OTHER_PATH = (
 
 
 class FileToolset(FunctionToolset[Any]):
-    """The eight file operations under a file sandbox, for `ApprovalToolset(FileToolset(...), controller)`.
+    """The eight file operations of a file sandbox, for `ApprovalToolset(FileToolset(...), controller)`.
 
-    Without an `ApprovalToolset` around it, it defers what needs approval by itself, and runs it where it was approved:
-    the rules of the sandbox hold, those of a policy are not asked.
+    Without an `ApprovalToolset` around it, the toolset itself defers calls that need approval and runs approved ones.
+    Then only the rules of the sandbox apply, not those of a policy.
     """
 
     def __init__(
@@ -40,16 +40,17 @@ class FileToolset(FunctionToolset[Any]):
         """Offer the operations of a sandbox.
 
         Args:
-            sandbox: The rules, or the configuration to make them of.
-            base: Where relative paths begin, for a configuration; the working directory as it is now if `None`.
-            prefix: Stands before the name of each tool.
-            id: The toolset's id; durable agents need one of each.
+            sandbox: A file sandbox, or its configuration.
+            base: The directory that relative paths of a configuration start from; the current working directory if
+                `None`.
+            prefix: Put before the name of each tool.
+            id: The toolset's id. Durable agents need a different one for each toolset.
 
         Raises:
             ApprovalConfigError: Two roots are the same directory.
-            ValidationError: The configuration says something that nobody can mean.
+            ValidationError: The configuration is invalid.
         """
-        super().__init__(id=id, sequential=True)  # a call may need what an earlier one made
+        super().__init__(id=id, sequential=True)  # a call may need a file that an earlier call made
         self.files = FileTools(
             sandbox if isinstance(sandbox, FileSandbox) else FileSandbox(sandbox, base), prefix=prefix
         )
@@ -58,15 +59,15 @@ class FileToolset(FunctionToolset[Any]):
 
     @property
     def presenters(self) -> dict[str, Presenter]:
-        """For `ApprovalController(presenters=...)`: what is shown of each tool's calls."""
+        """Presenters for `ApprovalController(presenters=...)`, by tool name: they show the effect of each call."""
         return dict.fromkeys(self.files.presenters, self._present)
 
     def _present(self, request: ApprovalRequest) -> ApprovalPresentation:
-        """See `FileTools.present`.
+        """Show a call; see `FileTools.present`.
 
         Raises:
-            FileToolError: The files are no longer what the request is bound to.
-            PermissionError: The rules forbid the call, or a person has changed its paths.
+            FileToolError: The files are no longer those that the request is bound to.
+            PermissionError: The rules forbid the call, or the approver has changed its paths.
         """
         try:
             return self.files.present(request)
@@ -79,17 +80,17 @@ class FileToolset(FunctionToolset[Any]):
             raise
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """See `FileTools.check_approval`; an `ApprovalToolset` around it calls this."""
+        """Check a call for the `ApprovalToolset` around this one; see `FileTools.check_approval`."""
         return self.files.check_approval(ctx)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Do the operation.
+        """Run a file operation.
 
         Raises:
-            ApprovalRequired: Somebody has to consent first, and no `ApprovalToolset` asked.
-            ToolFailed: It is refused, or could not be done; on hosts without it, that is the result.
+            ApprovalRequired: The call needs approval, and no `ApprovalToolset` asked for it.
+            ToolFailed: The call is refused, or failed. Hosts without `ToolFailed` get the message as the result.
         """
         try:
             return await super().call_tool(name, tool_args, ctx, tool)

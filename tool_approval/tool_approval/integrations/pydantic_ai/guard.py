@@ -1,4 +1,4 @@
-"""Ask about functions and toolsets that have a check of their own, where no `ApprovalToolset` encloses them."""
+"""Ask about functions and toolsets that have a check of their own but no `ApprovalToolset` around them."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .results import find_binding, is_enclosed_by_handler, refuse
 
 @dataclass(repr=False, kw_only=True)
 class JudgedContext(RunContext[Any]):
-    """The host's context of one call that a toolset around its tool has judged. It lets one tool run."""
+    """Context of one call that a toolset around its tool has judged. It lets one tool run."""
 
     judged: object = None
-    """What was judged: a `Prepared`, where a gate judged it."""
+    """Result of judging: a `Prepared` if a gate judged the call."""
     judged_call: tuple[str | None, str | None] = (None, None)
-    """The run and the call that it was judged for: code that makes another call of this context changes the id."""
+    """Ids of the judged run and call. If code makes another call with this context, it changes the call's id."""
     taken: threading.Lock = field(default_factory=threading.Lock)
-    """Held once a tool has taken what was judged: copies that wrappers make of the context share it."""
+    """Lock held once a tool has used the judgement. Copies of the context that wrappers make share it."""
 
 
 def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:
-    """The context to execute a judged call with. A context of a type of its own, as of a durable activity, is kept."""
+    """Return the context to execute a judged call with. A context of another type, as of a durable activity, stays."""
     if type(ctx) not in (RunContext, JudgedContext):
         return ctx
     of_host = {each.name: getattr(ctx, each.name) for each in fields(RunContext) if each.init}
@@ -49,7 +49,7 @@ def is_enclosed(ctx: RunContext[Any]) -> bool:
 
 
 def _judged(ctx: RunContext[Any]) -> JudgedContext | None:
-    """The context, where it was made for the call that executes, and nothing has taken it."""
+    """Return the context if it was made for the call being executed and no tool has used it yet."""
     if not isinstance(ctx, JudgedContext) or ctx.taken.locked():
         return None
     return ctx if ctx.judged_call == (ctx.run_id, ctx.tool_call_id) else None
@@ -66,7 +66,7 @@ async def _call_tool(
     judged = found.judged if found is not None and found.taken.acquire(blocking=False) else None
     checks = [function_of(tool), self if callable(getattr(self, 'check_approval', None)) else None]
     if isinstance(judged, Prepared):
-        # A wrapper may have changed the arguments since.
+        # A wrapper may have changed the arguments after the judgement.
         checks = [] if judged.call.values == tool_args else checks
     elif judged is not None:
         checks = checks[1:]  # only a gate asks the check of a toolset
@@ -90,7 +90,7 @@ async def _call_tool(
             request = make_request(context, verdict, tool_call_id=ctx.tool_call_id, **details)
             raise ApprovalRequired(metadata=conventional(request))
         binding = find_binding(ctx)
-        # The host defers a declared tool itself, so its approval is bound to nothing that the check says.
+        # The host itself defers a declared tool, so its approval is not bound to the check's `bound_to`.
         is_bound = verdict.is_needs_approval and tool.tool_def.kind != 'unapproved'
         if is_bound and binding is not None and not binding.declares(verdict.bound_to):
             return refuse(CHANGED, 'refused')
@@ -103,6 +103,6 @@ def _strictness(verdict: ApprovalResult) -> int:
     return ('pre_approved', 'needs_approval', 'blocked').index(verdict.status)
 
 
-# No hook of the host reaches the ordinary tools of every agent, and the decorator has to leave the function as it is:
-# without this, an agent that knows nothing of tool_approval runs a decorated function unasked.
+# No hook of the host reaches the ordinary tools of every agent, and the decorator must leave the function as it is.
+# Without this patch, an agent that does not use tool_approval runs a decorated function without asking.
 FunctionToolset.call_tool = _call_tool

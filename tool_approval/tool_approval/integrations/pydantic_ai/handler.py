@@ -1,4 +1,4 @@
-"""The handler: all deferred calls of a response are decided by a controller, inside the run."""
+"""Let a controller decide all deferred calls of a response inside the run."""
 
 from __future__ import annotations
 
@@ -57,22 +57,22 @@ def approval_handler(
     tells_changes: bool = True,
     ledger: ExecutionLedger | None = None,
 ) -> ApprovalHandler:
-    """A `deferred_tool_handler` that lets `controller` decide.
+    """Return a `deferred_tool_handler` that lets `controller` decide.
 
-    Give it to `pydantic_ai_deferred.Agent` or to one of its runs, or to the host's own
-    `HandleDeferredToolCalls(approval_handler(...))`: there, only tools of an `ApprovalToolset` are bound to what was
-    approved, and only of those an outcome is written down.
+    Give it to `pydantic_ai_deferred.Agent`, to one of its runs, or to the host's own
+    `HandleDeferredToolCalls(approval_handler(...))`. With the host's own, only tools of an `ApprovalToolset` are bound
+    to the approved call, and only their outcomes are logged.
 
     Args:
-        controller: Decides. It may be shared by any number of agents and runs.
-        external: What carries out external calls, and answers questions, by tool name.
-        session: The conversation approvals are remembered for.
-        tells_changes: Whether the model is told that an approver changed arguments, and to what.
-        ledger: Executes each approved call, and each external one, at most once; also calls that were approved before
-            the run began.
+        controller: Decides. Any number of agents and runs may share it.
+        external: Functions that carry out external calls and answer questions, by tool name.
+        session: The conversation that approvals are remembered for.
+        tells_changes: Whether the model is informed of arguments that an approver changed.
+        ledger: Executes each approved call and each external call at most once, including calls that were approved
+            before the run began.
 
     Raises:
-        UserError: What is given as controller is none.
+        UserError: `controller` is not an `ApprovalController`.
     """
     if not isinstance(controller, ApprovalController):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UserError(f'`approval_handler` takes an `ApprovalController`, not {type(controller).__name__}.')
@@ -84,31 +84,31 @@ def approval_handler(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ApprovalHandler:
-    """Made by `approval_handler`."""
+    """A `deferred_tool_handler` made by `approval_handler`."""
 
     controller: ApprovalController
-    """Decides."""
+    """Controller that decides."""
     external: External
-    """What carries out external calls, by tool name."""
+    """Functions that carry out external calls, by tool name."""
     session: Session = None
-    """The conversation approvals are remembered for."""
+    """Conversation that approvals are remembered for."""
     tells_changes: bool = True
-    """Whether the model is told that an approver changed arguments."""
+    """Whether the model is informed of arguments that an approver changed."""
     ledger: ExecutionLedger | None = None
-    """Executes each call at most once."""
+    """Ledger that executes each call at most once, or `None`."""
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer every deferred call of a response.
 
         Raises:
-            StoreError: Remembered approvals cannot be trusted, or kept. None of `requests` has run.
+            StoreError: Remembered approvals cannot be trusted or saved. None of `requests` has run.
         """
         facts = facts_of(ctx, self.session)
         batch = Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx, ledger=self.ledger)
         return await batch.answer()
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Run what was approved, and only that; write down what came of it."""
+        """Run exactly the approved call, and log its outcome."""
         gate, binding = Gate(self.controller, tells_changes=self.tells_changes), find_binding(ctx)
         made, problem = executing(ctx, call.tool_name, args, session=self.session, tool_call_id=call.tool_call_id)
         request = ApprovalRequest.of_call(
@@ -148,16 +148,16 @@ class Batch:
         ledger: ExecutionLedger | None = None,
         place: CallPlace | None = None,
     ) -> None:
-        """Prepare.
+        """Keep the calls until `answer` or `prepare`.
 
         Args:
             controller: Decides.
             requests: The calls.
-            external: What carries out external calls, by tool name.
-            facts: What is known of the run.
-            ctx: The run that waits for the answer; `None` where it has ended.
-            ledger: Executes each external call of a run that waits at most once.
-            place: In place of `ctx`, for the ledger, where the run has ended.
+            external: Functions that carry out external calls, by tool name.
+            facts: Known facts of the run.
+            ctx: The run that waits for the answer, or `None` if it has ended.
+            ledger: Executes each external call of a waiting run at most once.
+            place: Place of the calls for the ledger, in place of `ctx`, if the run has ended.
         """
         self.place = place
         self.ledger = ledger
@@ -169,22 +169,22 @@ class Batch:
         self.results = DeferredToolResults()
 
     async def answer(self) -> DeferredToolResults:
-        """Decide everything, then do what is done here."""
+        """Decide all calls, then carry out the allowed external ones."""
         to_do = await self.decide(await self.prepare())
-        # Nothing is started before every decision of the batch is made.
+        # No call starts before every decision of the batch is made.
         await asyncio.gather(*(self.carry_out(each) for each in to_do))
         return self.results
 
     async def prepare(self) -> list[Prepared]:
-        """The requests of all calls: first those that await approval, then the external ones."""
+        """Return the requests of all calls: first the calls that await approval, then the external ones."""
         approvals = [await self._approval(call) for call in self.requests.approvals]
         return [*approvals, *[await self._external(call) for call in self.requests.calls]]
 
     async def decide(self, calls: Sequence[Prepared]) -> list[Allowed]:
-        """Decide all calls, as `prepare` returns them, and answer all but the external ones that are to be done.
+        """Decide all calls, as `prepare` returned them, and answer all except the allowed external ones.
 
         Returns:
-            The external calls that are to be done.
+            The external calls to carry out.
         """
         settled = await self.gate.decide_all(calls)
         count = len(self.requests.approvals)
@@ -198,7 +198,7 @@ class Batch:
         return request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
 
     async def _approval(self, call: ToolCallPart) -> Prepared:
-        """The request that a tool has made; or one for a bare tool, with what its function says of the call."""
+        """Return the tool's own request, or for a bare tool a new one that includes its function's check."""
         tool = find_tool(self.ctx, call.tool_name)
         if tool is None:
             return self._prepared(call, self._request(call))
@@ -211,12 +211,12 @@ class Batch:
         except ValueError as error:
             if request is not None:
                 return self._prepared(call, request)
-            # Attack: what cannot be read may hold a secret, and would be shown as the model gave it
+            # Attack: arguments that cannot be read may contain a secret, and would be shown as the model gave them
             # (test_arguments_that_cannot_be_judged_are_refused_before_anybody_is_asked).
             problem = error.problem if isinstance(error, NotCanonicalError) else str(error)
             return self._prepared(call, _blocked(self._request(call, {}), cannot_be_judged(call.tool_name, problem)))
         if request is not None:
-            # Only a toolset with a controller can bind it to the arguments itself.
+            # The request is bound here, because only a toolset with a controller can bind it to the arguments itself.
             bound_to = self.gate.controller.bound_to(arguments, request.bound_to)
             return self._prepared(call, request.changed(bound_to=bound_to))
         given = call.args if isinstance(call.args, Mapping) else None
@@ -247,23 +247,23 @@ class Batch:
         return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
 
     def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
-        """What a tool of this run will get, and how to show and to bind it.
+        """Return the values that a tool of this run will get, and their form for showing and binding.
 
         Raises:
-            ValueError: They do not fit the tool, or have no JSON form.
+            ValueError: The arguments do not fit the tool, or have no JSON form.
         """
-        # The loop layer hands over what the host has validated; the host's own capability does not.
+        # The loop layer passes the validated arguments on; the host's own capability does not.
         values = cast('Mapping[str, Any] | None', getattr(call.args, 'validated', None))
         if values is None:
             values = materialised(validated(self.ctx, call.tool_name, call.args))
         elif any(isinstance(value, Iterator) for value in values.values()):
-            # It can be read only once, and has been, for the snapshot or by the tool's own check.
+            # An iterator can be read only once, and was read for the snapshot or by the tool's own check.
             given = given_arguments(self.ctx, call.tool_call_id)
             values = materialised(validated(self.ctx, call.tool_name, given))
         return values, call_arguments(self.ctx, call.tool_call_id, values)
 
     def _answer(self, request: ApprovalRequest, settled: GateResult) -> None:
-        """Answer an approval, bound to what the tool will get."""
+        """Answer an approval, bound to the values that the tool will get."""
         call_id, decision = str(request.tool_call_id), settled.decision
         assert decision is not None, 'a deferred call is decided'
         if isinstance(settled, Allowed) and settled.binding is not None:
@@ -276,7 +276,7 @@ class Batch:
             answered_by[call_id] = decision.decided_by
 
     def restore(self, call: ToolCallPart, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
-        """A call as `prepare` made it, maybe in another process."""
+        """Return a call as `prepare` returned it, possibly in another process."""
         if any(call is each for each in self.requests.approvals):
             return self._prepared(call, request)
         return self._prepared_external(request, verdict)
@@ -304,7 +304,7 @@ class Batch:
         return Prepared(call=_call_of(request, reread), verdict=verdict, request=request)
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
-        """An external call that is to be done; any other is answered."""
+        """Return an external call to carry out; answer any other."""
         if isinstance(settled, Refused):
             self.results.calls[str(prepared.request.tool_call_id)] = failure(settled.reason)
             return None
@@ -314,7 +314,7 @@ class Batch:
         return settled._replace(request=prepared.request)
 
     async def carry_out(self, allowed: Allowed) -> None:
-        """Do one external call, and answer it with what came of it."""
+        """Carry out one external call, and answer it with the result."""
         result = await carry_out_once(self.ledger, self.gate, allowed, self.ctx, self.external, place=self.place)
         self.results.calls[str(allowed.call.tool_call_id)] = result
 
@@ -335,7 +335,7 @@ def _blocked(request: ApprovalRequest, reason: str | None) -> ApprovalRequest:
 
 
 def _with_verdict(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
-    """The request with what the function itself says of its call: what is shown, remembered and written down."""
+    """Return the request with the texts of the function's own check: what to show, remember and log."""
     own = make_request(context, verdict)
     changes: dict[str, Any] = {
         'payload': own.payload,

@@ -1,4 +1,4 @@
-"""Requests for deferred calls, with what the framework knows of a call."""
+"""Build requests for deferred calls, from what the framework knows about a call."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ try:
 except ImportError:  # pragma: no cover - the adapter also works without the loop layer, on the host's own capability
 
     def lineage() -> tuple[Any, ...]:
-        """Nothing is known of what is above a run."""
+        """Return no levels, because without the loop layer the runs above are unknown."""
         return ()
 
 
 Session: TypeAlias = str | Callable[[RunContext[Any]], str | None] | None
-"""The conversation approvals are remembered for: a name, or what finds it for a run. `None` takes `ctx.deps.session_id`
-where the deps have one, else the outermost run's id."""
+"""Conversation that approvals are remembered for: a name, or a function that returns it for a run. `None` uses
+`ctx.deps.session_id` if the deps have one, else the outermost run's id."""
 
 REQUEST_KEY = 'tool_approval_request'
-"""Where `ApprovalToolset` puts its request into a deferral's metadata. Only an `ApprovalRequest` object counts there:
-what a model sends, or what was read from a file, is never one."""
+"""Key of the request that `ApprovalToolset` puts into a deferral's metadata. Only an `ApprovalRequest` object counts;
+data from a model or a file is never one."""
 
 
 def build_approval_requests(requests: DeferredToolRequests, facts: CallFacts | None = None) -> list[ApprovalRequest]:
-    """One request for each call that awaits approval, in the same order; external calls are not among them.
+    """Return one request for each call that awaits approval, in the same order, without external calls.
 
     Args:
-        requests: What the host hands to a handler, or ends a run with.
-        facts: What is known of the run.
+        requests: The deferred calls that the host passes to a handler, or ends a run with.
+        facts: Known facts of the run.
 
     Returns:
-        New requests; nothing of `requests` is shared. One whose arguments cannot be read is marked as blocked, so that
-        every controller denies it.
+        New requests that share nothing with `requests`. If the arguments of a call cannot be read, its request is
+        marked as blocked, so that every controller denies it.
     """
     return [request_of(call, requests.metadata.get(call.tool_call_id), facts) for call in requests.approvals]
 
@@ -61,15 +61,15 @@ def request_of(
     tool: Mapping[str, Any] | None = None,
     args: Mapping[str, Any] | None = None,
 ) -> ApprovalRequest:
-    """The request for one call.
+    """Return the request for one call.
 
     Args:
         call: The call, with its arguments as JSON text or as a mapping.
-        metadata: What the tool said when it deferred. `approval_description`, `summary`, `reason` or `path`, in this
-            order, becomes the description.
-        known: What is known of the run; it wins over what `metadata` says.
-        tool: What is known of the tool, as `tool_facts` returns it; it wins, too.
-        args: What to show in place of the call's own arguments.
+        metadata: The metadata that the tool gave when it deferred. The first of `approval_description`, `summary`,
+            `reason` and `path` becomes the description.
+        known: Known facts of the run, which override `metadata`.
+        tool: Known facts of the tool, as returned by `tool_facts`, which override `metadata` too.
+        args: Arguments to show in place of the call's own.
     """
     given = dict(metadata or {})
     made = given.pop(REQUEST_KEY, None)
@@ -80,7 +80,7 @@ def request_of(
         request = _bare_request(call, given, args)
     if known is None:
         return request
-    # A handler that names no session leaves the one that the toolset names.
+    # If the handler names no session, the toolset's session stays.
     place = {'run_id': known.run_id, 'session_id': known.session_id or request.session_id, 'lineage': known.lineage}
     facts = request.facts._replace(caller=known.caller, **place, **(tool or {}))
     return request.changed(facts, metadata={**request.metadata, **facts.as_metadata()}, **place)
@@ -107,7 +107,7 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
-    """What other handlers understand, and the request itself for ours."""
+    """Return metadata with the keys that other handlers understand, and the request itself for ours."""
     values = {
         'approval_description': request.attributed_description,
         'approval_reason': request.reason,
@@ -124,15 +124,16 @@ def _first_text(metadata: Mapping[str, Any], *keys: str) -> str | None:
 
 
 def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | None = None) -> CallFacts:
-    """What the host knows of a call.
+    """Return the facts that the host knows about a call.
 
     Args:
-        ctx: The run that makes it.
-        session: The conversation approvals are remembered for.
-        tool_name: The tool, as the model calls it; without it, nothing is said of the tool.
+        ctx: The run that makes the call.
+        session: The conversation that approvals are remembered for.
+        tool_name: The tool, as the model calls it. Without it, the facts do not include the tool.
 
     Raises:
-        UserError: What is given as session, or returned, is not a text; or the deps' `session_id`, where none is given.
+        UserError: The given or returned session is not a text, or, if none is given, the `session_id` of the deps is
+            not.
     """
     if session is None:
         session_id = session_of_deps(ctx.deps)
@@ -151,7 +152,7 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
                 tool_call_id=level.tool_call_id,
             )
             for level in lineage()
-            # While a tool executes, its own call is the innermost level; above it are those of other runs.
+            # While a tool executes, its own call is the innermost level; the levels above belong to other runs.
             if level.run_id != ctx.run_id
         ),
         **({} if tool_name is None else tool_facts(ctx, tool_name)),
@@ -167,19 +168,19 @@ def executing(
     tool: ToolsetTool[Any] | None = None,
     tool_call_id: str | None = None,
 ) -> tuple[Call, str | None]:
-    """A call that is about to execute, and why it cannot be judged, where it cannot.
+    """Return a call that is about to execute, and the reason if it cannot be judged, else `None`.
 
     Args:
-        ctx: The run that makes it.
-        name: What the toolset that executes it calls the tool.
-        args: What the tool gets, by parameter name.
-        session: The conversation approvals are remembered for.
-        tool: The tool, to find out what the model calls it; without it, `name` is that and nothing is said of the tool.
-        tool_call_id: The call's id; that of `ctx` if `None`.
+        ctx: The run that makes the call.
+        name: The tool's name in the toolset that executes it.
+        args: The arguments that the tool gets, by parameter name.
+        session: The conversation that approvals are remembered for.
+        tool: The tool, from which the model's name for it is found. Without it, `name` is that name, and the facts do
+            not include the tool.
+        tool_call_id: The call's id; the one of `ctx` if `None`.
     """
     call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id
-    # A toolset around may have renamed the tool: policy has the names of the toolset, the approver is shown the one
-    # that the model calls.
+    # A toolset around may have renamed the tool: policy uses the toolset's names, and the approver sees the model's.
     called = name if tool is None else called_name(ctx, name, tool)
     facts = facts_of(ctx, session, None if tool is None else called)
     arguments, problem = NO_ARGUMENTS, None
@@ -201,7 +202,7 @@ def executing(
 
 
 def session_of_deps(deps: object) -> str | None:
-    """The conversation that a run's dependencies name in `session_id`, or `None`.
+    """Return the conversation that `session_id` of the dependencies names, or `None`.
 
     Raises:
         UserError: It is not a text.
@@ -216,14 +217,14 @@ def _text(given: object, name: str) -> str | None:
 
 
 def tool_facts(ctx: RunContext[Any] | None, name: str) -> dict[str, Any]:
-    """What is known of a tool, where the host tells.
+    """Return the facts that the host knows about a tool.
 
     Args:
         ctx: The run.
         name: The tool.
 
     Returns:
-        `toolset_id`, and `tool_digest` of name, description and schema.
+        `toolset_id`, and `tool_digest` of name, description and schema. Empty if the tool is unknown.
     """
     tool = find_tool(ctx, name)
     if tool is None:
@@ -237,7 +238,8 @@ def tool_facts(ctx: RunContext[Any] | None, name: str) -> dict[str, Any]:
 def _digest(definition: ToolDefinition) -> str | None:
     parts = [definition.name, definition.description, definition.parameters_json_schema]
     try:
-        # Each step of a run has its definitions anew. The form tells 1 from True, unlike a comparison of the values.
+        # Cached, because each step of a run builds its definitions again. `marshal` distinguishes 1 from True, unlike a
+        # comparison of the values.
         return _digest_of(marshal.dumps(parts, 2))
     except ValueError:  # a value that is not plain
         return None

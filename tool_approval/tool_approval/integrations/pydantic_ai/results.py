@@ -1,4 +1,4 @@
-"""Results for the host: of decisions, of refusals, and of external calls."""
+"""Build results for the host: of decisions, refusals and external calls."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from tool_approval.core.threads import call_sync_or_async
 
 from .arguments import find_tool
 
-# Older hosts have no way to tell the model of a failure that it should not simply retry.
+# On older hosts a tool cannot report a failure that the model should not simply retry.
 TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)
 
 NOTICE_KEY = 'approval_notice'
-"""Under which a result that is not a text says that arguments were changed."""
+"""Key of the notice about changed arguments, in a result that is not a text."""
 
 
 BINDING_KEY = 'tool_approval'
-"""Where the binding travels: in `DeferredToolResults.metadata`, which the host hands to the tool, and stop and resume
-keeps."""
+"""Key of the binding in `DeferredToolResults.metadata`, which the host passes to the tool, and stop and resume keeps.
+"""
 
 GRANTED_KEY = 'granted_capabilities'
-"""Where a tool finds, beside the binding, which capabilities its approval grants."""
+"""Key of the capabilities that the approval grants, next to the binding."""
 
 
 def binding_metadata(binding: Binding) -> dict[str, Any]:
-    """The metadata that a tool is given with its approval."""
+    """Return the metadata that a tool is given with its approval."""
     granted = {} if binding.granted is None else {GRANTED_KEY: binding.granted}
     return {BINDING_KEY: binding.as_json(), **granted}
 
@@ -47,7 +47,7 @@ def _metadata(ctx: RunContext[Any]) -> Mapping[str, object]:
 
 
 def find_binding(ctx: RunContext[Any]) -> Binding | None:
-    """The binding of the call that executes, or `None` if another handler approved it."""
+    """Return the binding of the call being executed, or `None` if another handler approved it."""
     metadata = _metadata(ctx)
     carried = metadata.get(BINDING_KEY)
     if not isinstance(carried, Mapping):
@@ -56,9 +56,9 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
 
 
 class _Enclosed(dict[str, Any]):
-    """A carried binding whose call a handler encloses: an `ApprovalToolset` inside leaves the outcome to it.
+    """A binding whose call a handler encloses, so that an `ApprovalToolset` inside leaves recording the outcome to it.
 
-    Wrappers hand it on, and a run nested in the call does not have it. No file that a run is resumed from can make one.
+    Wrappers pass it on; a run nested in the call does not get it. A file that a run is resumed from cannot create one.
     """
 
 
@@ -69,7 +69,7 @@ def is_enclosed_by_handler(ctx: RunContext[Any]) -> bool:
 
 @contextmanager
 def enclosed(ctx: RunContext[Any]) -> Generator[None]:
-    """Enclose an execution whose outcome the handler records, and of whose changed arguments it tells the model."""
+    """Enclose an execution whose outcome and notice of changed arguments are the handler's task."""
     metadata = cast('dict[str, Any]', ctx.tool_call_metadata)
     carried = metadata[BINDING_KEY]
     metadata[BINDING_KEY] = _Enclosed(carried)
@@ -80,7 +80,7 @@ def enclosed(ctx: RunContext[Any]) -> Generator[None]:
 
 
 async def execute(gate: Gate, allowed: Allowed, run: Awaitable[Any]) -> Any:
-    """Await the execution of a call, write down what came of it, and add the notice of changed arguments."""
+    """Await the execution of a call, log its outcome, and add the notice of changed arguments."""
     with gate.execution(allowed, outcome_of=outcome_of) as execution:
         result = await run
         if isinstance(result, Refusal):
@@ -98,7 +98,7 @@ async def execute_once(
     ctx: RunContext[Any],
     recheck: Callable[[], str | None] | None = None,
 ) -> Any:
-    """Execute a call as `execute` does, and at most once where there is a ledger."""
+    """Execute a call like `execute`; with a ledger, at most once."""
     if ledger is None:
         return await execute(gate, allowed, run())
     result = await _once(ledger, gate, allowed, lambda: execute(gate, allowed, run()), ctx=ctx, recheck=recheck)
@@ -110,14 +110,14 @@ async def execute_once(
 
 
 class CallPlace(NamedTuple):
-    """Where a call was made, for a ledger: in place of the context of a run that has ended."""
+    """Place of a call, for a ledger: used instead of the context if the run has ended."""
 
     messages: Sequence[ModelMessage]
-    """The history up to the call."""
+    """History up to the call."""
     conversation_id: str
-    """The conversation."""
+    """Id of the conversation."""
     run_id: str | None = None
-    """The run, where there is no conversation."""
+    """Id of the run, if there is no conversation."""
 
 
 async def _once(
@@ -133,7 +133,7 @@ async def _once(
     for message in ctx.messages:
         if isinstance(message, ModelResponse) and (made := _calls_of(message, call_id)):
             run_id, occurrence = message.run_id or run_id, occurrence + made
-    # Older hosts have no conversations: then it is the run that made the call.
+    # Older hosts have no conversations; there it is the run that made the call.
     name = getattr(ctx, 'conversation_id', None) or run_id or ''
     return await gate.keep(
         ledger,
@@ -157,7 +157,7 @@ def _adapter() -> TypeAdapter[ToolReturn[Any]]:
 
 
 def _dumped(result: object) -> object:
-    """What a ledger keeps: of a `ToolReturn` also what is beside the result that the model is sent."""
+    """Return the form of a result that a ledger keeps: of a `ToolReturn`, also the parts that the model is not sent."""
     if not isinstance(result, ToolReturn):
         return result
     return {'__tool_return__': _adapter().dump_python(cast('ToolReturn[Any]', result), mode='json')}
@@ -167,7 +167,7 @@ def _restored(kept: Kept) -> Any:
     if kept.text is not None:
         return kept.text
     match kept.value:
-        # A result that a person has given is taken literally.
+        # A result that a person gave is used literally.
         case {'__tool_return__': value, **others} if not others and kept.by is None:
             return _adapter().validate_python(value)
         case value:
@@ -175,13 +175,13 @@ def _restored(kept: Kept) -> Any:
 
 
 def _text_of(tool_name: str, error: Exception) -> str:
-    # Of others the text may quote arguments; these are written for the model.
+    # The text of other errors may quote arguments; the text of these is written for the model.
     is_for_model = isinstance(error, exceptions.ModelRetry | _Failed) or type(error) is TOOL_FAILED
     return str(error) if is_for_model else f'The call of {tool_name!r} failed ({type(error).__name__}).'
 
 
 def approval(decision: ApprovalDecision) -> Literal[True] | ToolApproved | ToolDenied:
-    """What the host is told of a decision."""
+    """Return a decision in the host's form."""
     if decision.approved:
         changed = decision.override_args
         return True if changed is None else ToolApproved(override_args=dict(changed))
@@ -189,26 +189,26 @@ def approval(decision: ApprovalDecision) -> Literal[True] | ToolApproved | ToolD
 
 
 def failure(message: str) -> Any:
-    """What stands in for the result of an external call that failed, or was refused."""
+    """Return the result of an external call that failed or was refused."""
     return TOOL_FAILED(message) if TOOL_FAILED is not None else message
 
 
 class Refusal(str):
-    """A refusal in place of a tool's result, on hosts that cannot mark a result as failed: nothing has run."""
+    """A refusal in place of a tool's result, on hosts that cannot mark a result as failed. Nothing has run."""
 
 
 def refuse(message: str, outcome: Outcome = 'failed') -> str:
-    """Tell the model, in place of a tool's result, that a call was refused.
+    """Report a refused call to the model, in place of a tool's result.
 
     Args:
-        message: What the model is told.
-        outcome: What is written down of the call, by the handler around it or the `ApprovalToolset`.
+        message: Text for the model.
+        outcome: The outcome that the handler or the `ApprovalToolset` around the call logs.
 
     Returns:
-        The message, on hosts that have no `ToolFailed`.
+        The message, on hosts without `ToolFailed`.
 
     Raises:
-        ToolFailed: On hosts that have it: the result counts as failed, and no retry is used up.
+        ToolFailed: On hosts that have it. The result counts as failed, and uses up no retry.
     """
     refusal: Any = Refusal(message) if TOOL_FAILED is None else TOOL_FAILED(message)
     setattr(refusal, _OUTCOME, outcome)
@@ -218,9 +218,9 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
 
 
 def outcome_of(end: object) -> Outcome:
-    """What is to be written down of a call that ended with an error, or a refusal.
+    """Return the outcome to log for a call that ended with an error or a refusal.
 
-    Only what `refuse` made can say it: an error of a tool may have attributes of any name.
+    Only objects made by `refuse` can set it, because a tool's error may have attributes of any name.
     """
     if type(end) in (Refusal, TOOL_FAILED):
         return vars(end).get(_OUTCOME, 'failed')
@@ -231,7 +231,7 @@ _OUTCOME = '_tool_approval_outcome'
 
 
 def with_notice(result: Any, notice: str) -> Any:
-    """A tool's result that also tells the model which arguments it really ran with."""
+    """Return a tool's result with a notice of the arguments that it really ran with."""
     if isinstance(result, ToolReturn):
         return ToolReturn(
             return_value=_noted(result.return_value, notice),
@@ -250,15 +250,15 @@ def _noted(result: object, notice: str) -> Any:
 
 
 External: TypeAlias = Mapping[str, Callable[..., Any]]
-"""By tool name: called with the arguments as keywords, and with `ctx` first if its first parameter is called that
-(`None` where the run has ended).
-Coroutine functions run on the event loop, others in a thread of their own."""
+"""Functions by tool name. Arguments are passed by keyword. If the first parameter is named `ctx`, it gets the run's
+context, or `None` if the run has ended. Coroutine functions run on the event loop, other functions in a thread of their
+own."""
 
 _log = logging.getLogger('tool_approval')
 
 
 def unfit(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> str | None:
-    """Why arguments do not fit the schema that the model was given, or `None` if they do. No value is quoted."""
+    """Return why arguments do not fit the tool's schema, without quoting a value, or `None` if they do."""
     tool = find_tool(ctx, name)
     if tool is None:
         return None
@@ -267,7 +267,7 @@ def unfit(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> st
     schema = tool.tool_def.parameters_json_schema
     try:
         Draft202012Validator.check_schema(schema)
-        # The library's types know no mapping of anything.
+        # The library's types do not accept a mapping of any values.
         errors: list[Any] = list(cast(Any, Draft202012Validator(schema)).iter_errors(dict(args)))
     except SchemaError:
         return 'the tool has no valid schema'
@@ -279,7 +279,7 @@ def unfit(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> st
 
 
 class _Failed(Exception):
-    """An external call that was not done, with what the model is told."""
+    """An external call that was not done. Its argument is the text for the model."""
 
 
 async def carry_out_once(
@@ -292,7 +292,7 @@ async def carry_out_once(
     *,
     place: CallPlace | None = None,
 ) -> Any:
-    """Do one external call, write down what came of it, and do it at most once where there is a ledger."""
+    """Carry out one external call and log its outcome; with a ledger, at most once."""
     call = allowed.call
 
     async def run() -> Any:
@@ -318,11 +318,11 @@ async def carry_out_once(
 async def carry_out(
     ctx: RunContext[Any] | None, external: External, name: str, args: Mapping[str, Any]
 ) -> tuple[Any, bool]:
-    """Do one external call.
+    """Carry out one external call.
 
     Returns:
-        The result for the model, and whether it was done. What the function raises is told to the model as a failure,
-        by its type; only cancellation passes.
+        The result for the model, and whether the call was done. If the function raises, the model gets a failure with
+        the exception's type; only cancellation passes.
     """
     function = external[name]
     try:

@@ -1,4 +1,4 @@
-"""The shell tool as a toolset that an agent takes as it is."""
+"""Offer the shell tool as a toolset for an agent."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tool_approval.tools.shell import ShellResult, ShellTool
 
 
 class ShellToolset(FunctionToolset[Any]):
-    """One tool, `run_shell(command)`, that says itself which commands need approval.
+    """One tool, `run_shell(command)`, which itself decides which commands need approval.
 
-    Put it into an `ApprovalToolset`. Without one it defers what needs approval by itself, and runs it where it was
-    approved: the rules of the shell hold, those of a policy are not asked.
+    Put it into an `ApprovalToolset`. Without one, the toolset itself defers commands that need approval and runs
+    approved ones. Then only the rules of the shell apply, not those of a policy.
     """
 
     def __init__(self, shell: ShellTool, *, id: str | None = None, reasons: Mapping[str, str] | None = None) -> None:
         """Offer a shell tool.
 
         Args:
-            shell: The rules, and how commands run.
+            shell: The shell tool: its rules, and how commands run.
             id: The toolset's id, for durable agents.
-            reasons: Sentences to add to the result of a command that failed, by a text that it has then: what
-                `Read-only file system` means here.
+            reasons: Explanations to add to the result of a failed command, by a text in its error output: for example,
+                what `Read-only file system` means here.
         """
-        super().__init__(id=id, sequential=True)  # a call may need what an earlier one made
+        super().__init__(id=id, sequential=True)  # a call may need a file that an earlier call made
         self.shell = shell
         self._reasons = dict(reasons or {})
         if isinstance(shell, ConfinedShell) and shell.can_be_given_access:
@@ -70,24 +70,24 @@ class ShellToolset(FunctionToolset[Any]):
 
     @property
     def presenters(self) -> dict[str, Presenter]:
-        """For a UI that lets a person change a command: what is shown of the changed one. The first question has it."""
+        """Presenter for UIs in which the approver can change a command: shows the changed one."""
         return {'run_shell': self._present}
 
     def _present(self, request: ApprovalRequest) -> ApprovalPresentation:
-        """The command, and where it runs.
+        """Show the command and its working directory.
 
         Raises:
-            PermissionError: It is blocked, or no text.
+            PermissionError: The command is blocked, or is not a text.
         """
         asked = self.shell.check_approval(ApprovalContext(tool_name=request.tool_name, args=request.args))
         if asked is not None and asked.presentation is not None:
             return asked.presentation
-        # It would run unasked, so the tool has nothing to say of it.
+        # The command would run without asking, so the tool has no presentation for it.
         command = request.args['command']
         return ApprovalPresentation(type='command', content=command, language='bash', metadata={'cwd': self.shell.cwd})
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """What `ShellTool.check_approval` says; an `ApprovalToolset` around it calls this.
+        """Return the result of `ShellTool.check_approval`, for the `ApprovalToolset` around this one.
 
         Raises:
             PermissionError: The command is blocked.

@@ -1,4 +1,4 @@
-"""The other way: the run ends with its deferred calls, and another one takes them up."""
+"""Answer deferred calls between runs: one run ends with its calls, another resumes with the answers."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ async def collect_approvals(
 
     Args:
         requests: The run's output.
-        ui: Whom to ask.
+        ui: The UI that asks.
         mode: `interactive`, `approve_all` or `strict`.
-        memory: What is remembered. Give the same one for every stop of a conversation; a new one if `None`.
-        controller: In place of `ui`, `mode` and `memory`: with policy, audit and more. Give the same one to the
-            `ApprovalToolset`s, and it a lasting `key` where another process resumes.
-        external: What carries out external calls, by tool name.
-        session: The conversation approvals are remembered for; the memory itself is one if `None`.
+        memory: Remembered approvals. Give the same memory for every stop of a conversation; a new one if `None`.
+        controller: Used in place of `ui`, `mode` and `memory`: has policy, audit and more. Give the same controller to
+            the `ApprovalToolset`s, with a lasting `key` if another process resumes.
+        external: Functions that carry out external calls, by tool name.
+        session: The conversation that approvals are remembered for. If `None`, the memory itself is one conversation.
         caller: The agent's name.
 
     Returns:
         A result for each call, for `deferred_tool_results`.
 
     Raises:
-        ValueError: Both a controller and one of `ui`, `mode` and `memory` are given, or there is no such mode.
-        StoreError: Remembered approvals cannot be trusted, or kept.
+        ValueError: Both a controller and one of `ui`, `mode` and `memory` are given, or `mode` is unknown.
+        StoreError: Remembered approvals cannot be trusted or saved.
     """
     controller = _controller(controller, ui, mode, memory)
     facts = CallFacts(session_id=session, caller=caller)
@@ -74,29 +74,29 @@ async def run_with_approval(
     session: str | None = None,
     **run: Any,
 ) -> AgentRunResult[OutputT]:
-    """Run an agent, answering each stop with `collect_approvals` and resuming, until it has its output.
+    """Run an agent until it has its output, answering each stop with `collect_approvals` and resuming.
 
-    A `deferred_tool_handler` does the same inside of one run, and needs no new run for each response. This is for
-    agents and code that cannot be given one.
+    For agents and code that cannot be given a `deferred_tool_handler`, which does the same inside one run.
 
     Args:
         agent: Any agent. Its output types need not contain `DeferredToolRequests`.
-        prompt: The user's prompt; it stands in the history once.
-        ui: As for `collect_approvals`.
-        mode: As for `collect_approvals`.
-        memory: One for all stops; a new one if `None`.
-        controller: As for `collect_approvals`.
-        external: As for `collect_approvals`.
-        session: The conversation approvals are remembered for. If `None`, it is `deps.session_id` where the deps have
-            one; else a `memory` that is given is one conversation, and with a `controller` each call of this is one.
-        **run: Further keywords of the agent's `run`; `message_history` is that before the prompt.
+        prompt: The user's prompt, which appears once in the history.
+        ui: As in `collect_approvals`.
+        mode: As in `collect_approvals`.
+        memory: One memory for all stops; a new one if `None`.
+        controller: As in `collect_approvals`.
+        external: As in `collect_approvals`.
+        session: The conversation that approvals are remembered for. If `None`, it is `deps.session_id` if the deps have
+            one. Otherwise a given `memory` is one conversation, and with a `controller` each call of this function is
+            one.
+        **run: Further keywords of the agent's `run`. `message_history` is the history before the prompt.
 
     Returns:
         The result of the last run, with the agent's own type of output.
 
     Raises:
-        ValueError: As for `collect_approvals`; nothing has run.
-        StoreError: As for `collect_approvals`.
+        ValueError: As in `collect_approvals`. Nothing has run.
+        StoreError: As in `collect_approvals`.
         UserError: `deps.session_id` is not a text. Nothing has run.
     """
     session, is_shared = session or session_of_deps(run.get('deps')), controller is not None
@@ -104,7 +104,7 @@ async def run_with_approval(
     output_type = run.pop('output_type', None)
     types = [agent.output_type if output_type is None else output_type, DeferredToolRequests]
     result: AgentRunResult[Any] = await agent.run(prompt, output_type=types, **run)
-    # A controller may be shared by conversations: without a name, these runs are a session of their own.
+    # Conversations may share a controller: without a name, these runs are a session of their own.
     session = session or (result.run_id if is_shared else None)
     while isinstance(result.output, DeferredToolRequests):
         answers = await collect_approvals(
@@ -131,7 +131,7 @@ def _blocking(start: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            # Not `asyncio.run`: it would take away the thread's event loop, which the host's `run_sync` keeps.
+            # Not `asyncio.run`, which would remove the thread's event loop, and the host's `run_sync` keeps that loop.
             with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
                 return runner.run(start(*args, **keywords))
         return wait_for(lambda: start(*args, **keywords))
@@ -141,10 +141,10 @@ def _blocking(start: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 collect_approvals_sync = _blocking(collect_approvals)
-"""Like `collect_approvals`, for code that is not asynchronous. It blocks until everything is decided.
+"""Like `collect_approvals`, for synchronous code. Blocks until all calls are decided.
 
-Inside a running event loop, which it would hold up, the questions are asked on another one in a thread.
+If an event loop is running, the questions are asked on another loop in a thread, because this one is blocked.
 """
 
 run_with_approval_sync = _blocking(run_with_approval)
-"""Like `run_with_approval`, for code that is not asynchronous. It blocks until the run has ended."""
+"""Like `run_with_approval`, for synchronous code. Blocks until the run has ended."""

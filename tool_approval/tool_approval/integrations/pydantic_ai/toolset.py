@@ -1,4 +1,4 @@
-"""Puts a toolset under a controller's policy, call by call."""
+"""Put a toolset under a controller's policy, call by call."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from .results import execute_once, find_binding, refuse
 
 @dataclass
 class ApprovalToolset(WrapperToolset[Any]):
-    """A toolset whose calls are judged before they run, and deferred where somebody has to consent.
+    """A toolset whose calls are judged before they run, and deferred if they need approval.
 
-    It decides per call, so that all calls of a response that need consent reach the handler, or leave the run,
-    together. What the inner toolset declares as deferred it presents as its own, so that `approval: none` holds for it.
-    A blocked call never becomes a question: the model is told of the refusal, also where somebody approved the call.
+    Judging each call separately lets all calls of a response that need approval reach the handler, or leave the run,
+    together. Tools that the inner toolset declares as deferred look ordinary from outside, so that `approval: none`
+    works for them. A blocked call never becomes a question: the model gets the refusal, even if the call was approved.
     """
 
     controller: ApprovalController = field(kw_only=False)
-    """Whose policy judges. The same controller as the handler's."""
+    """Controller whose policy judges; the same one as the handler's."""
     default: Default = 'required'
-    """What holds for a tool about which nothing is said: secure unless chosen otherwise."""
+    """Verdict for tools that neither the policy nor a check decides. Secure unless changed."""
     session: Session = field(default=None, kw_only=True)
-    """The conversation approvals are remembered for."""
+    """Conversation that approvals are remembered for."""
     tells_changes: bool = field(default=True, kw_only=True)
-    """Whether the model is told that an approver changed arguments, where no `approval_handler` tells it."""
+    """Whether the model is informed of arguments that an approver changed, if no `approval_handler` informs it."""
 
     ledger: ExecutionLedger | None = field(default=None, kw_only=True)
-    """Executes approved calls at most once, where no `approval_handler` encloses them: give that one a ledger too."""
+    """Executes approved calls at most once, if no `approval_handler` encloses them. Give that handler a ledger too."""
 
     def __post_init__(self) -> None:
-        """Refuse what would otherwise be found out in the middle of a run.
+        """Reject invalid arguments now, not in the middle of a run.
 
         Raises:
-            UserError: What is wrapped is no toolset, or there is no such default.
+            UserError: `wrapped` is not a toolset, or `default` is neither of the two.
         """
         if not isinstance(self.wrapped, AbstractToolset):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserError(f'`ApprovalToolset` wraps a toolset, not {type(self.wrapped).__name__}.')
@@ -54,11 +54,11 @@ class ApprovalToolset(WrapperToolset[Any]):
 
     @property
     def id(self) -> str | None:
-        """The inner toolset's: durable agents need one, and it is the same toolset."""
+        """Id of the inner toolset: durable agents need one, and it is the same toolset."""
         return self.wrapped.id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """The inner toolset's tools, with declared approvals taken over."""
+        """Return the inner toolset's tools, with declared approvals made ordinary."""
         return {
             name: replace(tool, tool_def=replace(tool.tool_def, kind='function'))
             if tool.tool_def.kind == 'unapproved'
@@ -72,8 +72,8 @@ class ApprovalToolset(WrapperToolset[Any]):
         """Run the tool, refuse the call, or defer it.
 
         Raises:
-            ApprovalRequired: Somebody has to consent first; the metadata has the conventional keys.
-            ToolFailed: It is refused, on hosts that have this; on others the refusal is the result.
+            ApprovalRequired: The call needs approval. The metadata has the conventional keys.
+            ToolFailed: The call is refused. Hosts without `ToolFailed` get the refusal as the result.
         """
         call, blocked = executing(ctx, name, tool_args, session=self.session, tool=tool)
         call = call._replace(
@@ -87,7 +87,8 @@ class ApprovalToolset(WrapperToolset[Any]):
             prepared = await gate.prepare(call, blocked=blocked)
             if ctx.tool_call_approved:
                 if blocked is None:
-                    # Attack: a check changes the nested arguments that it is shown, and the approver is shown these.
+                    # Attack: a check changes the nested arguments that it is given, and the approver is then shown
+                    # these.
                     arguments = call_arguments(ctx, ctx.tool_call_id, args)
                     prepared = prepared._replace(call=call._replace(arguments=arguments))
                 settled = gate.confirm(prepared, find_binding(ctx))
