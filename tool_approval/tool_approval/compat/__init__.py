@@ -1,1 +1,1 @@
-"""Names and behaviour of other packages, for code that was written for them."""
+"""Offer the names and the behaviour of other packages to code that was written for them."""

@@ -1,7 +1,7 @@
-"""What `pydantic-ai-blocking-approval` 0.7 to 0.9 export, under the same names.
+"""Offer the exports of `pydantic-ai-blocking-approval` 0.7 to 0.9 under the same names.
 
-Existing code imports from here in place of `pydantic_ai_blocking_approval`, and changes nothing else. For code that
-cannot be changed, call `install_alias()` before it is imported.
+Existing code imports from here instead of `pydantic_ai_blocking_approval`, and changes nothing else. If code cannot be
+changed, call `install_alias()` before that code is imported.
 """
 
 from .alias import AliasError, install_alias, uninstall_alias
@@ -24,7 +24,7 @@ from .types import (
 )
 
 __version__ = '0.9.0'
-"""The newest release whose names are here."""
+"""Newest release whose names are here."""
 
 __all__ = (
     'AliasError',

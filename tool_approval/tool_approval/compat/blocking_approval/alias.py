@@ -1,4 +1,4 @@
-"""The old module name, for code that cannot be changed."""
+"""Provide the old module name, for code that cannot be changed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import ModuleType
 from tool_approval.core.errors import ApprovalError
 
 OLD_NAME = 'pydantic_ai_blocking_approval'
-"""The import name of the published package."""
+"""Import name of the published package."""
 
 
 class AliasError(ApprovalError, ImportError):
-    """The old module name means another module already, and classes of both would be mixed."""
+    """The old module name already belongs to another module, and classes of both would be mixed."""
 
     def __init__(self, module: ModuleType) -> None:
-        """Say which module has the name."""
+        """Name the module that has the old name."""
         self.module = module
         found = getattr(module, '__file__', None) or 'a module without a file'
         super().__init__(
@@ -25,23 +25,23 @@ class AliasError(ApprovalError, ImportError):
 
 
 def install_alias() -> None:
-    """Let `import pydantic_ai_blocking_approval`, and its submodules, find this package in place of the other.
+    """Make `import pydantic_ai_blocking_approval`, and imports of its submodules, return this package.
 
-    Call it before anything imports that name. A second call changes nothing.
+    Call it before any code imports that name. A second call changes nothing.
 
     Raises:
-        AliasError: The name is taken by another module. Nothing was changed.
+        AliasError: The name belongs to another module. Nothing was changed.
     """
     modules = _own_modules()
     found = sys.modules.get(OLD_NAME)
     if found is not None and found is not modules[OLD_NAME]:
         raise AliasError(found)
-    # The submodules too: the import system would load a second copy of them under the old name.
+    # Also the submodules: Python would load a second copy of them under the old name.
     sys.modules.update(modules)
 
 
 def uninstall_alias() -> None:
-    """Take the old name away again, where it is this package's. What was imported by it stays as it is."""
+    """Remove the old name if it is this package's. Modules that were imported by that name stay as they are."""
     for name, module in _own_modules().items():
         if sys.modules.get(name) is module:
             del sys.modules[name]

@@ -1,4 +1,4 @@
-"""A mode, and the callback and memory that go with it."""
+"""Combine a mode with a callback and a memory."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .types import ApprovalCallback, ApprovalDecision, ApprovalRequest, ensure_d
 class ApprovalController:
     """Gives an `ApprovalToolset` its `approval_callback` and `memory`.
 
-    The mode decides alone: with `approve_all` and `strict` a callback that was given too is never called.
+    The mode has the last word: with `approve_all` and `strict`, a given callback is never called.
     """
 
     def __init__(self, mode: str = 'interactive', approval_callback: ApprovalCallback | None = None) -> None:
-        """Put the parts together.
+        """Set the mode and the callback, and start with an empty memory.
 
         Args:
             mode: `interactive` asks the callback; `approve_all` approves and `strict` denies without asking.
-            approval_callback: Asks the approver. Without one, `interactive` raises where it would ask.
+            approval_callback: Asks the approver. Without one, `interactive` raises when it would ask.
 
         Raises:
             ValueError: The mode is unknown.
@@ -33,15 +33,15 @@ class ApprovalController:
 
     @property
     def memory(self) -> ApprovalMemory:
-        """What was approved for the session."""
+        """Calls approved for the session."""
         return self._memory
 
     @property
     def approval_callback(self) -> ApprovalCallback:
-        """Decides a request as the mode says.
+        """Function that decides a request according to the mode.
 
         Raises:
-            NotImplementedError: The mode is `interactive`, and there is no callback. It is a `RuntimeError`.
+            NotImplementedError: The mode is `interactive`, and there is no callback. The error is a `RuntimeError`.
         """
         if self.mode == 'approve_all':
             return lambda request: ApprovalDecision(approved=True)
@@ -54,36 +54,36 @@ class ApprovalController:
         return self._callback
 
     def request_approval_sync(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Decide a request by mode, then memory, then callback, and remember the decision if it says so.
+        """Decide a request by mode, then memory, then callback. Remember the decision if it says so.
 
         Raises:
             NotImplementedError: The mode is `interactive`, and there is no callback.
-            TypeError: The callback is async, or returned no decision.
+            TypeError: The callback is async, or did not return a decision.
         """
         remembered = self._memory.lookup(request.tool_name, request.tool_args)
         if self.mode == 'interactive' and remembered is not None:
             return remembered
         answer = self.approval_callback(request)
         if inspect.iscoroutine(answer):
-            answer.close()  # else it is reported as never awaited
+            answer.close()  # otherwise Python warns that it was never awaited
         decision = ensure_decision(answer)
         self._memory.store(request.tool_name, request.tool_args, decision)
         return decision
 
     @property
     def session_approvals(self) -> frozenset[tuple[str, str]]:
-        """Tool name and arguments, in canonical JSON, of what was approved for the session."""
+        """Tool name and arguments, in canonical JSON, of each call approved for the session."""
         return frozenset((tool_name, canonical_json(args)) for tool_name, args, _ in self._memory.list_approvals())
 
     def is_session_approved(self, request: ApprovalRequest) -> bool:
-        """Whether just this call was approved for the session."""
+        """Whether exactly this call was approved for the session."""
         return self._memory.lookup(request.tool_name, request.tool_args) is not None
 
     def add_session_approval(self, request: ApprovalRequest) -> None:
-        """Approve just this call for the session."""
+        """Approve exactly this call for the session."""
         decision = ApprovalDecision(approved=True, remember='session')
         self._memory.store(request.tool_name, request.tool_args, decision)
 
     def clear_session_approvals(self) -> None:
-        """Forget what was approved for the session."""
+        """Forget all approvals for the session."""
         self._memory.clear()

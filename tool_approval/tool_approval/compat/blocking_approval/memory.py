@@ -1,4 +1,4 @@
-"""What was approved for the session, found again by tool name and arguments."""
+"""Remember calls approved for the session, by tool name and arguments."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ from .types import ApprovalDecision
 
 
 class ApprovalMemory:
-    """Approvals that were to be remembered for the session, in this process.
+    """Approvals for the session, kept in this process.
 
-    Two calls are the same if their tool is, and their arguments in canonical JSON. Arguments that JSON cannot express,
-    or that the tool's own JSON form hides or alters, are never remembered: such a call is asked about each time.
+    Two calls are the same if their tool names and their arguments in canonical JSON are equal. A call is never
+    remembered, and is asked about each time, if JSON cannot express its arguments or the tool's own JSON form hides or
+    alters them.
     """
 
     def __init__(self) -> None:
         self._approvals: dict[tuple[str, str], ApprovalDecision] = {}
 
     def lookup(self, tool_name: str, args: Mapping[str, Any]) -> ApprovalDecision | None:
-        """The approval of just this call, or `None`."""
+        """Return the approval of exactly this call, or `None`."""
         key = _key(tool_name, args)
         return None if key is None else self._approvals.get(key)
 
     def store(self, tool_name: str, args: Mapping[str, Any], decision: ApprovalDecision) -> None:
-        """Remember an approval with `remember='session'`; anything else is not kept."""
+        """Remember an approval with `remember='session'`. Other decisions are not kept."""
         key = _key(tool_name, args)
         if key is not None and decision.approved and decision.remember == 'session':
             self._approvals[key] = decision
 
     def list_approvals(self) -> list[tuple[str, dict[str, Any], ApprovalDecision]]:
-        """`(tool_name, args, decision)` of each, oldest first, with the arguments in JSON form."""
+        """Return `(tool_name, args, decision)` of each approval, oldest first, with the arguments in JSON form."""
         return [(tool_name, json.loads(args), decision) for (tool_name, args), decision in self._approvals.items()]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all approvals."""
         self._approvals.clear()
 
     def __len__(self) -> int:
-        """How many approvals there are."""
+        """Return the number of approvals."""
         return len(self._approvals)
 
 

@@ -1,4 +1,4 @@
-"""Ask before a tool of another toolset runs, and raise if it may not."""
+"""Ask before a tool of another toolset runs, and raise if it is refused."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from .types import (
 
 
 class ApprovalToolset(WrapperToolset[AgentDepsT]):
-    """Asks a callback before a tool runs. A denial or a block raises, and with that ends the agent's run.
+    """Asks a callback before a tool runs. A denial or a block raises, which ends the agent's run.
 
-    The first that speaks wins: blocked by anyone; `tool_configs`; the inner toolset's `needs_approval`, or `config`
-    where it has none; `@requires_approval` on the tool's function; the default, which is to ask.
+    The first verdict decides: a block from any source; `tool_configs`; the inner toolset's `needs_approval`, or
+    `config` if it has none; `@requires_approval` on the tool's function; the default, which is to ask.
 
-    A plain callback is called on the event loop, and blocks it until it returns: nothing else of the program goes on.
-    An async one is awaited.
+    A plain callback is called on the event loop and blocks it until it returns, so the rest of the program stops. An
+    async callback is awaited.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         """Wrap `inner`.
 
         Args:
-            inner: The toolset whose tools are asked about.
+            inner: The toolset whose tools need approval.
             approval_callback: Decides each request: a plain function, or an async one.
-            memory: What was approved for the session; a new one if `None`. A mapping in this place is the `config`,
-                as of 0.9, where nothing is remembered.
+            memory: Calls approved for the session; a new memory if `None`. A mapping in this position is the `config`,
+                as in 0.9, and then nothing is remembered.
             config: Settings by tool name; `pre_approved: True` lets a tool run without asking. A `needs_approval` that
-                takes a fourth argument is passed it, and decides alone what it means.
+                takes a fourth argument gets the config, and alone decides what it means.
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
             tool_configs: `approval` by tool name: `required`, `none`, `blocked` (or `deny`), or `once_per_session`,
-                which asks once for the same arguments. It overrules `needs_approval`, but no block.
-            default: What holds for a tool that none of these decides about: `required`, or `none` to run it. Only a
-                function of a `FunctionToolset` can be marked by `@requires_approval`.
+                which asks once for the same arguments. It overrides `needs_approval`, but not a block.
+            default: Verdict for a tool that none of the above decides: `required`, or `none` to run it. Only functions
+                of a `FunctionToolset` can be marked with `@requires_approval`.
 
         Raises:
             ApprovalConfigError: `tool_configs` has an unknown key or value.
@@ -111,44 +111,45 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
 
     @property
     def id(self) -> str | None:
-        """The inner toolset's."""
+        """Id of the inner toolset."""
         return self.wrapped.id
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else the inner toolset has."""
-        # A copy under construction has no `wrapped` yet, and Python asks it for optional methods of its own.
+        """Return any other attribute of the inner toolset."""
+        # A copy under construction has no `wrapped` yet, and Python looks up optional special methods on it.
         if name == 'wrapped' or name.startswith('__'):
             raise AttributeError(name)
         return getattr(self.wrapped, name)
 
-    # The base class compares what is wrapped; wrappers with different callbacks are not equal.
+    # The base class compares only the wrapped toolsets; wrappers with different callbacks are not equal.
     __eq__ = object.__eq__  # pyright: ignore[reportAssignmentType]
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """The same approvals around the inner toolset of this run."""
+        """Return the same approvals around the inner toolset of this run."""
         return self._around(await self.wrapped.for_run(ctx))
 
     async def for_run_step(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """The same approvals around the inner toolset of this step."""
+        """Return the same approvals around the inner toolset of this step."""
         return self._around(await self.wrapped.for_run_step(ctx))
 
     def visit_and_replace(
         self, visitor: Callable[[AbstractToolset[AgentDepsT]], AbstractToolset[AgentDepsT]]
     ) -> AbstractToolset[AgentDepsT]:
-        """The same approvals around what the visitor makes of the inner toolset."""
+        """Return the same approvals around the visitor's replacement of the inner toolset."""
         return self._around(self.wrapped.visit_and_replace(visitor))
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
     ) -> Any:
-        """Ask if need be, and call the tool.
+        """Ask if necessary, and call the tool.
 
         Raises:
-            ApprovalBlocked: The toolset, or the configuration, forbids the call. It has not run.
-            ApprovalDenied: The callback denied it. It has not run.
-            TypeError: `needs_approval` or the callback returned something unreadable. The tool has not run.
-            Exception: Whatever `needs_approval`, the callback or the tool raise; of the first two, it has not run.
+            ApprovalBlocked: The toolset or the configuration forbids the call. It has not run.
+            ApprovalDenied: The callback denied the call. It has not run.
+            TypeError: `needs_approval` or the callback returned a value of a wrong type. The tool has not run.
+            Exception: Any exception of `needs_approval`, the callback or the tool. Except in the last case, the tool
+                has not run.
         """
         args = _by_name(tool_args)
         if any(isinstance(value, Iterator) for value in args.values()):
@@ -187,7 +188,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         return marked or ApprovalResult.needs_approval()
 
     async def _check(self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT]) -> ApprovalResult | None:
-        """The verdict of the inner toolset."""
+        """Return the verdict of the inner toolset."""
         check: object = getattr(self.wrapped, 'needs_approval', None)
         if not callable(check):
             return None
@@ -195,12 +196,12 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         return _read_verdict(await verdict if inspect.isawaitable(verdict) else verdict)
 
     async def _marked(self, name: str, args: dict[str, Any], tool: ToolsetTool[AgentDepsT]) -> ApprovalResult | None:
-        """The verdict of the function that a tool of a `FunctionToolset` calls; within combined toolsets too."""
+        """Return the verdict of the function behind a tool of a `FunctionToolset`, even inside combined toolsets."""
         function = function_of(tool)
         if function is None:
             return None
         verdict = await ask_check(function, ApprovalContext(tool_name=name, args=args))
-        if verdict == ApprovalResult.needs_approval():  # a bare mark says no more
+        if verdict == ApprovalResult.needs_approval():  # a mark without arguments gives no details
             return ApprovalResult.needs_approval(_plain_description(name))
         return verdict
 
@@ -228,7 +229,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             return cast('str', describe_call(name, args, ctx))
         if rule.approval == 'required':
             return _plain_description(name)
-        # The whole of it: a callback may show nothing else, and a cut would hide what runs.
+        # In full: a callback may show only this line, and a cut would hide what runs.
         return describe(name, args, max_chars=sys.maxsize)
 
     def _around(self, wrapped: AbstractToolset[AgentDepsT]) -> ApprovalToolset[AgentDepsT]:
@@ -244,7 +245,7 @@ def _plain_description(name: str) -> str:
 
 
 def _by_name(tool_args: object) -> dict[str, Any]:
-    """Argument values by parameter name: a toolset may validate them into an object of its own."""
+    """Return argument values by parameter name, because a toolset may validate them into an object of its own."""
     if isinstance(tool_args, dict):
         return cast('dict[str, Any]', tool_args)
     if isinstance(tool_args, Mapping | BaseModel):
@@ -255,7 +256,7 @@ def _by_name(tool_args: object) -> dict[str, Any]:
 
 
 def _call_check(check: Callable[..., object], name: str, args: Any, ctx: object, config: object) -> object:
-    """What `check` returns, called with as many of the four arguments as it takes: all, the first three, or two."""
+    """Call `check` with as many of the four arguments as it takes: all, the first three, or two."""
     signature = inspect.signature(check)
     attempts: list[tuple[tuple[object, ...], dict[str, object]]] = [
         ((name, args, ctx, config), {}),
@@ -273,7 +274,7 @@ def _call_check(check: Callable[..., object], name: str, args: Any, ctx: object,
 
 
 def _read_verdict(said: object) -> ApprovalResult:
-    """The verdict that `needs_approval` returned, as one of the types that `SupportsNeedsApproval` names."""
+    """Return the verdict for a return value of `needs_approval`; `SupportsNeedsApproval` lists the types."""
     match said:
         case ApprovalResult():
             return said

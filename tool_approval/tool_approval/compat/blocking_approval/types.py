@@ -1,4 +1,4 @@
-"""The records that callbacks and toolsets exchange, and the errors, with the fields of the older package."""
+"""Define the data that callbacks and toolsets exchange, and the errors, with the fields of the older package."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from pydantic import BaseModel, Field, model_validator
 from tool_approval.core import errors, verdict
 
 ApprovalError = errors.ApprovalRefused
-"""Catches denials and blocks alike. It is a `PermissionError`, and names the tool in `tool_name`."""
+"""Base of denials and blocks. It is a `PermissionError`, and `tool_name` names the tool."""
 
 ApprovalConfig: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Settings by tool name. `pre_approved: True` lets a tool run; a toolset may give further keys a meaning."""
+"""Settings by tool name. `pre_approved: True` lets a tool run; a toolset may give meaning to further keys."""
 
 _NO_REASON = 'no reason was given'
 
 
 class ApprovalRequest(BaseModel):
-    """What the callback is asked about."""
+    """A call that the callback is asked about."""
 
     tool_name: str
-    """The name the model calls the tool by."""
+    """Name that the model calls the tool by."""
     tool_args: dict[str, Any]
-    """Argument values by parameter name, as validated."""
+    """Validated argument values by parameter name."""
     description: str
-    """One line for the person who is asked."""
+    """One line for the approver."""
 
 
 class ApprovalScope(Enum):
-    """How far an approval reaches; an older spelling of `remember`."""
+    """Scope of an approval; an older spelling of `remember`."""
 
     ONCE = 'once'
     """This call: `remember='none'`."""
@@ -40,14 +40,14 @@ class ApprovalScope(Enum):
 
 
 class ApprovalDecision(BaseModel):
-    """What the callback answers. It may be made with `scope=` in place of `remember=`."""
+    """Answer of the callback. It may be created with `scope=` instead of `remember=`."""
 
     approved: bool = Field(strict=True)
     """Whether the tool may run. Only `True` approves: 1 and "yes" are errors."""
     note: str | None = None
-    """Why not."""
+    """Reason for a denial."""
     remember: Literal['none', 'session'] = 'none'
-    """How long an approval holds for the same call. Denials are never remembered."""
+    """How long an approval applies to the same call. Denials are never remembered."""
 
     @model_validator(mode='before')
     @classmethod
@@ -62,16 +62,16 @@ class ApprovalDecision(BaseModel):
 
     @property
     def scope(self) -> ApprovalScope:
-        """`remember`, in its older spelling."""
+        """Older spelling of `remember`."""
         return ApprovalScope.SESSION if self.remember == 'session' else ApprovalScope.ONCE
 
 
 ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
-"""Decides a request. A plain function blocks the event loop while it does; an async one is awaited."""
+"""Decides a request. A plain function blocks the event loop meanwhile; an async one is awaited."""
 
 
 class ApprovalResult(verdict.ApprovalResult):
-    """What `needs_approval` returns: a verdict of `tool_approval`, with the constructor of the older package."""
+    """Return value of `needs_approval`: a verdict of `tool_approval`, with the constructor of the older package."""
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class ApprovalResult(verdict.ApprovalResult):
 
         Args:
             status: `blocked`, `pre_approved` or `needs_approval`.
-            block_reason: Why the call is blocked; for `blocked`, and only then.
-            reason: The same in the words of `tool_approval`, where it may also say why consent is needed.
+            block_reason: Why the call is blocked; only for `blocked`, which needs it.
+            reason: The name of the same field in `tool_approval`, where it may also say why approval is needed.
             **details: Further fields of `tool_approval.ApprovalResult`.
 
         Raises:
-            ValueError: An unknown status, or a reason that is missing or out of place.
+            ValueError: The status is unknown, or a reason is missing or does not fit the status.
         """
         if status not in ('blocked', 'pre_approved', 'needs_approval'):
             raise ValueError(f'unknown status {status!r}; use one of blocked, pre_approved, needs_approval')
@@ -101,17 +101,17 @@ class ApprovalResult(verdict.ApprovalResult):
         super().__init__(status=status, reason=reason if block_reason is None else block_reason, **details)
 
     def __hash__(self) -> int:
-        # A result can be a key, as before; what else a verdict may hold cannot be hashed.
+        # A result can be a key, as before; other fields of a verdict may not be hashable.
         return hash((self.status, self.reason))
 
     @property
     def block_reason(self) -> str | None:
-        """Why it is blocked, or `None`."""
+        """Why the call is blocked, or `None`."""
         return self.reason if self.is_blocked else None
 
 
 class ApprovalDenied(errors.ApprovalDenied):
-    """The callback denied the call; the tool has not run."""
+    """The callback denied the call. The tool has not run."""
 
     def __init__(self, tool_name: str, decision: ApprovalDecision) -> None:
         self.decision = decision
@@ -119,7 +119,7 @@ class ApprovalDenied(errors.ApprovalDenied):
 
 
 class ApprovalBlocked(errors.ApprovalBlocked):
-    """The toolset, or the configuration, forbids the call; the callback was not asked."""
+    """The toolset or the configuration forbids the call. The callback was not asked."""
 
     def __init__(self, tool_name: str, reason: str | None) -> None:
         super().__init__(tool_name, reason or _NO_REASON)
@@ -132,9 +132,9 @@ class SupportsNeedsApproval(Protocol):
     def needs_approval(self, *args: Any, **kwargs: Any) -> Any:
         """Judge a call.
 
-        It is passed `(name, tool_args, ctx, config)`, or without the last one or two where it takes fewer: the tool's
-        name, argument values by parameter name, the `RunContext` with its `deps`, and the wrapper's `config`. What it
-        raises leaves the run; the tool does not run then.
+        The arguments are `(name, tool_args, ctx, config)`, without the last one or two if the method takes fewer: the
+        tool's name, argument values by parameter name, the `RunContext` with its `deps`, and the wrapper's `config`. If
+        the method raises, the exception leaves the run, and the tool does not run.
 
         Returns:
             An `ApprovalResult`, or an object with its three predicates; `True` to ask, `False` not to; or
@@ -145,10 +145,10 @@ class SupportsNeedsApproval(Protocol):
 
 @runtime_checkable
 class SupportsApprovalDescription(Protocol):
-    """A toolset that words the question."""
+    """A toolset that words its own questions."""
 
     def get_approval_description(self, name: str, tool_args: dict[str, Any], ctx: Any) -> str:
-        """One line for the approver; called only if the callback is.
+        """Return one line for the approver. Called only if the callback is.
 
         Args:
             name: The tool's name.
@@ -159,10 +159,10 @@ class SupportsApprovalDescription(Protocol):
 
 
 def ensure_decision(answer: object) -> ApprovalDecision:
-    """The decision that a callback returned.
+    """Return the callback's answer if it is a decision.
 
     Raises:
-        TypeError: It returned something else.
+        TypeError: It is not.
     """
     if not isinstance(answer, ApprovalDecision):
         raise TypeError(f'the approval callback must return an `ApprovalDecision`, not {type(answer).__name__}')
@@ -170,6 +170,6 @@ def ensure_decision(answer: object) -> ApprovalDecision:
 
 
 def needs_approval_from_config(name: str, config: ApprovalConfig | None) -> ApprovalResult:
-    """The verdict of `config`: pre-approved if the tool's entry has that, else it needs approval."""
+    """Return the verdict of `config`: pre-approved if the tool's entry says so, else it needs approval."""
     entry = (config or {}).get(name) or {}
     return ApprovalResult.pre_approved() if entry.get('pre_approved') else ApprovalResult.needs_approval()
