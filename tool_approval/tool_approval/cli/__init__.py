@@ -1,3 +1,3 @@
-"""The command `tool-approval`: `python -P -m tool_approval.cli` is the same."""
+"""Provide the command `tool-approval`, also started by `python -P -m tool_approval.cli`."""
 
 from .program import main as main

@@ -1,4 +1,4 @@
-"""`python -P -m tool_approval.cli`: without `-P`, modules of the working directory are imported before this runs."""
+"""Start `python -P -m tool_approval.cli`. Without `-P`, Python would import modules of the working directory first."""
 
 import sys
 

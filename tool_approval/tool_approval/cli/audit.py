@@ -1,4 +1,4 @@
-"""`tool-approval audit`: shows the log of decisions, and says whether it is as it was written."""
+"""Implement `tool-approval audit`: show the log of decisions, and verify that it is unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .output import Output, UsageError
 
 BROKEN: Final = 1
 _LONGEST_LINE: Final = 1024 * 1024
-"""A sink writes none that is longer."""
+"""Longest line in bytes. An audit sink writes no longer ones."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -59,7 +59,7 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
 
 
 def _verify(options: argparse.Namespace, output: Output) -> int:
-    # Loading would make a key where there is none, and with that one every log is broken.
+    # Loading would create a missing key, and with a new key every log looks broken.
     if not os.path.lexists(options.key):
         raise UsageError(f'there is no key in {options.key}; name the file that the log was written with')
     finding = verify(options.log, key=load_key(options.key), head=options.head)

@@ -1,4 +1,4 @@
-"""`tool-approval check`: the mistakes in a configuration, and what in it is probably not meant."""
+"""Implement `tool-approval check`: find mistakes in a configuration, and settings that are probably unintended."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigFinding:
-    """One thing to look at."""
+    """A problem or a remark about a configuration."""
 
     level: Literal['error', 'warning', 'note']
-    """An error keeps the configuration from being used; a note asks for no change."""
+    """Severity: an error makes the configuration unusable; a note requires no change."""
     message: str
-    """What is so, and what to do."""
+    """The problem, and what to do."""
     path: Path = ()
-    """The keys down to it."""
+    """Keys that lead to the setting."""
     line: int | None = None
-    """The line of it, from 1, where it is known."""
+    """Line of the setting, counted from 1, or `None` if unknown."""
     about: str = ''
-    """The rule that the message begins with: findings that differ in it alone are printed together."""
+    """Rule that the message begins with. Findings that differ only in the rule are printed together."""
 
     @property
     def key(self) -> str:
-        """The path with dots."""
+        """The path, joined with dots."""
         return '.'.join(str(part) for part in self.path)
 
     def as_json(self) -> dict[str, Any]:
-        """`level`, `key`, `line` and `message`."""
+        """Return `level`, `key`, `line` and `message`."""
         return {'level': self.level, 'key': self.key or None, 'line': self.line, 'message': self.message}
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Check the configuration, and print what was found."""
+    """Check the configuration and print the findings."""
     source, loaded, findings = inspect(options.file, options.cwd)
     gravest = worst(findings)
     if options.json:
@@ -84,13 +84,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | None, list[ConfigFinding]]:
     """Read a configuration and look for mistakes in it.
 
-    The file is relative to the process's directory; without one, it is that of `cwd`.
+    `file` is relative to the process's working directory. If it is `None`, the file in `cwd` is used.
 
     Returns:
-        Its path, the configuration, or `None` where it cannot be read, and what was found.
+        The path of the file; the configuration, or `None` if it cannot be read; and the findings.
 
     Raises:
-        UsageError: There is no such directory, or no file in it.
+        UsageError: The directory does not exist, or has no configuration.
     """
     directory = existing_directory(cwd)
     loaded = None
@@ -140,7 +140,7 @@ def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
 
 
 def alike(findings: Sequence[ConfigFinding]) -> list[list[ConfigFinding]]:
-    """The findings in groups, each of those that say the same of several rules, in the order of the first ones."""
+    """Group findings that say the same about different rules, in the order of each group's first finding."""
     groups: dict[object, list[ConfigFinding]] = {}
     for at, each in enumerate(findings):
         said = (each.level, each.path[:-1], each.message.removeprefix(each.about)) if each.about else at
@@ -180,10 +180,10 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
 
 
 def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
-    """Whether `other` decides wherever `name` matches. Only what is certain counts: `other` has no `?` or `[...]`."""
+    """Whether `other` always decides when `name` matches. Only certain cases count: `other` has no `?` or `[...]`."""
     if other == name or config.tools[name].approval is None or re.search(r'[?\[]', other) or '*' not in other:
         return False
-    # Its stars take whatever stands for the wildcards of the one inside it.
+    # The stars of `other` match the wildcards of a narrower name as plain text.
     if re.fullmatch('.*'.join(map(re.escape, other.split('*'))), name, re.DOTALL) is None:
         return False
     both = ToolRules({each: config.tools[each] for each in (name, other)})
@@ -225,7 +225,7 @@ def _shadowed(settings: Settings, expanded: Settings) -> Iterator[ConfigFinding]
     if settings.shell is None or expanded.shell is None:
         return
     book = RuleBook(expanded.shell)
-    # What presets block comes before the file's own rules, and the rest of the presets behind them.
+    # The blocks of presets come before the file's own rules, their other rules after.
     first = next((at for at, rule in enumerate(book.rules) if not isinstance(rule.rule, PresetRule)), 0)
     for rule in book.rules[first : first + len(settings.shell.rules)]:
         words = [fixed(word) for word in rule.words]
@@ -245,7 +245,7 @@ def _does(rule: CompiledRule) -> str:
 
 
 def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) -> str | None:
-    """What commands of a rule may do, and cannot in the OS sandbox where nobody approved them."""
+    """Return what commands of a rule may do but cannot do unapproved in the OS sandbox, or `None`."""
     words = [fixed(word) for word in rule.words]
     needs, _ = needed_access(words)
     found = label(words)
@@ -286,23 +286,23 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
 
 
 def commands_of_presets(settings: Settings) -> list[str]:
-    """One line for each preset that settings extend, with the commands that it lets run unasked.
+    """Return one line for each preset that settings extend, with the commands that run without asking.
 
     Raises:
         ApprovalConfigError: Presets and settings do not go together; see `expand`.
-        MissingExtraError: PyYAML is not installed, and it extends some.
+        MissingExtraError: The settings extend presets, and PyYAML is not installed.
     """
     _, presets = unasked_commands(expanded(settings))
     return [f'preset `{name}`: {", ".join(patterns)}' for name, patterns in presets.items()]
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """The patterns of expanded rules that let commands run unasked: of the file by condition, of presets by name."""
+    """Return patterns of expanded rules that run without asking: the file's by condition, the presets' by name."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()
     for rule in settings.shell.rules if settings.shell is not None else ():
-        # Presets have rules in common, and the first decides.
+        # Presets may share rules; the first one decides.
         is_first = (rule.words, rule.sandbox_paths) not in seen
         seen.add((rule.words, rule.sandbox_paths))
         if not is_first or not rule.allowed or rule.approval:
@@ -321,20 +321,20 @@ def _warning(path: Path, message: str) -> ConfigFinding:
 
 
 def worst(findings: Sequence[ConfigFinding]) -> Literal['error', 'warning', 'note'] | None:
-    """The gravest level there is; `None` where nothing was found."""
+    """Return the most severe level among the findings, or `None` if there are none."""
     levels: Final = ('error', 'warning', 'note')
     return next((level for level in levels if any(each.level == level for each in findings)), None)
 
 
 def runs_files(pattern: Sequence[str]) -> bool:
-    """Whether commands that begin with these words execute files that lie about: tests, scripts, build files, hooks.
+    """Whether commands that begin with these words execute files of the project: tests, scripts, build files, hooks.
 
-    A program named by a path that is not the system's is such a file itself.
+    A program whose path is not a system path is such a file itself.
     """
     if trusted_name(pattern[0]) is None:
         return True
     entry = label([fixed(word) for word in pattern]).entry
     covered = () if entry is None else (entry, *entries().below(entry))
-    # What of git only looks at the repository runs no hooks.
+    # git commands that only read the repository run no hooks.
     runs = (each for each in covered if not each.name.startswith('git') or 'writes' in each.flags)
     return is_shell(pattern[0]) or any('runs_files' in each.flags for each in runs)

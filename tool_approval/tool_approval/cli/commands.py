@@ -1,4 +1,4 @@
-"""The table of commands: what each takes, and what its help says. The module of a command has its name, and `run`."""
+"""List the commands with their options and help texts. A command's module has its name, and a function `run`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 Option: TypeAlias = tuple[Sequence[str], dict[str, Any]]
-"""What `ArgumentParser.add_argument` takes: names and settings."""
+"""Arguments of `ArgumentParser.add_argument`: names and settings."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class CommandEntry:
     name: str
     summary: str
     options: Sequence[Option | list[Option]] = ()
-    """In the order of its help; options that exclude each other are a list."""
+    """Options in the order of the help text. A list holds options that exclude each other."""
     actions: Sequence[CommandEntry] = ()
-    """The words one of which has to follow."""
+    """Actions, one of which must be given."""
     ending: str | None = None
-    """The last lines of its help: examples, and exit statuses of its own."""
+    """End of the help text: examples, and the command's own exit statuses."""
 
 
 def _option(*names: str, **settings: Any) -> Option:
@@ -33,7 +33,7 @@ def _flag(name: str, help: str) -> Option:
 
 
 SHORTEST_ID: Final = 8
-"""Chosen: of the 64 digits of an id so many are shown, and needed to name one."""
+"""Number of an id's 64 digits that are shown, and needed to name it. Chosen."""
 
 _JSON: Final = _flag('--json', 'answer in JSON')
 _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the configuration; the one in the directory if not')
@@ -328,4 +328,4 @@ exit status: 0 everything that has to works, 1 something does not
 """,
     ),
 )
-"""In the order in which help lists them."""
+"""Commands in the order of the help text."""

@@ -1,4 +1,4 @@
-"""`tool-approval demo`: try it, on real processes and files, without a key or a network."""
+"""Implement `tool-approval demo`: try approvals with real processes and files, without a key or a network."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def choose_ui(answers: str | None, screen: Screen) -> MakeAsked:
-    """Whom the agent asks: nobody, where there are answers or a pipe."""
+    """Return the UI of the agent: the terminal, unless answers were given or standard input is a pipe."""
     if answers is not None:
         return lambda memory, presenters: PreparedAnswers(iter(answers.lower()), screen)
     if not sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""`tool-approval doctor`: what works on this machine, and what to install."""
+"""Implement `tool-approval doctor`: report what works on this machine, and what to install."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .output import Output
 LACKING: Final = 1
 _DISTRIBUTION: Final = 'tool-approval'
 _LABEL: Final = len('extra pydantic-ai')
-"""Columns of what stands before each line."""
+"""Width in columns of the label before each line."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Print a line for each thing that approvals depend on."""
+    """Print a line for each component that approvals depend on."""
     from tool_approval import __version__
 
     def say(label: str, finding: str) -> None:
@@ -69,7 +69,7 @@ def _has_tty() -> bool:
 
 
 def _sandbox_problems() -> dict[str, str]:
-    """By the name of each OS sandbox for this platform, why it does not work; empty if it works."""
+    """Return the problem of each OS sandbox for this platform, by its name; empty text if it works."""
     probed = {each.name: each.probe() for each in os_sandbox.platform_backends()}
     return {
         name: '' if found.is_available else '; '.join(filter(None, (found.reason, found.install)))
@@ -78,7 +78,7 @@ def _sandbox_problems() -> dict[str, str]:
 
 
 def _toolchains() -> Iterator[str]:
-    """What confined commands can use of the toolchains in the current directory, and why not of others."""
+    """Yield toolchains of the current directory that confined commands can use, and why others cannot be used."""
     directory = os.getcwd()
     toolchains = find_toolchains(environment=os.environ, directory=directory, roots=[directory])
     for each in toolchains.found:
@@ -90,7 +90,7 @@ def _toolchains() -> Iterator[str]:
 
 
 def _extras() -> Iterator[tuple[str, list[str], list[str]]]:
-    """Each extra, what of it is there with its version, and what is missing."""
+    """Yield each extra with its installed distributions and versions, and the missing ones."""
     try:
         needed = metadata.requires(_DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
@@ -105,6 +105,6 @@ def _extras() -> Iterator[tuple[str, list[str], list[str]]]:
             there.append(f'{found[1]} {metadata.version(found[1])}')
         except metadata.PackageNotFoundError:
             missing.append(found[1])
-    # What brings everything comes last: it lacks what one of the others lacks.
+    # `all` comes last, because it lacks whatever another extra lacks.
     for extra in sorted(extras, key=lambda extra: (extra == 'all', extra)):
         yield extra, *extras[extra]

@@ -1,4 +1,4 @@
-"""`tool-approval explain`: what the policy says to a call, and why; or to many, each a line of JSON."""
+"""Implement `tool-approval explain`: report what the policy decides about calls, and why."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ def _print_labels(command: object, shell: ShellTool, output: Output) -> None:
 
 
 LONGEST_LINE: Final = 1_000_000
-"""Chosen, in bytes: no call is longer, and a line without an end must not fill the memory."""
+"""Longest line in bytes. Chosen: calls are shorter, and a line without an end must not fill the memory."""
 _KEYS: Final = ('id', 'tool', 'args', 'config', 'cwd')
 
 
 def explain_lines(source: BinaryIO, configurations: Configurations, directory: str | None) -> Iterator[dict[str, Any]]:
-    """Judge lines with `id`, `tool`, `args`, and perhaps `config` and `cwd`; without `cwd`, in `directory`.
+    """Judge lines with `id`, `tool`, `args`, and optionally `config` and `cwd`, which is `directory` by default.
 
     Yields:
-        For each line, as soon as it is read, `id`, `decision`, `rule` and `parts`; or `id`, the decision `error`, and
-        what is wrong as `error`.
+        For each line, as soon as it is read: `id`, `decision`, `rule` and `parts`; or `id`, the decision `error`, and
+        the problem as `error`.
 
     Raises:
         OSError: The file cannot be read.
@@ -116,7 +116,7 @@ def _explain(line: bytes, configurations: Configurations, directory: str | None)
         return {'id': name, **judge.judge(tool, args).as_json()}
     except (UsageError, ApprovalError) as error:
         return _error(name, str(error))
-    except Exception as error:  # noqa: BLE001 - the other lines are still to be judged, and this one is not allowed
+    except Exception as error:  # noqa: BLE001 - judge the other lines too; this one is not allowed
         return _error(name, f'unexpected {type(error).__name__}: {error}')
 
 
@@ -137,7 +137,7 @@ def _check_keys(given: Mapping[str, Any]) -> None:
     import difflib  # only for a batch
 
     for key in given:
-        # A misspelled `config` would be judged by another one. What is none of ours may stand there.
+        # With a misspelled `config`, another configuration would judge the call. Other unknown keys are allowed.
         meant = difflib.get_close_matches(key[:20], _KEYS, n=1, cutoff=0.75) if key not in _KEYS else []
         if meant and meant[0] not in given:
             raise UsageError(f'unknown key `{key[:20]}`; did you mean `{meant[0]}`?')

@@ -1,4 +1,4 @@
-"""`tool-approval init`: writes the approvals.yaml that fits a directory, after three questions, and trusts it."""
+"""Implement `tool-approval init`: write an approvals.yaml for the directory, after three questions, and trust it."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ shell:
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Ask, show what would be written, write and trust it.
+    """Ask, show the file, then write and trust it.
 
     Raises:
-        UsageError: There is such a file, there is no terminal to ask at, or an answer is invalid.
-        ApprovalError: A preset is not known, or the trust cannot be kept.
+        UsageError: The file exists already, there is no terminal to ask at, or an answer is invalid.
+        ApprovalError: A preset is unknown, or the trust cannot be saved.
         OSError: The file cannot be written.
     """
     directory = existing_directory(options.cwd)
@@ -106,7 +106,7 @@ _WHO: Final = 'Who answers questions? i: you, p: others too, on a page, n: all a
 
 
 def _answer(question: str, letters: str, output: Output) -> str:
-    """Ask for one of some letters; Enter alone means the first."""
+    """Ask for one of several letters. Enter alone means the first."""
     typed = _line(question, output).lower() or letters[0]
     if typed not in tuple(letters):
         raise UsageError(f'{typed!r} is not an answer; type {" or ".join(letters)}; {_NOT_WRITTEN}')
@@ -123,7 +123,7 @@ def _line(question: str, output: Output) -> str:
 
 
 def _text(presets: Sequence[str], *, network: bool, who: str) -> str:
-    # A name that is none of them is quoted, so that the error about it is that of any file.
+    # An unknown name is quoted, so that the error message about it is the same as for any file.
     lines = [f'  - {name}  # {_PURPOSES[name]}\n' if name in _PURPOSES else f'  - {name!r}\n' for name in presets]
     return _TEXT.format(
         extends=''.join(lines),
@@ -135,7 +135,7 @@ def _text(presets: Sequence[str], *, network: bool, who: str) -> str:
 
 def _write(directory: Path, text: str, settings: Settings, output: Output) -> int:
     path = directory / NAMES[0]
-    # Attack: a link of this name, made meanwhile, leads the text elsewhere (test_init.py).
+    # Attack: a symbolic link with this name, created meanwhile, redirects the text (test_init.py).
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     with os.fdopen(descriptor, 'w', encoding='utf-8') as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""What a configuration decides about a call: the tools and the policy of an agent are asked, and nothing is run."""
+"""Judge a call as an agent's tools and policy would, without running anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tool_approval.os_sandbox import OSSandboxBackend, OSSandboxFallback
 
 SHELL_TOOLS: Final = ('shell', 'run_shell')
-"""The shell tool: its short name, and what agents call it."""
+"""Names of the shell tool: the short one, and the one that agents use."""
 FILE_TOOLS: Final[dict[str, tuple[str, ...]]] = {
     'read_file': ('path',),
     'write_file': ('path',),
@@ -40,13 +40,13 @@ FILE_TOOLS: Final[dict[str, tuple[str, ...]]] = {
     'move': ('path', 'dest'),
     'copy': ('path', 'dest'),
 }
-"""The arguments each file tool needs; what it would write may be left out."""
+"""Required arguments of each file tool, without the content to write."""
 _LONGEST_NAME: Final = 200
-"""Chosen: hosts allow 64 characters."""
+"""Longest name of a tool. Chosen: hosts allow 64 characters."""
 
 
 def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
-    """A call of JSON values.
+    """Read a call from JSON values.
 
     Raises:
         UsageError: It is not a call, or lacks an argument that the tool needs.
@@ -66,7 +66,7 @@ def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
 
 
 def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> tuple[str, Mapping[str, Any]]:
-    """A call of a command line: a command as one word, a path, a path and a destination, or a JSON object.
+    """Read a call from a command line: a command as one word, a path, a path and a destination, or a JSON object.
 
     Raises:
         UsageError: The words do not fit the tool.
@@ -95,38 +95,38 @@ _VERDICTS: Final[dict[Outcome, ApprovalResult]] = {
     'ask': ApprovalResult.needs_approval(),
     'block': ApprovalResult.blocked('a part of the call is blocked'),
 }
-"""In the order of strictness."""
+"""Verdicts in the order of strictness."""
 _STRICTNESS: Final = list(_VERDICTS)
 _OUTCOMES: Final[dict[str, Outcome]] = {verdict.status: outcome for outcome, verdict in _VERDICTS.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartDecision:
-    """What one rule decides about one part of a call; for a command, a `Part` of the shell tool."""
+    """Decision of one rule about one part of a call; for a command, about a `Part` of the shell tool."""
 
     text: str
-    """The part: a command, a file that is written, a path, or the tool itself."""
+    """The part: a command, a written file, a path, or the tool itself."""
     kind: str
-    """As for a `Part`; or `path`, `tool` or `arguments`."""
+    """Kind as in `Part`, or `path`, `tool` or `arguments`."""
     decision: Outcome
     rule: str | None
-    """The pattern of the shell rule, the name of the root, the name or glob of the tool rule, or `default`; `None`
-    where no rule may decide."""
+    """The pattern of the shell rule, the name of the root, the name or glob of the tool rule, or `default`; `None` if
+    no rule applies."""
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What the policy decides about a call."""
+    """Decision of the policy about a call."""
 
     deciding: PartDecision
     parts: Sequence[PartDecision]
-    """All parts, the deciding one among them."""
+    """All parts, including the deciding one."""
     extra_access: Sequence[str] = ()
-    """What the question would list as extra access, a line each."""
+    """Extra access that the question would list, one line each."""
 
     def as_json(self) -> dict[str, Any]:
-        """`decision`, `rule` and `parts`; and `extra_access`, if there is any."""
+        """Return `decision`, `rule` and `parts`, plus `extra_access` if there is any."""
         deciding = self.deciding
         extra = {'extra_access': list(self.extra_access)} if self.extra_access else {}
         parts = [asdict(part) for part in self.parts]
@@ -134,12 +134,12 @@ class Judgement:
 
 
 def _strictness(part: PartDecision) -> tuple[int, bool]:
-    """Of what is allowed, what a rule allows counts for more."""
+    """Return a sort key. Among allowed parts, one that a rule allows comes last."""
     return _STRICTNESS.index(part.decision), part.decision == 'allow' and part.rule is not None
 
 
 class CallJudge:
-    """One configuration in one directory, as if it were trusted."""
+    """Judges calls with one configuration in one directory, as if the configuration were trusted."""
 
     def __init__(
         self,
@@ -148,20 +148,20 @@ class CallJudge:
         *,
         find_backend: Callable[[Settings], OSSandboxBackend] | None = None,
     ) -> None:
-        """Make the tools of a configuration for a directory.
+        """Build the tools of a configuration for a directory.
 
         Args:
             settings: The configuration.
             directory: The working directory.
-            find_backend: Returns what confines commands here, as `choose_backend` does. Without it, calls are judged
-                as where an OS sandbox works, and no extra access is looked for.
+            find_backend: Returns the OS sandbox of this machine, as `choose_backend` does. Without it, an OS sandbox is
+                assumed to work, and extra access is not looked for.
 
         Raises:
-            ApprovalConfigError: Two roots are the same directory, a root has the name of a preset's, a shell rule names
-                a root there is not, or does not decide its own examples.
-            MissingExtraError: tree-sitter is not installed, and a shell rule has examples; or PyYAML, and it extends
-                presets.
-            NotImplementedError: The system lacks what the file sandbox needs, as Windows does.
+            ApprovalConfigError: Two roots are the same directory, a root has the name of a preset's root, or a shell
+                rule names an unknown root or does not decide its own examples as stated.
+            MissingExtraError: A shell rule has examples and tree-sitter is not installed, or the configuration extends
+                presets and PyYAML is not installed.
+            NotImplementedError: The system lacks a feature that the file sandbox needs, as Windows does.
         """
         loaded = settings if isinstance(settings, LoadedSettings) else None
         self._given = settings if loaded is None else replace(loaded, trusted=True)
@@ -170,7 +170,7 @@ class CallJudge:
         self._folder = Path(os.path.realpath(directory))
         self._find_backend = find_backend
         self.refusal: str | None = None
-        """Why `tool-approval run` would not start with these settings on this machine."""
+        """Why `tool-approval run` would not start with these settings on this machine, or `None`."""
         self._is_refusing = False
         if find_backend is not None and (given.extends or given.require_os_sandbox):
             self._adapt(find_backend)
@@ -185,7 +185,7 @@ class CallJudge:
         self._open()
 
     def _adapt(self, find_backend: Callable[[Settings], OSSandboxBackend]) -> None:
-        """Judge as where no OS sandbox works, if none does."""
+        """Judge as on a machine without an OS sandbox, if none works."""
         from tool_approval.os_sandbox import OSSandboxUnavailable, RefusingBackend, UnconfinedBackend
         from tool_approval.settings.extends import unconfined
 
@@ -210,18 +210,18 @@ class CallJudge:
         )
 
     def judge(self, tool: str, args: Mapping[str, Any]) -> Judgement:
-        """What the policy decides about a call.
+        """Return the policy's decision about a call.
 
         Raises:
-            MissingExtraError: It is a command, and tree-sitter is not installed.
+            MissingExtraError: The call is a command, and tree-sitter is not installed.
         """
-        # A batch may outlive a directory.
+        # A directory may be removed during a batch.
         if not all(root.is_where_it_was for root in self.files.roots.all):
             self._open()
         try:
             canonical_json(args)
         except NotCanonicalError as error:
-            # As the controller does: what cannot be compared cannot be approved.
+            # As in the controller: arguments that cannot be compared cannot be approved.
             reason = f'the arguments cannot be judged ({error.problem}), so the call is denied'
             denied = PartDecision(text=tool, kind='arguments', decision='block', rule=None, reason=reason)
             return Judgement(deciding=denied, parts=[denied])
@@ -233,14 +233,14 @@ class CallJudge:
         return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
 
     def _names_of(self, tool: str) -> list[str]:
-        """What the policy may call the tool: a rule for either name of the shell tool counts, the stricter one more."""
+        """Return the names that policy may use for the tool. If rules for both shell names apply, the stricter wins."""
         if tool not in SHELL_TOOLS:
             return [tool]
         return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [tool]
 
     def _judge(self, name: str, tool: str, args: Mapping[str, Any]) -> Judgement:
         found = self._rules.find(name)
-        # A tool that the configuration blocks is not asked.
+        # If the configuration blocks a tool, the tool's own check is not asked.
         own = [] if found.approval == 'blocked' else self._own(tool, args)
         settled = self._policy.settle(name, _VERDICTS[max(own, key=_strictness).decision] if own else None)
         decision = _OUTCOMES[settled.status]
@@ -250,7 +250,7 @@ class CallJudge:
         return Judgement(deciding=of_tool, parts=[*own, of_tool])
 
     def _own(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
-        """What the tool itself decides, in parts; nothing if it is none of those that are known here."""
+        """Return the decisions of the tool itself, or none if the tool is unknown here."""
         if tool not in SHELL_TOOLS and tool not in FILE_TOOLS:
             return []
         if self._is_refusing:
@@ -276,15 +276,15 @@ class CallJudge:
         return parts
 
     def _extra_access(self, explanation: Explanation, args: Mapping[str, Any]) -> Sequence[str]:
-        """What the question about a command would list, by the tool that `tool-approval run` makes.
+        """Return the extra access that a question about a command would list in `tool-approval run`.
 
         Raises:
-            PermissionError: The model asks for access that there is not.
+            PermissionError: The model asks for access that does not exist.
         """
         asked = args.get('access')
         if self._find_backend is None or not (asked or explanation.needs):
             return ()
-        # Imported here: few calls need it, and it takes long.
+        # Imported here, because few calls need these slow imports.
         from tool_approval.os_sandbox import OSSandboxError
         from tool_approval.settings.workspace import open_workspace
 
@@ -330,28 +330,28 @@ def _of_target(target: PathTarget) -> PartDecision:
 
 
 _KEPT: Final = 64
-"""Chosen: lines of a batch that alternate between more configurations are compiled anew."""
+"""Number of compiled configurations kept. Chosen: a batch that alternates between more compiles them again."""
 
 _NO_FILE: Final = '{} has no settings file, so the preset `default` holds, as in `tool-approval run`'
 
 
 class Configurations:
-    """Which configuration judges a call: the one it brings, or the file of its directory. Each is compiled once."""
+    """Finds the configuration that judges a call: its own, or the file of its directory. Each is compiled once."""
 
     def __init__(self, named: str | None, notify: Callable[[str], None]) -> None:
-        """Take the file from the command line, if there is one, and a function to report a missing or untrusted one."""
+        """Keep the file from the command line, if any, and a function that reports a missing or untrusted file."""
         self._named = None if named is None else os.path.abspath(named)
         self._notify = notify
         self._of_text = lru_cache(maxsize=_KEPT)(self._compiled)
         self._of_directory = lru_cache(maxsize=_KEPT)(self._loaded)
-        self._choose_backend = lru_cache(_chosen_backend)  # it starts a program to probe one
+        self._choose_backend = lru_cache(_chosen_backend)  # probing one starts a program
 
     def judge_for(self, directory: str | None = None, config: Mapping[str, Any] | None = None) -> CallJudge:
-        """The judge of a call in a directory, with the configuration that the call brings.
+        """Return the judge for a call in a directory, with the call's own configuration if it has one.
 
         Raises:
-            UsageError: There is no such directory, or the configuration is not JSON.
-            ApprovalError: The configuration has a mistake, or what it needs is not installed.
+            UsageError: The directory does not exist, or the configuration is not JSON.
+            ApprovalError: The configuration has a mistake, or needs a package that is not installed.
         """
         folder = existing_directory(directory)
         if config is None:
@@ -387,10 +387,10 @@ def _chosen_backend(require: bool, fallback: OSSandboxFallback) -> OSSandboxBack
 
 
 def existing_directory(path: str | None) -> Path:
-    """A directory, absolute.
+    """Return the absolute path of a directory.
 
     Raises:
-        UsageError: There is none.
+        UsageError: The directory does not exist.
     """
     folder = os.path.abspath(path or '.')
     if '\0' in folder or not os.path.isdir(folder):

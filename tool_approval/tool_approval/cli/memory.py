@@ -1,4 +1,4 @@
-"""`tool-approval memory`: the approvals that hold always, in the user's state directory."""
+"""Implement `tool-approval memory`: manage the permanent approvals in the user's state directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .output import FAILED, Output, UsageError
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """List what is remembered, or forget one approval, or all."""
+    """List the remembered approvals, or forget one or all."""
     if options.action == 'forget' and len(options.id) < SHORTEST_ID:
         raise UsageError(f'write at least {SHORTEST_ID} digits of the id; `tool-approval memory list` shows them')
     store = _open(options.store)
@@ -48,12 +48,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _open(path: str | None) -> FileApprovalStore | None:
-    """The store; `None` if there is none: looking does not make one."""
+    """Return the store, or `None` if it does not exist. Looking does not create one."""
     try:
         place = Path(os.path.abspath(path)) if path is not None else storage.default_path()
     except RuntimeError:
         raise StoreError('', 'there is no home folder; set HOME, or name the file with `--store`') from None
     if not os.path.lexists(place):
         return None
-    # No project is asked for: what is listed and forgotten does not depend on one. It has to be elsewhere.
+    # Listing and forgetting do not depend on the project, which must not contain the store.
     return FileApprovalStore(place.parent / 'no-project', place)

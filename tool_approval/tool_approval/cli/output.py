@@ -1,4 +1,4 @@
-"""What a command writes, and what ends it: nothing that comes from outside can draw on the terminal."""
+"""Write the output of commands so that text from outside cannot control the terminal, and define exit statuses."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
 FAILED: Final = 2
-"""It was called wrongly, or could not be done."""
+"""Exit status of a command that was called wrongly or failed."""
 INTERRUPTED: Final = 130
-"""Ctrl-C; the shell's own number for it."""
+"""Exit status after Ctrl-C, as in shells."""
 NOBODY_READS: Final = 141
-"""The reader of the output has gone, as `head` does; the shell's own number for it."""
+"""Exit status if the reader of the output has gone, as `head` does; the same as in shells."""
 
 
 class UsageError(Exception):
-    """A command was called wrongly. Nothing has happened."""
+    """A command was called wrongly. It has done nothing."""
 
 
 class Output:
-    """Standard output for answers, standard error for everything else. Either may be closed.
+    """Writes answers to standard output, and everything else to standard error. Either may be closed.
 
-    Writing raises an `OSError` where the stream cannot take it; `BrokenPipeError` if its reader has gone.
+    Writing raises an `OSError` if the stream fails, or `BrokenPipeError` if its reader has gone.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        """Write to the process's own streams, unless others are given."""
+        """Use the process's own streams unless others are given."""
         self._out = sys.stdout if out is None else out
         self._err = sys.stderr if err is None else err
 
     def line(self, text: str) -> None:
-        """One line of an answer. Whatever is not a plain visible character is escaped, line ends too."""
+        """Write one line of an answer. Everything except plain visible characters is escaped, including line ends."""
         _write(self._out, text)
 
     def json(self, value: Any) -> None:
-        """One JSON value on one line, in ASCII, and out of this process when this returns."""
-        # JSON leaves DEL as it is.
+        """Write one JSON value on one line, in ASCII, and flush it."""
+        # JSON does not escape DEL.
         _write(self._out, json.dumps(value).replace('\x7f', '\\u007f'))
         self.flush()
 
     def note(self, text: str) -> None:
-        """One line for the person, beside the answer."""
+        """Write one line for the user, separate from the answer."""
         _write(self._err, f'tool-approval: {text}')
 
     def confirm(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
-        """Whether the person at the terminal presses `y`; after every other key, a note says `otherwise`.
+        """Return whether the user presses `y` at the terminal; after any other key, write `otherwise` as a note.
 
-        If there are `details`, `?` shows them, a line each, and asks again.
+        If there are `details`, `?` shows them, one per line, and asks again.
         """
         self.flush()
         asked = f'{shown(question, self._out)} [y/N{", ? for details" if details else ""}] '
@@ -60,7 +60,7 @@ class Output:
         return agrees
 
     def agrees(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
-        """As `confirm`, for a command that takes `--yes`.
+        """Do the same as `confirm`, for a command with the option `--yes`.
 
         Raises:
             UsageError: Standard input or output is not a terminal.
@@ -69,7 +69,7 @@ class Output:
         return self.confirm(question, otherwise, details)
 
     def check_terminal(self, otherwise: str) -> None:
-        """Check that there is a person to ask.
+        """Raise if the user cannot be asked.
 
         Raises:
             UsageError: Standard input or output is not a terminal.
@@ -78,16 +78,16 @@ class Output:
             raise UsageError(f'nobody can be asked here, so {otherwise}; use a terminal, or `--yes`')
 
     def flush(self) -> None:
-        """Hand everything over."""
+        """Flush the answers."""
         if self._out is not None:
             self._out.flush()
 
 
 def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
-    """Ask an escaped question at the terminal, and wait for one key; keys typed ahead and pastes answer nothing.
+    """Ask an escaped question at the terminal, and wait for one key. Keys typed ahead and pastes are ignored.
 
     Returns:
-        The key's name; `None` where there is no terminal, or where it was closed.
+        The key's name, or `None` if there is no terminal or it was closed.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed.
@@ -111,11 +111,11 @@ def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
 
 
 def shown(text: str, stream: TextIO | None) -> str:
-    """Text from anywhere, as one line that draws itself and nothing else."""
+    """Return any text as one line that is safe to print."""
     if text.isascii() and text.isprintable() and '<U+' not in text:
         return text
-    # Attack: a file name or an argument that moves the cursor, reads backwards, or hides what follows
-    # (test_output.py). Imported here: most text is plain.
+    # Attack: a file name or an argument moves the cursor, reverses text, or hides what follows (test_output.py).
+    # Imported here, because most text is plain.
     from tool_approval.display.escape import escape_line
 
     encoding = (getattr(stream, 'encoding', None) or 'ascii').lower()

@@ -1,4 +1,4 @@
-"""Which inbox a command means, and who acts in it."""
+"""Find the inbox that a command uses, and the person who acts in it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .output import UsageError
 
 
 def named_store(place: str | None) -> DurableStore:
-    """The database that `--store` names; the user's own inbox without it. Nothing is opened yet.
+    """Return the database that `--store` names, or the user's own inbox. The database is not opened yet.
 
     Raises:
-        UsageError: It names none.
+        UsageError: The text does not name a database.
     """
     try:
         return open_store(str(default_path()) if place is None else place)
@@ -26,10 +26,10 @@ def named_store(place: str | None) -> DurableStore:
 
 
 def named_approver(text: str | None) -> Approver:
-    """The person that `--approver ID[=GROUP,...]` names; the user of this machine without it.
+    """Return the approver that `--approver ID[=GROUP,...]` names, or the user of this machine.
 
     Raises:
-        UsageError: It is not a valid name.
+        UsageError: The name is invalid.
     """
     name, _, groups = (user() if text is None else text).partition('=')
     try:
@@ -39,7 +39,7 @@ def named_approver(text: str | None) -> Approver:
 
 
 def user() -> str:
-    """The user of this machine."""
+    """Return the name of the user of this machine."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a user without an entry, as in some containers

@@ -1,4 +1,4 @@
-"""The program from its arguments to its exit status; a failure is one line that says what to do."""
+"""Run the program, from its arguments to its exit status. Failures are reported in one line that says what to do."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _EXIT = 'exit status: 0 it is done, 2 it failed or was called wrongly; `explain`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that `arguments`, or the process's, name.
+    """Run the command in `arguments`, or in those of the process.
 
     Returns:
-        The exit status. 0: done. 2: called wrongly, or failed. 130: interrupted. 141: nobody reads the output any more.
-        Commands may have others, which their help lists.
+        The exit status. 0: done. 2: called wrongly, or failed. 130: interrupted. 141: the reader of the output has
+        gone. Commands may have others, which their help lists.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
-        # A terminal whose encoding lacks a letter is no reason to fail.
+        # Do not fail if the terminal's encoding lacks a character.
         reconfigure = getattr(stream, 'reconfigure', None)
         if reconfigure is not None:
             reconfigure(errors='backslashreplace')
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         output.note('interrupted')
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - here the program ends, and nobody is helped by a traceback
+    except Exception as error:  # noqa: BLE001 - the program ends here, and a traceback does not help users
         return _failed(error, output, with_traceback='--debug' in before)
     return status
 
@@ -95,7 +95,7 @@ def _failed(error: Exception, output: Output, *, with_traceback: bool) -> int:
 
 
 def _let_go() -> None:
-    # The interpreter flushes standard output at its end, and would complain there.
+    # At exit, the interpreter flushes standard output and would report an error.
     with contextlib.suppress(OSError, ValueError):
         out = sys.stdout.fileno()
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -104,13 +104,13 @@ def _let_go() -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """Mistakes are raised: who called it prints them as everything else, on one line."""
+    """A parser that raises on mistakes, so that the caller prints them on one line like all other errors."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        """Raise it.
+        """Raise the mistake.
 
         Raises:
             UsageError: Always.
@@ -119,7 +119,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the table of commands."""
+    """Return the parser for the table of commands."""
     parser = Parser(prog='tool-approval', description=_DESCRIPTION, epilog=_EXIT)
     parser.add_argument('--version', action='store_true', help='print the version and stop')
     parser.add_argument('--debug', action='store_true', help='show the traceback of a failure')
@@ -131,7 +131,7 @@ def build_parser() -> argparse.ArgumentParser:
         inner = commands.add_parser(
             command.name, help=command.summary, description=command.summary, epilog=command.ending
         )
-        # Not the default: it would take back what stands before the command.
+        # No default value, which would override a `--debug` before the command.
         inner.add_argument('--debug', action='store_true', default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         _add_options(inner, command)
         if command.actions:

@@ -1,4 +1,4 @@
-"""`tool-approval run`: an agent on the current directory, under approvals.yaml."""
+"""Implement `tool-approval run`: run an agent in the current directory, under approvals.yaml."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from .session import Session
 
 MODEL_VARIABLE = 'TOOL_APPROVAL_MODEL'
-"""Names the model where no option does."""
+"""Environment variable that names the model if no option does."""
 
 WHAT_TO_DO = 'say what to do, and press Enter; /help shows more, Ctrl-D leaves'
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Hold the conversation.
+    """Run the conversation.
 
     Raises:
-        UsageError: There is nothing to say, or no model.
-        ApprovalError: It cannot be started; the error says why.
+        UsageError: There is no prompt, or no model.
+        ApprovalError: The agent cannot be started. The message says why.
     """
     options.model = options.model or os.environ.get(MODEL_VARIABLE)
     if options.model is None and options.agent is None:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _open(options: argparse.Namespace, stack: ExitStack) -> Session:
-    # Imports the host, which takes longer than a person wants to wait for a line to type into.
+    # Imports Pydantic AI, which takes longer than a user wants to wait for the prompt.
     return import_module('.session', __package__).Session(options, stack)
 
 
@@ -61,7 +61,7 @@ def _talk(options: argparse.Namespace, output: Output, stack: ExitStack) -> int:
         output.note(WHAT_TO_DO)
         first, session = _ask_while_opening(prompts, partial(_open, options, stack), output)
     else:
-        # The user's own module is imported first, and in the main thread, as it may expect.
+        # The user's own module is imported first, and in the main thread, which it may require.
         session = _open(options, stack)
         session.note(output)
         output.note(WHAT_TO_DO)
@@ -78,17 +78,17 @@ def _talk(options: argparse.Namespace, output: Output, stack: ExitStack) -> int:
 def _ask_while_opening(
     prompts: Prompts, open_session: Callable[[], Session], output: Output
 ) -> tuple[str | None, Session | None]:
-    """The first message, and the session, which is opened while it is typed; `None` for both if the person leaves."""
+    """Return the first message, and the session opened while it is typed; `(None, None)` if the user leaves."""
     opening: list[Future[Session]] = []
     noted: list[Session] = []
 
     def above() -> Callable[[], object] | None:
-        # Not before the line to type into is drawn: the two would compete for the processor.
+        # Start after the prompt is drawn: otherwise both would compete for the processor.
         if not opening:
             opening.append(executor.submit(open_session))
         if noted or not opening[0].done():
             return None
-        noted.append(opening[0].result())  # raises what went wrong
+        noted.append(opening[0].result())  # raises if opening failed
         return partial(noted[0].note, output)
 
     with ThreadPoolExecutor(1) as executor:
@@ -104,7 +104,7 @@ def _ask_while_opening(
 def _device() -> str:
     try:
         return os.ttyname(sys.stdin.fileno())
-    except OSError:  # in a container, its name may be missing
+    except OSError:  # in a container, the name may be missing
         return TTY
 
 

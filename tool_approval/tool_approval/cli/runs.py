@@ -1,4 +1,4 @@
-"""`tool-approval runs`: durable runs, what they wait for, and what was executed for them."""
+"""Implement `tool-approval runs`: show durable runs with their open questions and executed calls, and steer them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from .output import Output, UsageError
 from .place import named_store, user
 
 _AT_ONCE = 100
-"""Chosen: runs in memory at a time; each may have a long history."""
+"""Runs in memory at a time. Chosen: each may have a long history."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """List or show runs, cancel one, settle a call."""
+    """List or show runs, cancel one, or settle a call."""
     with closing(_existing(options.store)) as store:
         match options.action:
             case 'list':
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _existing(place: str | None) -> DurableStore:
-    """The store; looking does not make one."""
+    """Return the store. Looking does not create one."""
     store = named_store(place)
     if isinstance(store.inbox_store, SQLiteStore) and not os.path.lexists(store.inbox_store.path):
         raise UsageError(f'there is no inbox in {store.place}; name another place with `--store`')

@@ -1,4 +1,4 @@
-"""`tool-approval serve`: the inbox as a page in the browser."""
+"""Implement `tool-approval serve`: show the inbox as a page in the browser."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
     if not is_local and not options.allow_host:
         raise UsageError('name the host in the address with --allow-host; the page answers to no other')
     with Inbox(named_store(options.store).inbox_store) as inbox, _listening(options.host, options.port) as listening:
-        asyncio.run(inbox.open(1))  # a store that cannot be used is an error here, not on the page
+        asyncio.run(inbox.open(1))  # fail here if the store cannot be used, not on the page
         address, port = listening.getsockname()[:2]
         own = [f'[{address}]:{port}' if ':' in address else f'{address}:{port}', f'localhost:{port}']
         hosts = [*(own if is_local else ()), *options.allow_host]
@@ -60,7 +60,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
         print_links()
         more = ''
         if sys.stdin is not None and sys.stdin.isatty():
-            # Otherwise reading in the background would stop the process.
+            # Otherwise, reading in the background would stop the process.
             signal.signal(signal.SIGTTIN, signal.SIG_IGN)
             threading.Thread(target=_at_enter, args=(sys.stdin.fileno(), print_links), daemon=True).start()
             more = '; Enter prints new links'
@@ -74,16 +74,16 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
 
 
 def _at_enter(terminal: int, act: Callable[[], None]) -> None:
-    """Act on each line that is typed, as long as the process runs."""
+    """Call `act` for each typed line, as long as the process runs."""
     while True:
         try:
-            # Not `sys.stdin`: a thread that waits in it holds a lock that the end of the process needs.
+            # Not `sys.stdin`: a thread waiting in it holds a lock that the interpreter needs at exit.
             typed = os.read(terminal, 4096)
         except OSError:  # the process is in the background
             typed = b''
         if typed:
             act()
-        else:  # such as Ctrl-D, after which more can be typed
+        else:  # Ctrl-D, for example; more can be typed afterwards
             time.sleep(1)
 
 

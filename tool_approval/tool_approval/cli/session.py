@@ -1,4 +1,4 @@
-"""The session behind `tool-approval run`: settings, trust, the agent, and the conversation that is kept."""
+"""Hold a session of `tool-approval run`: settings, trust, the agent and the saved conversation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .trust import NOT_TRUSTED, QUESTION, what_it_would_allow
 
 
 class Session:
-    """What one run needs. Nothing is asked before `begin`."""
+    """State of one `tool-approval run`. The user is not asked before `begin`."""
 
     def __init__(self, options: argparse.Namespace, stack: ExitStack) -> None:
-        """Load the settings and what was said before; `stack` lets go of the conversation's name.
+        """Load the settings and the saved conversation; `stack` releases the conversation's name.
 
         Raises:
-            UsageError: The name is one of another conversation.
-            ApprovalError: Something cannot be used; the error says what.
+            UsageError: Another conversation has this name.
+            ApprovalError: The settings, the agent or the conversation cannot be used. The message says why.
         """
         directory = Path.cwd()
         self._options = options
@@ -39,7 +39,8 @@ class Session:
         self._saved = self._conversation_of(options, directory)
         self._messages = None
         if self._saved is not None:
-            # Held before it is looked up: of two runs at once, one conversation would replace the other.
+            # Locked before it is looked up: otherwise, one of two simultaneous runs would overwrite the other's
+            # conversation.
             stack.enter_context(self._saved.held())
             if options.resume or options.resume_last:
                 self._messages = self._saved.load()
@@ -54,11 +55,11 @@ class Session:
 
     @property
     def prompts(self) -> list[str]:
-        """What the person has said in the conversation that is resumed."""
+        """Messages of the user in the resumed conversation."""
         return prompts_of(self._messages or [])
 
     def note(self, output: Output) -> None:
-        """Say what holds, or that the person has to be asked before it does."""
+        """Report which settings apply, or that the user will first be asked to trust them."""
         if self._built is not None:
             for note in self._built[1]:
                 output.note(note)
@@ -77,7 +78,7 @@ class Session:
             output.note('you are asked about that in a conversation, or by `tool-approval trust`; not here')
 
     def begin(self, output: Output) -> None:
-        """Ask whether to trust settings that are not, in a conversation; then the agent is built."""
+        """In a conversation, ask whether to trust untrusted settings; then build the agent."""
         if not self._options.is_talk:
             self.note(output)
         if self._built is not None:
@@ -97,7 +98,7 @@ class Session:
         return hold_session(self._built[0], prompts, saved=self._saved, obeys=options.is_talk, debug=options.debug)
 
     def leave(self, output: Output) -> None:
-        """Say how to go on with a conversation that has no name."""
+        """Say how to continue a conversation without a name."""
         if self._saved is not None and not self._saved.is_named and self._saved.exists():
             output.note('the conversation is kept; `tool-approval run --continue` goes on with it')
 

@@ -1,4 +1,4 @@
-"""`tool-approval trust`: shows what a configuration would allow, and trusts just these bytes of it."""
+"""Implement `tool-approval trust`: show what a configuration would allow, and trust exactly its current bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_TRUSTED: Final = 'it was not trusted'
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Show what the file would allow, ask, and trust it; or take that back."""
+    """Show what the file would allow, ask, and trust it; or revoke the trust."""
     if options.revoke:
         return _revoke(options, output)
     _, loaded, findings = inspect(options.file, options.cwd)
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def what_it_would_allow(loaded: LoadedSettings) -> list[str]:
-    """Lines for the user who decides whether to trust a configuration."""
+    """Return lines for the user who decides whether to trust a configuration."""
     found = allowances(loaded.settings, loaded.directory) or ['nothing beyond the defaults']
     return [f'{loaded.source} would allow:', *(f'  - {text}' for text in found)]
 
@@ -54,20 +54,20 @@ def _revoke(options: argparse.Namespace, output: Output) -> int:
     found = options.file or find_settings(existing_directory(options.cwd))
     if found is None:
         raise UsageError('there is no approvals.yaml here; name the file')
-    # It may be gone by now.
+    # The file may not exist any more.
     was = TrustStore().revoke(os.path.abspath(found))
     output.line(f'{found} is not trusted any more' if was else f'{found} was not trusted')
     return 0
 
 
 def allowances(settings: Settings, directory: Path) -> list[str]:
-    """One line for each thing that a file loosens, or says in questions; empty if it only tightens the defaults.
+    """Return one line for each setting that loosens the defaults or adds text to questions, including those of presets.
 
-    So do the presets that it extends.
+    Empty if the settings only tighten the defaults.
 
     Raises:
-        ApprovalConfigError: They do not go together; see `expand`.
-        MissingExtraError: PyYAML is not installed, and it extends some.
+        ApprovalConfigError: Presets and settings do not go together; see `expand`.
+        MissingExtraError: The settings extend presets, and PyYAML is not installed.
     """
     settings = expanded(settings)
     return [*_tools(settings), *_files(settings, directory), *_commands(settings)]
