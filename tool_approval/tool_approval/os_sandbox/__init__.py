@@ -1,4 +1,4 @@
-"""What a command may touch, enforced by the kernel: profiles, and the backends that confine under one."""
+"""Confine commands with the kernel: profiles of what a command may touch, and the backends that enforce a profile."""
 
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ __all__ = (
     'system_profile',
 )
 
-if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
+if not TYPE_CHECKING:  # pragma: no branch - a type checker must report a name that is not imported above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {

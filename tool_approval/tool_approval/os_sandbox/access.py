@@ -1,4 +1,4 @@
-"""Name what one command may touch beyond its profile, once an approver has seen it."""
+"""Define the extra access that an approver can grant one command beyond its profile."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Final, Literal, get_args
 from .profile import Access, OSProfile, check_path, covers
 
 AccessName = Literal['network', 'git', 'environment', 'names']
-"""What a command may need: the network, writes to `.git`, writes to the project's environment, and names made or
-removed at the top of a folder that is frozen."""
+"""One kind of extra access: the network, writes to `.git`, writes to the project's environment, or names made and
+removed at the top of a frozen folder."""
 ACCESS_NAMES: Final[tuple[AccessName, ...]] = get_args(AccessName)
-"""All of them, in the order in which they are shown."""
+"""Every `AccessName`, in the order in which requests show them."""
 
 _NETWORK: Final = "network (every host, this machine's own services included, with all that the command may read)"
 _BRIEF_NETWORK: Final = 'network (every host)'
@@ -21,19 +21,19 @@ _BRIEF_NETWORK: Final = 'network (every host)'
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraAccess:
-    """What one command may touch beyond its profile. It is true if there is anything."""
+    """Access that one command gets beyond its profile. It is falsy if it grants nothing."""
 
     network: bool = False
-    """Whether the machine's network is reachable."""
+    """Whether the command can use the machine's network."""
     git: tuple[str, ...] = ()
-    """Work trees whose `.git` is written, through a layer that is thrown away."""
+    """Work trees whose `.git` the command writes, through a layer that is thrown away afterwards."""
     names: tuple[str, ...] = ()
-    """Writable folders at whose top names may be made or removed, through such a layer."""
+    """Writable folders in which the command makes or removes names at the top, also through a layer."""
     writes: tuple[str, ...] = ()
-    """Folders that are written directly, such as an environment in the workspace."""
+    """Folders that the command writes directly, such as an environment in the workspace."""
 
     def __post_init__(self) -> None:
-        """Sort and merge, so that the same access compares equal.
+        """Sort and merge the paths, so that equal access compares equal.
 
         Raises:
             OSSandboxError: A path is not absolute and normalised.
@@ -45,14 +45,14 @@ class ExtraAccess:
             object.__setattr__(self, name, tuple(sorted(set(paths))))
 
     def __bool__(self) -> bool:
-        """Whether there is anything."""
+        """Whether it grants anything."""
         return any(getattr(self, field.name) for field in fields(self))
 
     def beyond(self, profile: OSProfile) -> ExtraAccess:
-        """The part that `profile` lacks and that a decision can add.
+        """Return the part that `profile` lacks and that an approval can add.
 
-        Nothing adds what is hidden, blocked or a control file. `.git` and names are added only where the folder around
-        them is writable.
+        An approval cannot add a hidden path, a blocked path or a control file. `.git` and names are added only if the
+        profile makes the folder around them writable.
         """
         return ExtraAccess(
             network=self.network and not profile.network,
@@ -62,11 +62,11 @@ class ExtraAccess:
         )
 
     def describe(self, cwd: str | None = None, *, brief: bool = False) -> tuple[str, ...]:
-        """One line for each, for a person and for a model.
+        """Return one line for each grant, worded for approvers and for the model.
 
         Args:
-            cwd: Paths below this folder are shown relative to it.
-            brief: Whether to leave out what need not be read each time.
+            cwd: The lines show paths below this folder relative to it.
+            brief: Whether to leave out details that an approver need not read each time.
         """
         git = (os.path.join(path, '.git') for path in self.git)
         return (
@@ -77,13 +77,13 @@ class ExtraAccess:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """What an approval is bound to: each field that is not empty."""
+        """Return the JSON that an approval is bound to: each field that is not empty."""
         paths = {'git': list(self.git), 'names': list(self.names), 'writes': list(self.writes)}
         return {**({'network': True} if self.network else {}), **{name: each for name, each in paths.items() if each}}
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> ExtraAccess:
-        """What `as_json` made."""
+        """Build the access from the JSON that `as_json` returned."""
         paths = {name: tuple(found.get(name, ())) for name in ('git', 'names', 'writes')}
         return cls(network=found.get('network') is True, **paths)
 

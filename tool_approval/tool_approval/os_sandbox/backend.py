@@ -1,4 +1,4 @@
-"""Define what a backend is, and the two that confine nothing: one runs commands as they are, one refuses."""
+"""Define the backend protocol, and two backends that confine nothing: one runs commands as given, one refuses."""
 
 from __future__ import annotations
 
@@ -10,72 +10,75 @@ from typing import Final, Literal, Protocol
 from .profile import OSProfile, OSSandboxError, OSSandboxUnavailable
 
 ENV: Final = '/usr/bin/env'
-"""Sets variables for a program; a fixed place, as a folder of `PATH` may be one that a command can write to."""
+"""Program that sets variables for another one. The path is fixed because a command may be able to write to a folder
+of `PATH`."""
 
 OSSandboxFallback = Literal['fail_fast', 'refuse_tools']
-"""What happens where a backend is required and none works: nothing starts, or file and shell tools refuse."""
+"""Reaction if a backend is required and none works: `fail_fast` starts nothing, `refuse_tools` makes the file and shell
+tools refuse."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Availability:
-    """What a probe found."""
+    """Result of a probe."""
 
     is_available: bool
-    """Whether a command was really started and found itself confined."""
+    """Whether the probe started a command and the kernel confined it."""
     reason: str = ''
-    """Why not, in words for a person; empty if it is."""
+    """Why the backend does not work, for the user; empty if it works."""
     install: str = ''
-    """What to do about it; empty if nothing helps."""
+    """How to make the backend work, for the user; empty if it works or nothing helps."""
 
 
 class OSSandboxBackend(Protocol):
-    """Turns a command into one that is confined. It keeps no state between calls and may be used by several threads.
+    """Turns a command into one that is confined.
 
-    A backend never runs a command by itself, except in `probe`.
+    A backend keeps no state between calls, and several threads may use it. Only `probe` runs a command.
     """
 
     @property
     def name(self) -> str:
-        """The word for it in configuration, messages and logs."""
+        """Name of the backend in settings, messages and logs."""
         ...
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
-        """The command line that runs `command` under `profile`.
+        """Return the command line that runs `command` under `profile`.
 
-        Run it soon: it describes the files as they are now. Values of the variables in `profile.environment` are
-        taken from this process and stand in the command line, where other users of the machine can read them.
+        Run the command line soon: it describes the files as they are now. It contains the values of the variables in
+        `profile.environment`, taken from this process, and other users of the machine can read it.
 
         Args:
-            command: The program and its arguments; the program by absolute path, or found through `PATH` inside.
-            profile: What it may touch.
-            cwd: Where it starts: the absolute path of a folder that exists.
+            command: The program and its arguments. The program is an absolute path, or is found through `PATH` inside
+                the sandbox.
+            profile: The access that the command gets.
+            cwd: The absolute path of an existing folder in which the command starts.
 
         Raises:
-            OSSandboxError: It cannot be confined as the profile says. Nothing has run.
+            OSSandboxError: The backend cannot enforce the profile. Nothing has run.
         """
         ...
 
     def probe(self) -> Availability:
-        """Start something harmless for real, and see whether it was confined. Takes some milliseconds.
+        """Start a harmless program, and check that the kernel confined it. Takes some milliseconds.
 
-        It raises nothing: whatever goes wrong is a reason.
+        It never raises: any failure becomes the `reason` of the result.
         """
         ...
 
 
 def run_probe(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a confined command that should end at once, and keep its output."""
+    """Run a confined command that should end at once, and return its status and output."""
     return subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, errors='replace', timeout=10, check=False, cwd='/'
     )
 
 
 def probed(find_problem: Callable[[], str], *, install: str) -> Availability:
-    """What a probe found.
+    """Run a check and return its result as an `Availability`.
 
     Args:
-        find_problem: Starts a program, and says what is wrong with its confinement; empty if nothing is.
-        install: What to do about a problem.
+        find_problem: Starts a program and returns what is wrong with its confinement, or an empty string.
+        install: How the user can solve a problem.
     """
     try:
         problem = find_problem()
@@ -85,26 +88,26 @@ def probed(find_problem: Callable[[], str], *, install: str) -> Availability:
 
 
 class UnconfinedBackend:
-    """Runs commands as they are. Only ever used where the configuration does not require an OS sandbox."""
+    """Runs commands as given, without an OS sandbox. Used only if the settings do not require a sandbox."""
 
     name = 'unconfined'
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
-        """The command itself: nothing of the profile holds, its environment included."""
+        """Return the command itself. Nothing of the profile applies, not even its environment."""
         return list(command)
 
     def probe(self) -> Availability:
-        """Always there."""
+        """Report that the backend works."""
         return Availability(is_available=True)
 
 
 class RefusingBackend:
-    """Stands where a backend is required and none works: every file and shell tool refuses, the rest goes on."""
+    """Makes every file and shell tool refuse, if a backend is required and none works. Other tools still run."""
 
     name = 'refusing'
 
     def __init__(self, reason: str) -> None:
-        """Keep what a person has to do about it."""
+        """Keep the reason, which says what the user has to do."""
         self.reason = reason
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
@@ -116,7 +119,7 @@ class RefusingBackend:
         raise OSSandboxUnavailable(self.reason)
 
     def check(self) -> None:
-        """Refuse; for tools that wrap no command, such as those for files.
+        """Refuse on behalf of a tool that wraps no command, such as a file tool.
 
         Raises:
             OSSandboxUnavailable: Always.
@@ -124,5 +127,5 @@ class RefusingBackend:
         raise OSSandboxUnavailable(self.reason)
 
     def probe(self) -> Availability:
-        """Never there."""
+        """Report that no backend works, with the reason."""
         return Availability(is_available=False, reason=self.reason)

@@ -1,4 +1,4 @@
-"""Linux: namespaces and mounts, set up by bubblewrap (`bwrap`)."""
+"""Confine commands on Linux with namespaces and mounts that bubblewrap (`bwrap`) sets up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .seccomp import filter_program
 
 _BWRAP = ('/usr/bin/bwrap', '/usr/local/bin/bwrap', '/run/current-system/sw/bin/bwrap')
 _BASH = ('/usr/bin/bash', '/bin/bash', '/usr/local/bin/bash', '/run/current-system/sw/bin/bash')
-"""Fixed places: a folder of `PATH` may be one that the confined command can write to."""
+"""Fixed paths, because the confined command may be able to write to a folder of `PATH`."""
 
 _LAUNCHER = """\
 exec 9< <(printf '%s') || exit 125
@@ -24,19 +24,21 @@ for each in /proc/self/fd/*; do
 done
 exec "$@"
 """
-"""Closes what the command would inherit, which bubblewrap does not, and hands bubblewrap its filter. Builtins alone, in
-bash, because other shells cannot name a descriptor above 9; `-p` keeps variables such as `BASH_ENV` from adding to it
-(`test_no_descriptor_is_inherited`)."""
+"""Closes inherited descriptors, which bubblewrap leaves open, and passes bubblewrap its seccomp filter.
+
+The script uses only builtins. It needs bash because other shells cannot name a descriptor above 9, and `-p` because
+variables such as `BASH_ENV` could add code to it (`test_no_descriptor_is_inherited`).
+"""
 
 _CONFINE: tuple[str, ...] = (
-    # `--unshare-all` only tries to make a user namespace; without one, root would keep its powers.
+    # `--unshare-all` continues without a user namespace if it cannot make one; root would then keep its powers.
     *('--unshare-all', '--unshare-user'),
     # A command started by root has every capability in its namespace, and could undo the mounts
     # (`test_nothing_can_be_mounted_again`).
     *('--cap-drop', 'ALL'),
-    # Otherwise a command could type into the terminal it was started from (`test_the_terminal_cannot_be_typed_into`).
+    # Otherwise a command could type into the terminal that started it (`test_the_terminal_cannot_be_typed_into`).
     '--new-session',
-    # Nothing stays when the process that started it is gone (`test_no_process_survives`).
+    # No process may outlive the one that started it (`test_no_process_survives`).
     '--die-with-parent',
 )
 _INSTALL = (
@@ -49,33 +51,33 @@ _INSTALL = (
 
 
 class BubblewrapBackend:
-    """Confines with `bwrap`, 0.6 or newer, found in fixed places."""
+    """Confines commands with `bwrap` 0.6 or newer. It searches fixed paths for the program."""
 
     name = 'bubblewrap'
 
     def __init__(self, *, bwrap: str | None = None, bash: str | None = None, machine: str | None = None) -> None:
-        """Take other programs than those of the system.
+        """Replace the system's programs.
 
         Args:
             bwrap: The absolute path of bubblewrap.
-            bash: The absolute path of bash, which starts it.
-            machine: The architecture to filter system calls for, as `platform.machine()` has it.
+            bash: The absolute path of bash, which starts bubblewrap.
+            machine: The architecture whose system calls are filtered, as `platform.machine()` returns it.
         """
         self._bwrap = bwrap or _first(_BWRAP)
         self._bash = bash or _first(_BASH)
         self._filter = filter_program(machine or platform.machine())
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str, *, change: Change | None = None) -> list[str]:
-        """See `OSSandboxBackend.wrap`.
+        """Return the confined command line; see `OSSandboxBackend.wrap`.
 
         Args:
-            command: Likewise.
-            profile: Likewise.
-            cwd: Likewise.
-            change: Puts layers into what is mounted.
+            command: The program and its arguments.
+            profile: The access that the command gets.
+            cwd: The absolute path of an existing folder in which the command starts.
+            change: Adds layers to the mounts.
 
         Raises:
-            OSSandboxError: Likewise.
+            OSSandboxError: The backend cannot enforce the profile. Nothing has run.
         """
         if self._filter is None:
             raise OSSandboxError(f'no filter of system calls is known for {platform.machine()!r}')
@@ -93,15 +95,15 @@ class BubblewrapBackend:
         return [self._bash, '-p', '-c', _LAUNCHER % octal, 'os-sandbox', self._bwrap, *arguments, *command]
 
     def notes(self, profile: OSProfile, cwd: str) -> tuple[str, ...]:
-        """Where this backend is stricter than the profile, and what to do about it.
+        """Return a sentence for each point in which this backend is stricter than the profile, with a remedy.
 
         Raises:
-            OSSandboxError: As for `wrap`.
+            OSSandboxError: The backend cannot enforce the profile, as for `wrap`.
         """
         return plan_mounts(profile, cwd).notes
 
     def probe(self) -> Availability:
-        """Start a program that reads its own status, and believe the kernel alone."""
+        """Start a program that prints its own status, and check what the kernel reports there."""
         return probed(self._problem, install=_INSTALL)
 
     def _problem(self) -> str:
@@ -113,7 +115,7 @@ class BubblewrapBackend:
 
 
 def _first(places: Sequence[str]) -> str:
-    """The first that exists, or the usual one, so that starting it says what is missing."""
+    """Return the first path that exists, or else the usual one: the error of starting it names the missing program."""
     return next((place for place in places if os.path.isfile(place)), places[0])
 
 
@@ -121,7 +123,7 @@ def _environment(variables: Mapping[str, str]) -> list[str]:
     arguments = ['--clearenv']
     for name, value in variables.items():
         arguments += ['--setenv', name, value]
-    # The host's own folder for temporary files is not there.
+    # The host's own folder for temporary files does not exist inside.
     return [*arguments, '--setenv', 'TMPDIR', '/tmp']
 
 
@@ -134,7 +136,7 @@ def _argument(mount: Mount) -> list[str]:
         case 'empty' | 'temporary':
             return ['--tmpfs', mount.path]
         case 'mask':
-            # A device on a mount without devices: opening it is refused, where an empty file would look real.
+            # A device on a mount that forbids devices: opening it fails, while an empty file would look real.
             return ['--ro-bind', '/dev/null', mount.path]
         case 'proc':
             return ['--proc', mount.path]
@@ -149,7 +151,7 @@ def _argument(mount: Mount) -> list[str]:
 
 
 def _not_confined(status: str) -> str:
-    """What is missing in the text of `/proc/self/status`; empty if nothing is."""
+    """Return what the text of `/proc/self/status` lacks for confinement, or an empty string."""
     lines = dict(line.split(':\t', 1) for line in status.splitlines() if ':\t' in line)
     expected = {'CapEff': '0' * 16, 'CapPrm': '0' * 16, 'NoNewPrivs': '1', 'Seccomp': '2'}
     return ', '.join(

@@ -1,7 +1,7 @@
-"""The private folders where confined commands keep what they downloaded and built, one for each workspace.
+"""Keep what confined commands download and build in private folders, two for each workspace.
 
-A command that runs unasked writes to another folder than one that was approved, and an approved one never reads what an
-unasked one left. What an approved one downloaded is there for both.
+Pre-approved commands write to one folder and approved commands to another. An approved command never reads what a
+pre-approved one wrote. Both can read what an approved command downloaded.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ _BUILDS: Final = {
     'UV_CACHE_DIR': 'uv',
     'npm_config_cache': 'npm',
 }
-"""By variable, a folder that a program has to be able to write."""
+"""Folders that a program must be able to write, by the variable that names the folder."""
 _IN_PROJECT: Final = {
     'CARGO_TARGET_DIR': 'cargo-target',
     'COVERAGE_FILE': 'coverage',
     'MYPY_CACHE_DIR': 'mypy',
     'RUFF_CACHE_DIR': 'ruff',
 }
-"""The same for what is in the project otherwise, where a command that runs unasked cannot write."""
+"""More such folders, by variable. Programs keep them in the project, where pre-approved commands cannot write."""
 _PYTEST: Final = 'PYTEST_ADDOPTS'
-"""Options that pytest puts before all others."""
+"""Variable with options that pytest puts before all others."""
 _NO_CACHE: Final = '-W ignore::pytest.PytestCacheWarning'
-"""Where nothing can be written in the project, pytest warns of it in six lines, and goes on. Another folder by `-o
-cache_dir=...` would be an unknown option, an error under `--strict-config`, where a project has no cache."""
+"""Silences the six-line warning that pytest prints if it cannot write its cache. The option `-o cache_dir=...` is no
+alternative: in a project without a cache it is unknown, which `--strict-config` makes an error."""
 _DOWNLOADS: Final = {'CARGO_HOME': 'cargo', 'GOMODCACHE': 'go-mod'}
-"""By variable, a folder whose programs are content with reading it."""
+"""Folders that a program only has to read, by the variable that names the folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caches:
-    """The folders of one workspace."""
+    """Cache folders of one workspace."""
 
     approved: Path
-    """Written by commands that were approved."""
+    """Folder that approved commands write."""
     unasked: Path
-    """Written by the others."""
+    """Folder that pre-approved commands write."""
 
     def open_in(self, profile: OSProfile, *, approved: bool) -> OSProfile:
-        """The profile, with the caches that a command may use, and the variables that lead there."""
+        """Return the profile with the caches that a command may use, and with the variables that name them."""
         own = self.approved if approved else self.unasked
         written = _BUILDS if approved else _BUILDS | _IN_PROJECT
         variables = {name: posixpath.join(own, folder).rstrip('/') for name, folder in written.items()}
         variables |= {name: posixpath.join(self.approved, folder) for name, folder in _DOWNLOADS.items()}
-        if not approved and _PYTEST not in profile.environment:  # the user's own is kept
+        if not approved and _PYTEST not in profile.environment:  # keep the user's own options
             variables[_PYTEST] = _NO_CACHE
-        # Links from a cache into an environment are not possible between two mounts.
+        # A hard link cannot cross the two mounts of the cache and the environment.
         variables['UV_LINK_MODE'] = 'copy'
         roots = [Root(path=str(own), access=Access.WRITE)]
         roots += [] if approved else [Root(path=str(self.approved), access=Access.READ)]
@@ -71,13 +71,13 @@ class Caches:
 
 
 def open_caches(directory: str | os.PathLike[str]) -> Caches:
-    """Make the folders of a workspace, if they are not there.
+    """Return the cache folders of a workspace, and create those that do not exist.
 
-    They are in `tool-approval` in `XDG_CACHE_HOME`, or in `~/.cache`: not in the state directory, which is closed to
-    commands as a whole.
+    They are in `tool-approval` in `XDG_CACHE_HOME` or `~/.cache`. They are not in the state directory, which commands
+    cannot access.
 
     Raises:
-        OSError: They cannot be made, or others can write to them.
+        OSError: A folder cannot be created, or other users can write to it.
         RuntimeError: There is no home directory.
     """
     given = os.environ.get('XDG_CACHE_HOME', '')

@@ -17,20 +17,20 @@ def choose_backend(
     fallback: OSSandboxFallback = 'fail_fast',
     candidates: Sequence[OSSandboxBackend] | None = None,
 ) -> OSSandboxBackend:
-    """The first candidate whose probe succeeds. It starts programs; call it once.
+    """Return the first backend whose probe succeeds. Probes start programs, so call this once.
 
     Args:
-        require: Whether commands may run only if one confines them.
-        fallback: What to do if they may not, and none does.
-        candidates: Backends to try in order, by default the one for this platform.
+        require: Whether commands may run only if a backend confines them.
+        fallback: Reaction if a backend is required and none works.
+        candidates: Backends to try in order; by default those for this platform.
 
     Returns:
-        A backend that works; a `RefusingBackend` if none does and the fallback is `refuse_tools`; an
-        `UnconfinedBackend` if none does and none is required.
+        A backend that works. If none does: a `RefusingBackend` if one is required and the fallback is `refuse_tools`,
+        or an `UnconfinedBackend` if none is required.
 
     Raises:
-        OSSandboxUnavailable: One is required, none works, and the fallback is not `refuse_tools`. It says what to
-            install.
+        OSSandboxUnavailable: A backend is required, none works, and the fallback is `fail_fast`. The message names
+            what to install.
     """
     problems: list[str] = []
     for candidate in platform_backends() if candidates is None else candidates:
@@ -49,7 +49,7 @@ def choose_backend(
 
 
 def platform_backends(platform: str = sys.platform) -> tuple[OSSandboxBackend, ...]:
-    """The backends that can be there on a platform, best first. None for Windows."""
+    """Return the backends that exist for a platform, best first: none for Windows."""
     if platform == 'darwin':
         return (SeatbeltBackend(),)
     return (BubblewrapBackend(),) if platform == 'linux' else ()

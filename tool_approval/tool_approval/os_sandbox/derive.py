@@ -1,4 +1,4 @@
-"""Derive the profile from the system and from the configuration of the file and shell tools."""
+"""Derive the profile of a command from the system and from the settings of the file and shell tools."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LINUX = (
     '/etc/group', '/etc/hosts', '/etc/ld.so.cache', '/etc/localtime', '/etc/nsswitch.conf', '/etc/os-release',
     '/etc/passwd', '/etc/pki/tls/certs', '/etc/resolv.conf', '/etc/ssl/certs', '/etc/ssl/openssl.cnf',
 )  # fmt: skip
-"""Chosen file by file: all of `/etc` would show what only root may read to a command that runs as root. And few of
-them, since each is a mount, which costs a command a quarter of a millisecond."""
+"""Chosen file by file: all of `/etc` would show files that only root may read to a command that runs as root. The list
+is short because each entry is a mount, which costs a command a quarter of a millisecond."""
 
 _MACOS = (
     '/System', '/usr', '/bin', '/sbin', '/opt/homebrew', '/Library/Apple', '/Library/Developer/CommandLineTools',
@@ -30,14 +30,14 @@ _MACOS = (
 
 
 def system_profile(readable: Iterable[str] = (), *, platform: str = sys.platform) -> OSProfile:
-    """The system for reading alone, without home folders, temporary files and what runs.
+    """Return a profile that opens the system for reading, without home folders, temporary files and running programs.
 
     Args:
-        readable: More folders and files that commands need, such as where a toolchain is installed.
-        platform: As `sys.platform` has it.
+        readable: More folders and files that commands need, such as the folder of a toolchain.
+        platform: The platform, as in `sys.platform`.
 
     Returns:
-        A profile with the real paths of what exists.
+        A profile with the real paths of the folders and files that exist.
     """
     wanted = _MACOS if platform == 'darwin' else _LINUX
     found = {os.path.realpath(path) for path in (*wanted, *readable) if os.path.exists(path)}
@@ -45,58 +45,58 @@ def system_profile(readable: Iterable[str] = (), *, platform: str = sys.platform
 
 
 GIT_CONTROL_NAMES = ('.git',)
-"""Names below a writable root that decide what Git executes on the host later.
+"""Names below a writable root that decide which programs Git starts on the host later.
 
-All of `.git` and not only its `config` and `hooks`: a new `.git/commondir` leads Git to another `config`, and a
-`.git/config` that the host replaces by renaming would lose its mask in a command that is running
+All of `.git` is protected, and not only its `config` and `hooks`. A new `.git/commondir` leads Git to another `config`,
+and if the host replaces `.git/config` by renaming, a running command loses the mask over it
 (`test_git_follows_a_commondir_to_another_config`).
 """
 
 
 class ConfiguredPath(Protocol):
-    """One entry of `sandbox.paths`."""
+    """One entry of `sandbox.paths` in the settings."""
 
     @property
     def root(self) -> str | Path:
-        """The folder; a relative one starts at the working directory."""
+        """Folder; a relative path starts at the working directory."""
         ...
 
     @property
     def mode(self) -> str:
-        """`ro` or `rw`."""
+        """Access of the tools: `ro` or `rw`."""
         ...
 
     @property
     def suffixes(self) -> Collection[str] | None:
-        """Endings of the files that are open; `None` means any, an empty collection means none."""
+        """Endings of the files that are open. `None` means any, an empty collection none."""
         ...
 
     @property
     def write_approval(self) -> bool:
-        """Whether a person is asked before the tools write."""
+        """Whether the file tools need approval to write."""
         ...
 
     @property
     def read_approval(self) -> bool | Literal['blocked']:
-        """Whether a person is asked before the tools read, or reading is `blocked`."""
+        """Whether the file tools need approval to read; `blocked` forbids reading."""
         ...
 
 
 class ConfiguredSandbox(Protocol):
-    """The part `sandbox` of the configuration."""
+    """The part `sandbox` of the settings."""
 
     @property
     def paths(self) -> Mapping[str, ConfiguredPath]:
-        """The roots, by the names the model knows them by."""
+        """Roots of the file tools, by the name that the model uses."""
         ...
 
 
 class ConfiguredShell(Protocol):
-    """The part `shell` of the configuration."""
+    """The part `shell` of the settings."""
 
     @property
     def network(self) -> bool:
-        """Whether commands reach the network."""
+        """Whether commands can use the network."""
         ...
 
 
@@ -113,33 +113,33 @@ def derive_os_sandbox_profile(
     held: Iterable[str | Path] = (),
     control_names: Iterable[str] = GIT_CONTROL_NAMES,
 ) -> OSProfile:
-    """What a command may touch that runs beside the file tools: never more than they could.
+    """Return the profile of a command: it never opens more than the file tools could.
 
-    Call it once, at start: relative paths and symbolic links are followed here, and a root that leads elsewhere later
-    is refused.
+    Call this once, at the start. It follows relative paths and symbolic links now, and a root that leads elsewhere
+    later is refused.
 
     Args:
         sandbox: The roots of the file tools.
-        shell: Whether there is a network.
-        explicit: Narrows all this further; it widens nothing. The base stays, unless it is hidden there.
-        base: What every command needs of the system, by default `system_profile()`. It is added for reading, where no
-            root of the tools says otherwise for the same path; what it could write is ignored.
-        directory: Where relative roots start, by default the process's working directory.
-        approved: Whether a person has approved the very command. If not, as for a pre-approved command, it neither
-            reads nor writes where the file tools would have to ask.
-        protected: Control files that are never written: policy, memory store, audit log.
-        hidden: Files that are not even read.
-        held: Symbolic links that are not replaced, where what they lead to may be written.
-        control_names: Paths below each writable root that are never written either.
+        shell: The settings of the shell, which say whether commands can use the network.
+        explicit: A profile that narrows the result and widens nothing. The base stays open unless `explicit` hides it.
+        base: The parts of the system that every command needs, by default `system_profile()`. They are opened for
+            reading only, and a root of the tools with the same path takes precedence.
+        directory: The folder at which relative roots start, by default the working directory of the process.
+        approved: Whether an approver approved this very command. A pre-approved command can neither read nor write
+            a path for which the file tools need approval.
+        protected: Control files that a command never writes: policy, memory store, audit log.
+        hidden: Files that a command cannot even read.
+        held: Symbolic links that a command cannot replace, although it may write to their targets.
+        control_names: Paths below each writable root that a command never writes either.
 
     Raises:
         ApprovalConfigError: A mode is neither `ro` nor `rw`.
-        OSSandboxError: A path holds a NUL.
+        OSSandboxError: A path contains a NUL.
     """
     start = Path.cwd() if directory is None else Path(directory)
     tools = OSProfile(
         roots=tuple(_root(name, each, start, approved=approved) for name, each in sandbox.paths.items()),
-        # Only `True` opens the network: a text such as "no" is true as well.
+        # Only `True` opens the network: a string such as "no" is truthy.
         network=shell.network is True,
         environment=(base or OSProfile()).environment,
     )
@@ -163,7 +163,7 @@ def _root(name: str, settings: ConfiguredPath, start: Path, *, approved: bool) -
     if settings.mode not in ('ro', 'rw'):
         raise ApprovalConfigError(f'{settings.mode!r} is neither ro nor rw', key=f'sandbox.paths.{name}.mode')
     access = Access.WRITE if settings.mode == 'rw' else Access.READ
-    # Anything but a plain `False` asks, so that a mistyped value asks too.
+    # Anything but `False` asks, so that a mistyped value asks too.
     if not approved and settings.write_approval is not False:
         access = min(access, Access.READ)
     if settings.read_approval == 'blocked' or (not approved and settings.read_approval is not False):
@@ -180,5 +180,5 @@ def _read_only(root: Root) -> Root:
 
 
 def _absolute(path: str | Path, start: Path) -> str:
-    # Links are kept: both what they are called and what they lead to has to be protected, whenever it runs.
+    # Links are kept: a command must reach neither the link itself nor the target that it has at the time.
     return os.path.abspath(start / Path(path).expanduser())

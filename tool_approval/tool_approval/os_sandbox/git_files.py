@@ -1,6 +1,6 @@
-"""Read the files of a `.git` that a command could write, and say what of them is what git would have written.
+"""Read the files of a `.git` that a command could write, and accept only what git itself would have written.
 
-Formats: gitrepository-layout(5), git-check-ref-format(1), gitformat-pack(5). Whatever reads otherwise is not kept.
+Formats: gitrepository-layout(5), git-check-ref-format(1), gitformat-pack(5). Any other content is dropped.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
-"""Chosen: what is read of one `.git`, or unpacked of its new objects. Some seconds of work."""
+"""Chosen: limit for reading one `.git`, and for unpacking its new objects. Some seconds of work."""
 _MOST_PACKED_REFS: Final = 1 << 24
-"""Chosen: a quarter of a million refs, each of which becomes an object of Python's. A second of work."""
+"""Chosen: a quarter of a million refs. Each becomes a Python object, a second of work in all."""
 MOST_FILES: Final = 50_000
-"""Chosen: one command that adds a large folder makes so many objects."""
+"""Chosen: as many objects as one command makes that adds a large folder."""
 _DEEPEST: Final = 64
-"""Chosen: folders in folders; git's own are some names of a branch deep."""
+"""Chosen: nesting of folders. Git nests as deep as a branch name has parts."""
 _CHUNK: Final = 1 << 16
 _MOST_NAMED: Final = 10
-"""Chosen: what a result can say in a line."""
+"""Chosen: as many names as fit into a line of a result."""
 
 ID: Final = re.compile(rb'[0-9a-f]{40}')
-"""The name of an object; repositories with SHA-256 have no layer."""
+"""Name of an object. Repositories with SHA-256 have no layer."""
 _OBJECT: Final = re.compile(rb'(?:blob|tree|commit|tag) (\d{1,15})\0')
 _HEADS: Final = re.compile(r'[A-Z][A-Z_]*_HEAD')
 _HEAD_LINES: Final = re.compile(rb'(?:[0-9a-f]{40}(?:\t[^\n]*)?\n)*')
@@ -43,50 +43,50 @@ _MESSAGE_BYTES: Final = 1 << 20
 
 
 class LayerError(Exception):
-    """Nothing of a layer can be kept; the text says why, for a person and for a model."""
+    """Nothing of a layer can be kept. The message is for the user and for the model."""
 
 
 def listed(names: Sequence[str]) -> str:
-    """Some names, for a line of a result."""
+    """Join names for a line of a result. Names beyond the tenth are only counted."""
     more = len(names) - _MOST_NAMED
     return ', '.join(printable(name) for name in names[:_MOST_NAMED]) + (f' and {more} more' if more > 0 else '')
 
 
 @dataclass(frozen=True)
 class File:
-    """A file as it was read."""
+    """A file or symbolic link, as it was read."""
 
     data: bytes | None
-    """Its content; `None` if it is no regular file."""
+    """Content; `None` if it is not a regular file."""
     mode: int = 0o644
-    """Its permissions."""
+    """Permission bits."""
     target: str = ''
-    """Of a symbolic link: what it leads to."""
+    """Target of a symbolic link; empty for other files."""
 
 
 class Reader:
-    """Reads files, and no more than so many and so much."""
+    """Reads files up to a limit of their number and total size."""
 
     def __init__(self) -> None:
-        """Begin to count."""
+        """Start counting at zero."""
         self._files = 0
         self._bytes = 0
 
     def count(self, size: int) -> None:
-        """Take so much more into account.
+        """Add to the bytes that were read.
 
         Raises:
-            LayerError: It is too much.
+            LayerError: The limit is exceeded.
         """
         self._bytes += size
         if self._bytes > MOST_BYTES:
             raise LayerError(f'it holds more than {MOST_BYTES >> 20} MiB to look at')
 
     def below(self, folder: str) -> Iterator[str]:
-        """Each name below a folder that is none itself, relative to it; no link is followed.
+        """Yield the path of each file below a folder, relative to it, without following links.
 
         Raises:
-            LayerError: There are too many, or they are too deep.
+            LayerError: There are too many files, or folders are nested too deep.
         """
         todo = ['']
         while todo:
@@ -105,10 +105,10 @@ class Reader:
                         yield name
 
     def file(self, path: str) -> File:
-        """A file or link.
+        """Read a file or link.
 
         Raises:
-            LayerError: It is too large.
+            LayerError: The file is too large.
         """
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
@@ -119,14 +119,14 @@ class Reader:
             raise LayerError(f'it holds packed refs of more than {_MOST_PACKED_REFS >> 20} MiB')
         self.count(status.st_size)
         with open(_open(path), 'rb') as opened:
-            # A file that is still growing is cut; git would not read it either.
+            # Cut off a file that is still growing; git would not read it either.
             return File(opened.read(status.st_size), mode=stat.S_IMODE(status.st_mode) & 0o777)
 
     def object_id(self, source: str, destination: str) -> str:
-        """Copy a loose object, and give the name that its content has; empty if it is none.
+        """Copy a loose object, and return the name computed from its content; empty if it is not a valid object.
 
         Raises:
-            LayerError: It is too large.
+            LayerError: The object is too large.
         """
         unpack = zlib.decompressobj()
         digest = hashlib.sha1(usedforsecurity=False)
@@ -154,10 +154,10 @@ class Reader:
 
 
 class Packed:
-    """The objects that the packs of a repository hold, by their indexes of version 2."""
+    """Objects in the packs of a repository, according to pack indexes of version 2."""
 
     def __init__(self, objects: str) -> None:
-        """Map the indexes."""
+        """Map the pack indexes in the folder `objects` into memory."""
         self._indexes: list[mmap.mmap] = []
         folder = os.path.join(objects, 'pack')
         for name in os.listdir(folder) if os.path.isdir(folder) else []:
@@ -167,7 +167,7 @@ class Packed:
                         self._indexes.append(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
 
     def __contains__(self, name: str) -> bool:
-        """Whether an object is there."""
+        """Whether a pack holds the object, given its name in hex."""
         wanted = bytes.fromhex(name)
         for index in self._indexes:
             first = 8 + 4 * wanted[0]
@@ -188,9 +188,9 @@ def _open(path: str) -> int:
 
 
 def is_ref(name: str) -> bool:
-    """Whether a name is one that git takes for a ref, and that shows no other object than it was asked for.
+    """Whether git accepts a name as a ref that does not replace objects.
 
-    Attack: a ref below `refs/replace` makes git show one object in the place of another.
+    Attack: a ref below `refs/replace` makes git show one object in place of another.
     """
     return (
         (name == 'refs/stash' or (name.startswith('refs/') and name.count('/') > 1))
@@ -206,7 +206,7 @@ def is_head(name: str) -> bool:
 
 
 def _is_pointer(name: str, data: bytes) -> bool:
-    """Whether this is what git writes to a ref: an object, or another ref where that is usual."""
+    """Whether the data is what git writes to a ref: an object name, or for a kind of `HEAD` the name of another ref."""
     if data.startswith(b'ref: refs/') and data.endswith(b'\n'):
         return (name == 'HEAD' or re.fullmatch('refs/remotes/.+/HEAD', name) is not None) and is_ref(
             os.fsdecode(data[5:-1])
@@ -215,7 +215,7 @@ def _is_pointer(name: str, data: bytes) -> bool:
 
 
 def is_kept(name: str, data: bytes) -> bool:
-    """Whether a file of `.git` that is no object or ref has a name that is kept, and what git writes there."""
+    """Whether a file of `.git` other than objects and refs is kept: by its name, and if git would write its content."""
     if name == 'HEAD':
         return _is_pointer(name, data)
     if name == 'shallow':
@@ -229,7 +229,7 @@ def is_kept(name: str, data: bytes) -> bool:
 
 
 def refs_of(files: Mapping[str, File]) -> dict[str, bytes]:
-    """Every ref with its content, whether it has a file of its own or is packed; what is none is left out."""
+    """Return each valid ref with its content, whether it is packed or has a file of its own."""
     refs: dict[str, bytes] = {}
     for line in (files['packed-refs'].data or b'').split(b'\n') if 'packed-refs' in files else []:
         value, _, name = line.partition(b' ')
@@ -240,12 +240,12 @@ def refs_of(files: Mapping[str, File]) -> dict[str, bytes]:
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """The lines of a file of git's, each with the line feed that alone ends it."""
+    """Split a file of git's into lines. Only a line feed ends a line, and each line keeps it."""
     return [line + b'\n' for line in data.removesuffix(b'\n').split(b'\n')] if data else []
 
 
 def without_refs(packed: bytes, gone: frozenset[str]) -> bytes:
-    """The file `packed-refs` without some of its refs, and without what they are peeled to."""
+    """Return the content of `packed-refs` without some refs and without the lines with their peeled objects."""
     lines: list[bytes] = []
     is_left = True
     for line in lines_of(packed):

@@ -1,4 +1,4 @@
-"""Read a git index that a command could write, and take over what of it is plain.
+"""Read a git index that a command could write, and keep only its plain content.
 
 The format is gitformat-index(5).
 """
@@ -18,7 +18,7 @@ from .git_files import LayerError
 _HEADER: Final = struct.Struct('>4sLL')
 _CHECKSUM: Final = 20
 MOST_INDEX_BYTES: Final = 1 << 26
-"""Chosen: an index of half a million files. What is not a file of git's can make little of its size into much work."""
+"""Chosen: an index of half a million files. A small crafted file can cost much more work than its size suggests."""
 _LONGEST: Final = 4096
 """Linux's PATH_MAX."""
 _ENTRY: Final = struct.Struct('>24xL12x20sH')
@@ -30,31 +30,31 @@ _FLAGS: Final = 0x6000
 _REGULAR, _LINK, _SUBMODULE = 0b1000, 0b1010, 0b1110
 _SUBMODULE_MODE: Final = (_SUBMODULE << 12).to_bytes(4)
 _WRONG_PATH: Final = re.compile(rb'[/\\\0](?:|\.|\.\.|(?:\.git|git~1)[ .]*)[/\\:\0]', re.IGNORECASE)
-"""In paths between NULs; git knows these names of NTFS, too (`verify_path`)."""
+"""Invalid path in a list joined by NULs. As in git (`verify_path`), short names of NTFS count as `.git`."""
 
 
 class _Entry(NamedTuple):
-    """A file in an index."""
+    """One entry of an index."""
 
     path: bytes
     mode: int
     name: bytes
-    """Of its object, 20 bytes."""
+    """Name of the object, 20 bytes."""
     is_in_tree: bool
-    """Whether a commit would hold it as it is: it is no conflict, and not only announced."""
+    """Whether a commit would contain the entry: it is neither a conflict nor an intent to add."""
 
 
 def plain_index(data: bytes) -> bytes:
-    """An index without its extensions, once each entry names a file that git could have put there.
+    """Return the index without its extensions, after checking that git could have written each entry.
 
-    The one that says what trees the entries make up stays where it is right: without it, the next commit writes each
-    tree again.
+    The extension `TREE`, which caches the trees of the entries, stays if it is right. Without it, the next commit
+    writes each tree again.
 
-    Attacks: an entry `.git/config` is written by the next `git checkout`; an extension with another tree is believed
-    by `git commit`, and `git status` shows nothing of it.
+    Attacks: the next `git checkout` writes an entry `.git/config`. `git commit` trusts a `TREE` with other trees, and
+    `git status` does not show the difference.
 
     Raises:
-        LayerError: It is none, or names what git never does.
+        LayerError: The data is not a valid index, or names a path that git never would.
     """
     trees = b''
     try:
@@ -77,7 +77,7 @@ def plain_index(data: bytes) -> bytes:
     paths = [each.path for each in entries]
     if _WRONG_PATH.search(b'\0'.join([b'', *paths, b''])):
         raise LayerError('its index names a file where git would put none, such as in `.git`')
-    # Attack: `a` is a link to a folder elsewhere, and `a/b` a file, which a checkout would write there.
+    # Attack: `a` is a link to a folder elsewhere, and a checkout would write `a/b` there.
     for link in (each.path + b'/' for each in entries if each.mode >> 12 != _REGULAR):
         inner = bisect_left(paths, link)
         if inner < len(paths) and paths[inner].startswith(link):
@@ -87,9 +87,9 @@ def plain_index(data: bytes) -> bytes:
 
 
 def submodules(data: bytes) -> frozenset[str]:
-    """The paths that an index gives to submodules; none if it cannot be read.
+    """Return the paths of the submodules in an index; none if it cannot be read.
 
-    Attack: `git status` runs git in each of them, so that a repository there decides what the user's own git runs.
+    Attack: `git status` runs git in each submodule, so the repository there decides what the user's git runs.
     """
     if _SUBMODULE_MODE not in data:
         return frozenset()
@@ -101,12 +101,12 @@ def submodules(data: bytes) -> frozenset[str]:
 
 
 def _entries(data: bytes) -> tuple[list[_Entry], int]:
-    """The entries of an index, and where they end.
+    """Return the entries of an index, and the offset at which they end.
 
     Raises:
-        ValueError: It is none.
-        IndexError: It ends too early.
-        struct.error: Likewise.
+        ValueError: The data is not a valid index.
+        IndexError: The data ends too early.
+        struct.error: The data ends too early.
     """
     magic, version, count = _HEADER.unpack_from(data)
     if magic != b'DIRC' or version not in (2, 3, 4) or len(data) > MOST_INDEX_BYTES:
@@ -135,12 +135,12 @@ def _entries(data: bytes) -> tuple[list[_Entry], int]:
             end = data.index(b'\0', place)
             path = data[place:end]
             place = start + (end - start + 8) // 8 * 8
-        # Everything below trusts in git's order, which has no name twice.
+        # Later checks rely on git's order, in which no name occurs twice.
         length += len(path)
         this = (path, flags & _STAGE)
         if this <= last or len(path) > _LONGEST or length > MOST_INDEX_BYTES:
             raise ValueError('no order')
-        # Attack: git takes the length for the end of a name, and other bits for another format.
+        # Attack: git finds the end of a name by this length, and other bits mean another format.
         if flags & _LENGTH != min(len(path), _LENGTH) or more & ~_FLAGS:
             raise ValueError('no entry')
         last = this
@@ -149,11 +149,11 @@ def _entries(data: bytes) -> tuple[list[_Entry], int]:
 
 
 def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
-    """Whether an extension `TREE` names the trees that the entries make up.
+    """Whether the extension `TREE` names the trees that the entries make up.
 
     Raises:
-        IndexError: It ends too early.
-        ValueError: It is none.
+        IndexError: The extension ends too early.
+        ValueError: The extension is malformed.
     """
     if not all(each.is_in_tree for each in entries):
         return False
@@ -172,7 +172,7 @@ def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
             if trees.get(folder) != (count, cache[place : place + 20]):
                 return False
             place += 20
-        # So many could not follow, or not so deep.
+        # The rest of the extension is too short for more folders, and no path is deeper.
         if not 0 <= inner <= len(cache) - len(above) or len(folder) > _LONGEST:
             return False
         above += [folder] * inner
@@ -180,9 +180,9 @@ def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
 
 
 def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
-    """The number of entries and the name of the tree of each folder; none if the names of folders are too long."""
+    """Return the number of entries and the tree name of each folder, or nothing if the folder names are too long."""
     trees: dict[bytes, tuple[int, bytes]] = {}
-    # Folders that are still being filled, each with what it holds so far.
+    # Folders that are being filled: name, content, and number of the first entry.
     filled: list[tuple[bytes, list[bytes], int]] = [(b'', [], 0)]
     room = MOST_INDEX_BYTES
 
@@ -202,7 +202,7 @@ def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
         for folder in folders:
             top += folder + b'/'
             room -= len(top)
-            if room < 0:  # Attack: a few deep paths have names that no memory can hold.
+            if room < 0:  # Attack: the folder names of a few deep paths exceed the memory.
                 return {}
             filled.append((top, [], number))
         filled[-1][1].append(b'%o %s\0%s' % (each.mode, name, each.name))
@@ -212,11 +212,11 @@ def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
 
 
 def _offset(data: bytes, place: int) -> tuple[int, int]:
-    """A number of variable length, and where it ends."""
+    """Return a number of variable length, and the offset at which it ends."""
     value = data[place] & 0x7F
     while data[place] & 0x80:
         place += 1
         value = ((value + 1) << 7) | (data[place] & 0x7F)
-        if value > MOST_INDEX_BYTES:  # Attack: a number without end takes quadratic time.
+        if value > MOST_INDEX_BYTES:  # Attack: a number without an end takes quadratic time.
             raise ValueError('a number is too large')
     return value, place + 1

@@ -1,8 +1,8 @@
-"""A copy of a repository's `.git` that a command may write, and what of it is kept.
+"""Copy the `.git` of a repository for a command, and keep the safe part of the changes.
 
-The copy has everything but objects; those of the repository are read through alternates, and cannot be written. What
-the command made is kept if it is an object, a ref, a log, the index or a head; all else decides what git runs, and is
-dropped.
+The copy contains everything except objects. The command reads the repository's objects through alternates, and cannot
+write them. Objects, refs, logs, the index and heads are kept. All other changes are dropped, because they decide which
+programs git runs.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ from .mounts import Mount
 from .profile import Access, OSProfile, OSSandboxError, covers, trail
 
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
-"""Fixed places: a folder of `PATH` may be one that a command can write to."""
+"""Fixed paths, because a command may be able to write to a folder of `PATH`."""
 _COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
-"""Folders that are copied. Others, such as those of submodules, can be large; a command reads them as they are."""
+"""Folders that are copied. Others, such as those of submodules, can be large; commands read the originals."""
 _OBJECTS: Final = 'objects-before'
-"""Where the copy shows the repository's objects."""
+"""Folder of the copy in which the repository's objects are mounted."""
 _ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()
 _GLOBAL: Final = 'config-of-the-user'
-"""Where the copy has the user's name for git."""
+"""File of the copy with the user's name and email for git."""
 _WRITTEN: Final = frozenset({'objects', 'refs', 'logs', 'index', 'packed-refs', 'shallow', 'COMMIT_EDITMSG'})
 _STATE: Final = frozenset({'rebase-merge', 'rebase-apply', 'sequencer', 'MERGE_MSG'})
 _FINISHED: Final = frozenset({'MERGE_MSG', 'MERGE_MODE', 'MERGE_RR', 'SQUASH_MSG'})
-"""Files of an operation that a command may finish: they may be gone afterwards."""
+"""Files of an operation in progress. A command that finishes the operation may remove them."""
 _SETTINGS: Final = r'^(user\.(name|email)|init\.defaultbranch|safe\.directory|extensions\..*)$'
 _EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 'extensions.preciousobjects'})
 _DERIVED: Final = frozenset({'packed-refs', 'info/refs', 'AUTO_MERGE'})
 _LONGEST: Final = 1000
 _MOST_REMOVED: Final = 20
-"""Chosen: what a result can say in a line or two. What was removed has to be named, to be found again."""
+"""Chosen: what a result can say in a line or two. Removed refs must be named, so that they can be restored."""
 
 
 class GitLayer:
-    """One `.git`, for one command."""
+    """The copied `.git` of one repository, for one command."""
 
     def __init__(self, tree: str, staging: str, profile: OSProfile) -> None:
-        """Copy it.
+        """Copy the `.git`.
 
         Args:
             tree: The work tree.
-            staging: An empty folder of ours that no command reaches.
-            profile: What the command may touch.
+            staging: An empty folder that no command can reach.
+            profile: The profile of the command.
 
         Raises:
-            LayerError: There can be no layer for it.
-            OSError: It cannot be read.
+            LayerError: The repository can have no layer.
+            OSError: The `.git` cannot be read.
         """
         self._tree = tree
         self._git = os.path.join(tree, '.git')
@@ -77,22 +77,22 @@ class GitLayer:
         self._make(settings)
 
     def variables(self) -> dict[str, str]:
-        """What git needs in its environment: the user's own settings are not there for a command."""
+        """Return the variable that gives git the user's name: a command cannot read the user's own settings."""
         return {'GIT_CONFIG_GLOBAL': os.path.join(self._git, _GLOBAL)}
 
     def change(self, mounts: Iterable[Mount]) -> Iterator[Mount]:
-        """The mounts of a command, with the copy in the place of the repository."""
+        """Return the mounts of a command, with the copy in place of the `.git`."""
         yield Mount(kind='write', path=self._git, source=self._copy)
         yield Mount(kind='read', path=os.path.join(self._git, _OBJECTS), source=os.path.join(self._git, 'objects'))
         yield from (Mount(kind='read', path=os.path.join(self._git, name)) for name in sorted(self._others))
-        # Afterwards: what covers hidden files comes on top of ours.
+        # These come later, because the mounts that cover hidden files must be on top.
         yield from (mount for mount in mounts if mount.path != self._git)
 
     def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
-        """Write the changes that are kept to the repository, once the command has ended; none if `cancelled` before.
+        """Write the safe changes to the repository, after the command has ended, unless `cancelled` is set before.
 
         Returns:
-            What was dropped, removed, or why nothing was kept, a line each.
+            Lines with what was dropped or removed, or why nothing was kept.
         """
         try:
             return tuple(self._kept(backend, cancelled))
@@ -105,7 +105,7 @@ class GitLayer:
         return printable(self._git)
 
     def _read(self, folder: str) -> tuple[dict[str, File], set[str]]:
-        """The files of a `.git` by name, and the folders that are not looked into."""
+        """Return the files of a `.git` by name, and the names of the folders that are not read."""
         reader = Reader()
         files: dict[str, File] = {}
         others: set[str] = set()
@@ -120,17 +120,17 @@ class GitLayer:
                 names = []
                 others.add(each.name)
             for name in names:
-                # What is hidden from the command is not copied for it.
+                # The copy must not contain files that are hidden from the command.
                 path = os.path.join(folder, name)
                 if folder == self._git and (name.endswith('.lock') or self._profile.access(path) is Access.NONE):
                     continue
-                # Another git process may take a file away meanwhile.
+                # Another git process may remove a file meanwhile.
                 with suppress(FileNotFoundError):
                     files[name] = reader.file(path)
         return files, others - {'objects', _OBJECTS}
 
     def _settings(self) -> list[tuple[str, str]]:
-        """What the user's configuration says of who commits, and what the repository is."""
+        """Return the user's git settings for the author's name and for the kind of repository."""
         environment = {name: os.environ[name] for name in ('HOME', 'XDG_CONFIG_HOME') if name in os.environ}
         command = [self._program, '-C', self._tree, 'config', '-z', '--get-regexp', _SETTINGS]
         done = subprocess.run(
@@ -190,8 +190,8 @@ class GitLayer:
             if index is not None:
                 changes['index'] = plain_index(index)
             committed = objects.check(backend, self._program, before, changes, cancelled)
-            # Attack: `git status` runs git in a submodule, with the configuration of the repository there. A commit is
-            # brought into the index by `git reset`.
+            # Attack: `git status` runs git in a submodule, with the configuration of the repository there. A submodule
+            # of a commit gets into the index by `git reset`.
             for where, paths in (('index', submodules(index or b'')), ('commit', committed)):
                 if added := paths - submodules(before.get('index', b'')):
                     raise LayerError(
@@ -252,7 +252,7 @@ def _check_repository(
 
 
 def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
-    """What is kept of the files of a `.git`, by name."""
+    """Return the files of a `.git` that a layer keeps, by name."""
     contents = {name: file.data for name, file in files.items() if file.data is not None}
     others = {
         name: data for name, data in contents.items() if name == 'index' or name in _FINISHED or is_kept(name, data)
@@ -261,10 +261,10 @@ def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
 
 
 def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File]) -> bool:
-    """Whether the change of a name that is kept is one that is kept."""
+    """Whether a layer keeps this change of a kept file."""
     data = after.get(name)
     if data is None and name in files:
-        # Attack: a ref whose file holds something else would count as one that was deleted.
+        # Attack: a ref whose file has other content would count as deleted.
         return False
     if name in _FINISHED:
         return data is None
@@ -279,9 +279,9 @@ def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File])
 
 
 def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
-    """Give logs back the lines that they lost, and return their names. The log of stashes is a list that may lose some.
+    """Put lines that logs lost back, and return the names of those logs. The log of stashes may lose lines.
 
-    Attack: history that no branch has is found by its log, and `git gc` keeps it by that.
+    Attack: the log is the only way to find commits that no branch has, and it keeps `git gc` from deleting them.
     """
     shortened = [
         name
@@ -296,10 +296,10 @@ def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
 
 
 def _removed(before: Kept, changes: Mapping[str, bytes | None]) -> list[str]:
-    """What no ref and no log leads to any more, with its object, so that it can be found again.
+    """Return the refs and stashes whose object no ref and no log names any more, each with the object's name.
 
     Raises:
-        LayerError: There is too much of it.
+        LayerError: There are too many to name.
     """
     logged = {
         each

@@ -1,4 +1,4 @@
-"""The new objects of a layer: each is what its name says, and what needs them finds all it needs."""
+"""Verify the new objects of a layer: each has the name of its content, and no object that it needs is missing."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .git_index import MOST_INDEX_BYTES
 from .profile import Access, OSProfile, Root
 
 STASH: Final = 'logs/refs/stash'
-"""The log that holds every stash but the last."""
+"""Log that holds every stash except the last."""
 _CHECK_S: Final = 120
 _LOOK_S: Final = 0.1
-"""Chosen: how late a cancellation may be noticed."""
+"""Chosen: the delay after which a cancellation takes effect."""
 
 _SHALLOW: Final = 4
 _TOO_DIFFERENT: Final = 5
@@ -37,50 +37,52 @@ done || exit 4
 set -o pipefail
 [ "$3" = "$4" ] || "$0" diff-tree -r -z "$3" "$4" | head -c $5 >differing || exit 5
 """
-"""Runs confined, on a repository of ours. A pack's own index is not believed: git makes one, by what the pack holds.
-Then everything that the new refs and the index need has to be there, as after `git fetch`. A shallow boundary may not
-hide a commit that was there before. The last line writes what the commit of `HEAD` has that it had not."""
+"""Script that runs confined, in a repository that only this module writes.
+
+It does not trust a pack's own index: git makes a new one from the content of the pack. Then, as after `git fetch`,
+every object that the new refs and the index need must exist. A shallow boundary must not hide a commit that existed
+before. The last line writes how the commit of `HEAD` differs from the one before."""
 _NO_FILES: Final = b'4b825dc642cb6eb9a060e54bf8d69288fbee4904'
-"""The tree without a file, which git knows in every repository."""
+"""The empty tree, which git knows in every repository."""
 
 
 class NewObjects:
-    """What a command wrote to the objects of a layer."""
+    """The objects that a command wrote to a layer."""
 
     def __init__(self, source: str, before: str, staging: str) -> None:
-        """Make the repository in which they are verified.
+        """Make the repository in which the objects are verified.
 
         Args:
-            source: The layer's objects, which may hold anything.
-            before: Those of the repository.
-            staging: The place of a folder of ours that is not there yet.
+            source: The folder `objects` of the layer, which may contain anything.
+            before: The folder `objects` of the repository.
+            staging: The path of the folder to make.
         """
         self._source = source
         self._before = before
         self._staging = staging
         self.folder = os.path.join(staging, 'objects')
-        """Where the verified ones are, once `check` has ended."""
+        """Folder with the verified objects, complete after `check`."""
         for name in ('objects/pack', 'objects/info', 'refs'):
             os.makedirs(os.path.join(staging, name))
 
     def take(self, alternates: bytes) -> Iterator[str]:
-        """Copy each new loose object whose name is that of its content.
+        """Copy each new loose object whose name matches its content.
 
         Args:
-            alternates: What the layer had in `info/alternates`.
+            alternates: The original content of the layer's `info/alternates`.
 
         Returns:
-            The names of what is none, or was changed.
+            The names of files that are not valid objects, and `info/alternates` if it was changed.
 
         Raises:
-            LayerError: They are too many or too large, or elsewhere.
-            OSError: They cannot be read.
+            LayerError: The objects are too many or too large, or the folder is a link.
+            OSError: An object cannot be read.
         """
-        # Attack: the folder is a link to the objects of a repository that the command could not read.
+        # Attack: the folder is a link to the objects of a repository that the command cannot read.
         if not all(stat.S_ISDIR(os.lstat(path).st_mode) for path in (self._source, f'{self._source}/pack')):
             raise LayerError('its `objects` is not a folder')
         reader = Reader()
-        # Git writes an object anew if it cannot set the time of the one that is there.
+        # Git writes an object again if it cannot set the time of the existing one.
         packed = Packed(self._before)
         for name in reader.below(self._source):
             path = os.path.join(self._source, name)
@@ -110,15 +112,15 @@ class NewObjects:
         changes: Mapping[str, bytes | None],
         cancelled: threading.Event,
     ) -> frozenset[str]:
-        """Let git look whether all is there, in a repository of ours, confined, and take over the packs.
+        """Check with git, confined, that no object is missing, and copy the packs.
 
         Returns:
-            The paths that the commit of `HEAD` gives to submodules, and did not before.
+            The paths that are submodules in the commit of `HEAD`, and were not before.
 
         Raises:
-            LayerError: Something is missing, it takes too long, or is cancelled.
-            OSError: It cannot be looked at.
-            OSSandboxError: It cannot be confined.
+            LayerError: An object is missing, or the check takes too long or is cancelled.
+            OSError: A file cannot be read.
+            OSSandboxError: The backend cannot confine git.
         """
         packs = os.path.join(self._source, 'pack')
         refs = [b'%s refs/before/%d' % (each, number) for number, each in enumerate(sorted(ids_of(before)))]
@@ -157,13 +159,13 @@ class NewObjects:
 
 
 def _commit(kept: Mapping[str, bytes | None]) -> bytes:
-    """The commit of `HEAD`; the empty tree before the first."""
+    """Return the name of the commit of `HEAD`, or of the empty tree if there is no commit."""
     head = kept.get('HEAD') or b''
     return ((kept.get(os.fsdecode(head[5:-1])) if head.startswith(b'ref: ') else head) or _NO_FILES)[:40]
 
 
 def _submodules_in(differing: bytes) -> frozenset[str]:
-    """The paths that became submodules, by the output of `git diff-tree -r -z`."""
+    """Return the paths that became submodules, from the output of `git diff-tree -r -z`."""
     fields = iter(differing.split(b'\0'))
     return frozenset(
         os.fsdecode(path) for line, path in zip(fields, fields, strict=False) if line[8:14] == b'160000' != line[1:7]
@@ -171,10 +173,10 @@ def _submodules_in(differing: bytes) -> frozenset[str]:
 
 
 def _ended(argv: Sequence[str], cancelled: threading.Event) -> int:
-    """The status of a command, once it has ended by itself.
+    """Run a command to its end, and return its exit status.
 
     Raises:
-        LayerError: It takes too long, or is cancelled. It was killed.
+        LayerError: The command takes too long or is cancelled. It was killed.
     """
     until = time.monotonic() + _CHECK_S
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
@@ -189,7 +191,7 @@ def _ended(argv: Sequence[str], cancelled: threading.Event) -> int:
 
 
 def ids_of(kept: Mapping[str, bytes | None]) -> set[bytes]:
-    """The objects that refs, heads and stashes name."""
+    """Return the names of the objects that refs, heads and stashes point to."""
     found: set[bytes] = set()
     for name, data in kept.items():
         if data is None:
@@ -202,7 +204,7 @@ def ids_of(kept: Mapping[str, bytes | None]) -> set[bytes]:
 
 
 def _alternates(objects: str) -> Iterator[str]:
-    """Where the objects of a repository are borrowed from."""
+    """Yield the folders from which a repository borrows objects."""
     todo = [objects]
     seen = set(todo)
     while todo:

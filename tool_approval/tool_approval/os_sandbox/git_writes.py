@@ -1,4 +1,4 @@
-"""Write what is kept of a layer to the repository, with git's own locks, so that it is whole at every moment."""
+"""Write the kept changes of a layer to the repository under git's own locks, so that it is valid at every moment."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Final
 from .git_files import LayerError, without_refs
 
 Kept = Mapping[str, bytes]
-"""By name below `.git`: what a layer keeps besides objects. Refs count as files, packed or not."""
+"""Content by name below `.git`: what a layer keeps besides objects. Packed refs have an entry like other refs."""
 
 
 class PartlyWritten(Exception):
-    """A part was written, and then there was an error."""
+    """An error occurred after some of the changes were written."""
 
 
 _PATIENCE_S: Final = 1.0
-"""Chosen: longer than what a prompt or an editor runs beside it holds a lock."""
+"""Chosen: longer than a git command of a shell prompt or an editor holds a lock."""
 _FIRST: Final = ('shallow',)
 _LAST: Final = ('COMMIT_EDITMSG', 'index')
 
@@ -34,19 +34,19 @@ def write_back(
     objects: str,
     index_time_ns: int,
 ) -> None:
-    """Change what a command changed, if it is still what the command saw. Objects go first, refs next, the index last.
+    """Write the changes if the repository is still as the command saw it: objects first, then refs, the index last.
 
     Args:
-        git: The repository.
-        changes: The new content by name, or `None` for what is gone.
-        before: What there was when the layer was made.
-        read: Reads what there is now, and the file of packed refs.
+        git: The `.git` folder.
+        changes: The new content by name, or `None` for a removed file.
+        before: The content when the layer was made.
+        read: Reads the present content, and the file `packed-refs`.
         objects: A folder with the new objects and packs, verified.
-        index_time_ns: When the index was written: git looks again at files that changed at that moment or later.
+        index_time_ns: The time when the index was written. Git checks files again that changed at or after it.
 
     Raises:
-        LayerError: Another program changed it, or is at it. Nothing was written.
-        PartlyWritten: It cannot be written. What was written before that stays.
+        LayerError: Another program changed the repository or holds a lock. Nothing was written.
+        PartlyWritten: Writing failed. What was written before the error stays.
     """
     gone = frozenset(name for name, data in changes.items() if data is None and name.startswith('refs/'))
     locked = {name for name in changes if not name.startswith('logs/')} | {'HEAD'}
@@ -81,7 +81,7 @@ def _order(change: tuple[str, bytes | None]) -> tuple[int, bool, str]:
 
 @contextmanager
 def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
-    """Lock files as git does, by a file beside each; gives what writes to one, and moves it into place."""
+    """Lock files as git does, with a lock file beside each, and yield a function that writes a locked file."""
     held: set[str] = set()
 
     def write(name: str, data: bytes, time_ns: int | None = None) -> None:
@@ -103,7 +103,7 @@ def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
         yield write
     finally:
         for name in held:
-            # One that is gone must not hide what was written, nor keep the others.
+            # A lock that is already gone must neither hide an error nor keep the other locks.
             with suppress(FileNotFoundError):
                 os.unlink(f'{git}/{name}.lock')
 
@@ -111,7 +111,7 @@ def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
 def _lock(path: str, until: float) -> None:
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        # Where all branches of a folder are gone, git lets a branch have the folder's name.
+        # Like git, remove empty folders of former branches, so that a branch can have the folder's name.
         for folder, _, _ in os.walk(path, topdown=False):
             os.rmdir(folder)
     except OSError as error:
@@ -140,7 +140,7 @@ def _log(path: str, before: bytes, data: bytes) -> None:
 
 
 def _add_objects(source: str, destination: str) -> None:
-    """Copy objects that are not there yet; a pack's index comes last, as git looks for that."""
+    """Copy the objects that are missing. A pack's index comes last, because git looks for that."""
     mode = os.stat(destination).st_mode & 0o2777
     names = [
         os.path.relpath(os.path.join(folder, name), source)
@@ -156,7 +156,7 @@ def _add_objects(source: str, destination: str) -> None:
         if not os.path.isdir(folder):
             os.mkdir(folder)
             os.chmod(folder, mode)
-        # A name that `git gc` takes away, should this process end here.
+        # Under this name `git gc` removes the file if this process ends now.
         temporary = os.path.join(folder, f'tmp_obj_{os.urandom(8).hex()}')
         with open(os.path.join(source, name), 'rb') as opened, open(temporary, 'xb') as copy:
             shutil.copyfileobj(opened, copy)

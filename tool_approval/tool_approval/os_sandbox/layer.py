@@ -1,4 +1,4 @@
-"""Layers for one command: what it may write is a copy, and what may be kept of that is written back afterwards."""
+"""Let one command write to copies of folders, and write the safe changes back after the command has ended."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _NAME: Final = 'tool-approval-layer-'
 _LOCK: Final = 'lock'
 _MOST_LOOKED_AT: Final = 10_000
 _MOST_SWEPT: Final = 5
-"""Chosen: a process that was killed leaves one or two folders; the next layer goes on with more."""
+"""Chosen: a killed process leaves one or two folders. Later layers remove further ones."""
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:
-    """Why commands of a backend have no layers, for a person; `None` if they have."""
+    """Return why commands of a backend have no layers, for the user, or `None` if they have."""
     if isinstance(backend, BubblewrapBackend):
         return None
     return f'the OS sandbox {backend.name} cannot show a command a copy in the place of a folder; only bubblewrap can'
 
 
 class Layer:
-    """What one command writes, before it is kept. Made by `open_layer`; its methods block."""
+    """The copies that one command writes to. `open_layer` creates it; its methods block."""
 
     def __init__(
         self,
@@ -50,18 +50,18 @@ class Layer:
         parts: Sequence[GitLayer | NamesLayer],
         problems: Sequence[str],
     ) -> None:
-        """Hold what was opened."""
+        """Hold the parts that `open_layer` made."""
         self.problems = tuple(problems)
-        """Where there is no layer though one was asked for, and why. There the command can do what it always can."""
+        """A line for each layer that could not be made. The command keeps its usual access to that folder."""
         self._backend = backend
         self._profile = profile
         self._parts = parts
 
     def wrap(self, command: Sequence[str], cwd: str) -> list[str]:
-        """See `OSSandboxBackend.wrap`; the profile is the one that the layer was opened for.
+        """Return the confined command line with the layers mounted; see `OSSandboxBackend.wrap`.
 
         Raises:
-            OSSandboxError: Likewise.
+            OSSandboxError: The backend cannot enforce the profile that the layer was opened for.
         """
         if not self._parts or not isinstance(self._backend, BubblewrapBackend):
             return self._backend.wrap(command, self._profile, cwd)
@@ -70,16 +70,16 @@ class Layer:
         return self._backend.wrap([ENV, *environment, *command], self._profile, cwd, change=self._change)
 
     def keep(self, cancelled: threading.Event) -> tuple[str, ...]:
-        """Write back what may be kept. Call it once the command has ended by itself, whatever it returned.
+        """Write the safe changes back. Call this after the command has ended on its own, whatever its exit status.
 
         Args:
-            cancelled: May be set by another thread: what is not being written yet is not kept then.
+            cancelled: Event that another thread may set. Changes whose writing has not begun by then are dropped.
 
         Returns:
-            Lines for the model and for a person: what was dropped or removed, and why something was not kept.
+            Lines for the approver and the model: what was dropped or removed, and why something was not kept.
         """
         lines = list(self.problems)
-        # What takes long, and may be cancelled, goes first.
+        # The slow part, which can be cancelled, goes first.
         for part in reversed(self._parts):
             if not cancelled.is_set():
                 lines += part.keep(self._backend, cancelled)
@@ -93,15 +93,15 @@ class Layer:
 
 @contextmanager
 def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend) -> Generator[Layer]:
-    """Make the layers for one command, and throw them away in the end, with all that was not kept.
+    """Make the layers for one command, and delete them in the end with everything that was not kept.
 
     Args:
-        extra: What an approver allowed it.
-        profile: What it may touch, `extra` included.
-        backend: Who confines it.
+        extra: The extra access that an approver granted the command.
+        profile: The profile of the command, `extra` included.
+        backend: The backend that confines the command.
 
     Raises:
-        OSSandboxError: The profile cannot be followed.
+        OSSandboxError: A path of the profile cannot be followed.
     """
     if (problem := layer_problem(backend)) is not None:
         yield Layer(backend, profile, (), (problem,))
@@ -110,7 +110,7 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
     problems: list[str] = []
     mounted = as_mounted(profile)
     with ExitStack() as stack:
-        # Names first: `.git` comes on top of the folder that it is in.
+        # Names first: the mount of `.git` must come on top of that of the folder around it.
         for top in extra.names:
             held = plan_mounts(profile, top).frozen.get(top)
             if held is None:
@@ -129,19 +129,19 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
 
 @contextmanager
 def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
-    """An empty folder of ours that no command reaches.
+    """Create an empty folder that no command can reach.
 
     Args:
-        profile: What a command may touch.
-        near: What has to be on the same file system, so that files can be moved there.
+        profile: The profile of the command.
+        near: A path on the same file system, so that files can be moved there; `None` for any file system.
 
     Raises:
-        LayerError: There is no such place.
+        LayerError: No such folder exists.
     """
     places = [tempfile.gettempdir(), os.path.expanduser('~/.cache'), os.path.expanduser('~')]
     for place in (os.path.realpath(place) for place in places):
         is_near = near is None or (os.path.isdir(place) and os.stat(place).st_dev == os.stat(near).st_dev)
-        # Below what is hidden a command does not get either.
+        # A hidden folder suits too: a command cannot reach what is below it.
         if is_near and profile.access(place) is Access.NONE and os.access(place, os.W_OK):
             break
     else:
@@ -151,7 +151,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
     try:
         with open(os.path.join(folder, _LOCK), 'xb') as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Only now: what has this name and is not locked belongs to a process that is gone.
+            # Rename after locking: a folder with the final name and without a lock belongs to a dead process.
             named = os.path.join(place, _NAME + os.path.basename(folder).removeprefix(_NEW))
             os.rename(folder, named)
             folder = named
@@ -161,7 +161,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
 
 
 def _sweep(place: str) -> None:
-    """Remove layers of processes that were killed, where this user may list them."""
+    """Remove the layers of killed processes, if this user may list the folder."""
     with suppress(PermissionError), os.scandir(place) as found:
         paths = [entry.path for entry in islice(found, _MOST_LOOKED_AT) if entry.name.startswith(_NAME)]
         for path in islice(filter(_is_left, paths), _MOST_SWEPT):
@@ -169,12 +169,12 @@ def _sweep(place: str) -> None:
 
 
 def _is_left(folder: str) -> bool:
-    """Whether a folder is one that a process of this user made, and that no process holds."""
+    """Whether a process of this user made the folder, and no process holds its lock."""
     with suppress(OSError):
         status = os.lstat(folder)
         if (status.st_mode & ~stat.S_ISGID, status.st_uid) != (stat.S_IFDIR | stat.S_IRWXU, os.geteuid()):
             return False
-        with suppress(FileNotFoundError):  # it was being removed
+        with suppress(FileNotFoundError):  # its removal was interrupted
             lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -185,10 +185,10 @@ def _is_left(folder: str) -> bool:
 
 
 def _remove(folder: str) -> None:
-    """Remove a folder, even if a command took permissions away in it, or nested more folders than Python follows."""
+    """Remove a folder, even if a command removed permissions in it or nested it deeper than Python can recurse."""
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
         for command in (['chmod', '-R', 'u+rwX'], ['rm', '-rf']):
-            # Attack: in a folder of this process's `PATH` may be a `chmod` that a command wrote.
+            # Attack: `PATH` of this process may contain a `chmod` that a command wrote.
             subprocess.run([*command, '--', folder], env={'PATH': os.defpath}, stderr=subprocess.DEVNULL, check=False)

@@ -1,14 +1,13 @@
-"""A profile as a list of mounts, so that the kernel's view of the files grants what the profile does, or less.
+"""Turn a profile into a list of mounts, so that the kernel opens what the profile opens, or less.
 
-Three things make this more than one mount for each root:
+One mount for each root is not enough, for three reasons:
 
-- A name that does not exist cannot be mounted over, and a mount point must not be made in somebody's workspace. The
-  folder it would be made in becomes *frozen*: nothing new, nothing renamed or deleted directly in it, while what it
-  holds stays as open as it was. The same goes for a symbolic link, which cannot be mounted over either.
-- A mount does not keep the folder above it from being renamed, and another one from being made in its place. So every
-  folder between a writable root and what is closed in it is *pinned*: mounted onto itself, which the kernel refuses to
-  rename or delete.
-- Endings of files cannot be mounted. A root that is limited to some is closed as a whole.
+- Nothing can be mounted over a missing name, and a mount point must not be created in the user's workspace. The folder
+  around the missing name is *frozen* instead: commands cannot create, rename or delete anything directly in it, while
+  its entries stay as open as before. A symbolic link cannot be mounted over either, and is handled the same way.
+- The folder above a mount could be renamed and replaced. So every folder between a writable root and a closed path in
+  it is *pinned*: mounted onto itself, which makes the kernel refuse to rename or delete it.
+- Mounts know no file endings. A root that is limited to suffixes is closed as a whole.
 """
 
 from __future__ import annotations
@@ -22,60 +21,61 @@ from typing import Literal
 from .profile import Access, OSProfile, OSSandboxError, Step, covers, trail, way_to_root
 
 MOST_FROZEN_ENTRIES = 200
-"""Chosen: each is a mount. The entries of a fuller folder that is frozen are read-only."""
+"""Chosen: each entry is a mount. In a frozen folder with more entries, all of them are read-only."""
 
 FROZEN = 'commands can make, rename and delete nothing directly in'
-"""How the note on a frozen folder begins; the folder follows."""
+"""Beginning of the note on a frozen folder, followed by its path."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""Made anew for the command, or left out; no root opens anything of the host's."""
+"""Folders that the command gets anew or not at all. No root opens those of the host."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
 )  # fmt: skip
-"""Where programs look, and where many systems have a symbolic link."""
+"""Paths where programs look for others, and where many systems have a symbolic link."""
 
 MountKind = Literal['write', 'read', 'empty', 'mask', 'proc', 'dev', 'temporary', 'folder', 'link', 'lock']
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mount:
-    """One thing to do, in order; a later one covers an earlier one."""
+    """One mount. A later mount covers an earlier one."""
 
     kind: MountKind
-    """`write` and `read` show the host's own path, `empty` an empty folder, `mask` something that cannot be read;
-    `folder` makes one, `link` a symbolic link; `lock` makes an earlier mount of ours read-only."""
+    """`write` and `read` show a path of the host, `empty` an empty folder, `mask` a file that cannot be read. `folder`
+    creates a folder, `link` a symbolic link. `lock` makes an earlier mount read-only. `proc`, `dev` and `temporary`
+    are new file systems of their kind."""
     path: str
-    """Where, the same inside and outside."""
+    """Path of the mount, the same inside and outside."""
     target: str = ''
-    """Of a `link`: what it leads to."""
+    """Target of a `link`."""
     source: str = ''
-    """Of `write` and `read`: what is shown instead of the host's own path; a part of a layer."""
+    """For `write` and `read`: the part of a layer to show instead of the host's path; empty for the host's path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MountPlan:
-    """What a backend that mounts has to do."""
+    """The mounts for a profile."""
 
     mounts: tuple[Mount, ...]
-    """In order."""
+    """Mounts, in the order to make them."""
     notes: tuple[str, ...]
-    """Where the plan is stricter than the profile, and what to do about it, for a person."""
+    """Sentences for the user: where the plan is stricter than the profile, and what to do about it."""
     frozen: Mapping[str, tuple[str, ...]]
-    """Each folder that is frozen, with the paths in it that are missing or symbolic links, and must stay so."""
+    """Missing names and symbolic links that freeze a folder and must stay as they are, as paths, by frozen folder."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
-"""Puts layers into a plan: takes its mounts and gives those to make instead."""
+"""Function that adds layers to a plan: it takes the mounts and returns those to make instead."""
 
 
 def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> MountPlan:
-    """Look at the files as they are now, and say what to mount.
+    """Return the mounts for a profile, according to the files as they are now.
 
     Args:
-        profile: What may be touched.
-        cwd: A folder that has to exist inside, be it empty.
-        change: Puts layers into it.
+        profile: The profile of the command.
+        cwd: A folder that must exist inside. It is empty there if the profile does not open it.
+        change: Adds layers to the mounts.
 
     Raises:
         OSSandboxError: A root leads elsewhere than when the profile was made, `cwd` is not a folder, links lead in a
@@ -85,7 +85,7 @@ def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> M
 
 
 def as_mounted(profile: OSProfile) -> OSProfile:
-    """What mounts alone can open of a profile, by where paths lead.
+    """Return the part of a profile that mounts can open, with its symbolic links resolved.
 
     Raises:
         OSSandboxError: Links lead in a circle, or a folder cannot be searched.
@@ -98,7 +98,7 @@ def as_mounted(profile: OSProfile) -> OSProfile:
 
 
 class _Planner:
-    """One plan in the making."""
+    """Builds one plan."""
 
     def __init__(self, profile: OSProfile) -> None:
         self.profile = profile
@@ -138,8 +138,9 @@ class _Planner:
         if change is not None:
             mounts = list(change(mounts))
         # By depth, so that what is inside comes after what it is in; the sort is stable.
+        # By depth, so that a mount comes after those around it; the sort is stable.
         mounts.sort(key=lambda mount: 0 if mount.path == '/' else mount.path.count('/'))
-        # Root owns the settings of the kernel in `/proc/sys`, and needs no capability to write what it owns
+        # Root owns the kernel's settings in `/proc/sys`, and needs no capability to write to its own files
         # (`test_root_cannot_set_the_kernel`).
         locks = [Mount(kind='lock', path=mount.path) for mount in mounts if mount.kind in ('empty', 'proc')]
         if self.level('/') is Access.NONE:
@@ -148,13 +149,13 @@ class _Planner:
         return MountPlan(mounts=(*mounts, *self._start(cwd), *locks), notes=tuple(self.notes), frozen=frozen)
 
     def level(self, path: str) -> Access:
-        """How far a path without links is open by mounts alone."""
+        """Return the access that mounts alone give to a path without links."""
         if path not in self.levels:
             self.levels[path] = self.mounted.access(path)
         return self.levels[path]
 
     def _hold(self, step: Step) -> None:
-        """Keep a step from being replaced, if it could be."""
+        """Prevent a command from replacing a step, if its folder is writable."""
         folder = posixpath.dirname(step.path)
         if self.level(folder) < Access.WRITE:
             return
@@ -164,7 +165,7 @@ class _Planner:
             self.frozen.setdefault(folder, {})[step.path] = step
 
     def _entries(self, folder: str) -> set[str]:
-        """What stays as open as it was in a frozen folder."""
+        """Return the entries of a frozen folder that stay as open as they were."""
         try:
             with os.scandir(folder) as found:
                 entries = [
@@ -180,7 +181,7 @@ class _Planner:
         return set(entries)
 
     def _mounts(self, path: str) -> Iterator[Mount]:
-        """What to do at a boundary; nothing if it is as open as what is around it."""
+        """Yield the mount for a path at which the access changes."""
         level = Access.READ if path in self.frozen else self.level(path)
         folder = posixpath.dirname(path)
         around = Access.READ if folder in self.frozen else self.level(folder)
@@ -190,7 +191,7 @@ class _Planner:
             return
         kind = trail(path)[0][-1].kind if path != '/' else 'folder'
         if kind in ('missing', 'link'):
-            # Nobody can make it: the folder around it is frozen or not writable.
+            # A command cannot create it: the folder around it is frozen or not writable.
             return
         if level is Access.NONE:
             yield Mount(kind='empty' if kind == 'folder' else 'mask', path=path)

@@ -1,7 +1,7 @@
-"""A copy of the top of a frozen folder, at which a command may make and remove names.
+"""Copy the top of a frozen folder, so that a command can make and remove names in the copy.
 
-Files directly in it are copied, folders in it are shown as they are. What the command made, changed or removed is moved
-to the folder afterwards, except the names for whose sake it is frozen.
+The layer copies the files directly in the folder, and mounts its folders as they are. After the command it moves new,
+changed and removed names back, except the names that froze the folder.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
 from .profile import Access, OSProfile
 
 _LARGEST: Final = 1 << 24
-"""Chosen: copied in some milliseconds. Larger files are shown as they are, and cannot be removed."""
+"""Chosen: copied in some milliseconds. Larger files are mounted as they are, and cannot be removed."""
 _MOST_COPIED: Final = 1000
-"""Chosen: each takes a quarter of a millisecond."""
+"""Chosen: each copy takes a quarter of a millisecond."""
 
 
 def names_problem(top: str, profile: OSProfile) -> str | None:
-    """Why there can be no layer for the top of a folder, for a person; `None` if there can.
+    """Return why the top of a folder can have no layer, for the user, or `None` if it can.
 
     Args:
         top: The folder.
-        profile: What the command may touch, as mounts can open it.
+        profile: The part of the command's profile that mounts can open.
     """
     try:
         with os.scandir(top) as found:
@@ -54,50 +54,50 @@ def _too_much(entries: Iterable[os.DirEntry[str]], profile: OSProfile) -> str | 
 
 
 def _is_shown(status: os.stat_result, access: Access) -> bool:
-    """Whether an entry is mounted as it is, instead of copied."""
+    """Whether an entry is mounted as it is instead of copied."""
     is_other = access is not Access.WRITE or not _is_ours(status)
     return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and is_other)
 
 
 _Look = tuple[int, ...]
-"""What changes with a file: which it is, of what kind and size, and when it was changed."""
+"""Fields of `os.stat` that change with a file: mode, device, inode, size and the two change times."""
 
 
 class _Copy(NamedTuple):
-    """A file or link that was copied."""
+    """State of a copied file or link before the command ran."""
 
     before: _Look
-    """The folder's own."""
+    """State of the original."""
     copy: _Look
-    """The copy."""
+    """State of the copy."""
 
 
 class NamesLayer:
-    """The top of one folder, for one command."""
+    """The copied top of one folder, for one command."""
 
     def __init__(self, top: str, staging: str, profile: OSProfile, held: Iterable[str]) -> None:
-        """Copy it.
+        """Copy the top of the folder.
 
         Args:
-            top: The folder, frozen for this profile.
-            staging: An empty folder of ours on the same file system that no command reaches.
-            profile: What the command may touch, as mounts can open it.
-            held: The paths that must not appear, or stay symbolic links.
+            top: The folder, which the profile freezes.
+            staging: An empty folder on the same file system that no command can reach.
+            profile: The part of the command's profile that mounts can open.
+            held: Paths in the folder that must not appear, or must stay symbolic links.
 
         Raises:
-            LayerError: There can be no layer for it.
-            OSError: It cannot be read.
+            LayerError: The folder holds too much for a layer.
+            OSError: The folder cannot be read.
         """
         self._top = top
         self._copy = os.path.join(staging, 'top')
         self._held = frozenset(_folded(os.path.basename(path)) for path in held)
         if '.git' in self._held:
-            # Attack: with `HEAD`, `objects` and `refs` the folder is a repository itself, and `config` its own.
-            # `git~1` is what a file system with short names takes for `.git`.
+            # Attack: with `HEAD`, `objects` and `refs`, the folder is itself a repository with a `config` of its own.
+            # A file system with short names takes `git~1` for `.git`.
             self._held |= {'head', 'git~1'}
         self._copies: dict[str, _Copy] = {}
         self._mounts: dict[str, Mount] = {}
-        """By name, what is shown as it is."""
+        """Mounts of the entries that are not copied, by name."""
         self._full: set[str] = set()
         self._skipped: set[str] = set()
         with os.scandir(top) as found:
@@ -110,16 +110,16 @@ class NamesLayer:
         shutil.copystat(top, self._copy)
 
     def variables(self) -> dict[str, str]:
-        """Nothing."""
+        """Return no variables: this layer needs none."""
         return {}
 
     def change(self, mounts: Iterable[Mount]) -> Iterator[Mount]:
-        """The mounts of a command, with the copy in the place of the top."""
+        """Return the mounts of a command, with the copy in place of the top of the folder."""
         shown = {mount.path: mount for mount in self._mounts.values()}
         yield Mount(kind='write', path=self._top, source=self._copy)
         for mount in mounts:
             if os.path.dirname(mount.path) == self._top:
-                # A folder may be frozen itself. Files that were copied have no mount.
+                # A folder may itself be frozen. Copied files have no mount.
                 if shown.pop(mount.path, None) is not None:
                     yield mount
             elif mount.path != self._top:
@@ -127,10 +127,15 @@ class NamesLayer:
         yield from shown.values()
 
     def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
-        """Move what the command made to the folder, once it has ended. It takes milliseconds, and is not cancelled.
+        """Move the changes of the command to the folder, after it has ended. This takes milliseconds.
+
+        Args:
+            backend: Not used.
+            cancelled: Not used: moving is too fast to be cancelled.
 
         Returns:
-            What was dropped, what another program changed meanwhile, and what could not be moved, a line each.
+            A line each for names that were dropped, that another program changed meanwhile, and that could not be
+            moved.
         """
         dropped: list[str] = []
         lost: list[str] = []
@@ -187,7 +192,7 @@ class NamesLayer:
         self._mounts[entry.name] = Mount(kind=kind, path=entry.path)
 
     def _move(self, name: str, copied: _Copy | None, after: _Look | None) -> bool:
-        """Whether a name could be moved, or removed: if it is what the command saw."""
+        """Move or remove a name if the original is as the command saw it, and return whether it was."""
         source, path = os.path.join(self._copy, name), os.path.join(self._top, name)
         if _look(path) != (copied.before if copied is not None else None):
             return False
@@ -196,15 +201,15 @@ class NamesLayer:
             return True
         if copied is not None and stat.S_ISDIR(after[0]):
             os.unlink(path)
-        # Attack: another command made a link of this name; this replaces it, and follows nothing.
+        # Attack: another command made a link of this name. Renaming replaces the link, and does not follow it.
         os.rename(source, path)
         return True
 
 
 def _folded(name: str) -> str:
-    """What a file system that is lenient about case, accents and invisible characters may take a name for.
+    """Return the name as seen by a file system that ignores case, accents and invisible characters.
 
-    Attack: `.GIT` is made where that is `.git`.
+    Attack: on such a file system, making `.GIT` makes `.git`.
     """
     seen = ''.join(char for char in name if unicodedata.category(char) != 'Cf')
     return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', seen).casefold()).rstrip(' .')
@@ -234,6 +239,6 @@ def _is_kept(look: _Look) -> bool:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a copy can take the place of a file: it has no other owner, and no second name."""
+    """Whether a copy can replace a file: the user owns it, it has no second name, and it is small enough."""
     is_readable = bool(status.st_mode & stat.S_IRUSR)
     return is_readable and status.st_uid == os.geteuid() and status.st_nlink == 1 and status.st_size <= _LARGEST

@@ -1,4 +1,4 @@
-"""Describe what a confined command may touch, without naming a backend."""
+"""Describe what a confined command may touch, independently of the backend."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ if TYPE_CHECKING:
 
 
 class OSSandboxError(ApprovalError):
-    """A command cannot be confined as its profile says, so it does not run."""
+    """The sandbox cannot enforce the profile of a command, so the command does not run."""
 
     def __init__(self, problem: str, *, path: str | None = None) -> None:
-        """Say what stands in the way, and at which path of the host."""
+        """Describe the problem, and name the path on the host that causes it."""
         self.problem = problem
         self.path = path
         super().__init__(problem if path is None else f'{path!r}: {problem}')
 
 
 class OSSandboxUnavailable(OSSandboxError):
-    """No backend works on this machine, and the configuration requires one."""
+    """No backend works on this machine, and the settings require one."""
 
 
 DEFAULT_ENVIRONMENT = frozenset(
     {'COLORTERM', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'TERM', 'TZ', 'USER'}
 )
-"""Variables that programs expect and that hold no secret. Chosen: what a fresh login shell has, without sockets."""
+"""Variables that programs expect and that hold no secret. Chosen: those of a fresh login shell, without sockets."""
 
 
 class Access(IntEnum):
-    """How far a path is open. More includes less."""
+    """Access to a path. Each level includes the lower ones."""
 
     NONE = 0
-    """Neither read nor written."""
+    """No access."""
     READ = 1
-    """Read, and executed where the file says so."""
+    """The command can read the path, and execute it if the file's mode allows."""
     WRITE = 2
-    """Read and written."""
+    """The command can read and write the path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Root:
-    """A folder or file, and everything below it up to the next root."""
+    """Access to a folder or file, and to everything below it up to the next root."""
 
     path: str
-    """Absolute, without `.` and `..`, and with no symbolic link on the way."""
+    """Absolute path without `.`, `..` and symbolic links."""
     access: Access
-    """How far it is open."""
+    """Access to the path."""
     suffixes: frozenset[str] | None = None
-    """The only endings of files that are open, such as `.txt`; `None` means any, an empty set means none."""
+    """Endings of the files that are open, such as `.txt`. `None` means any, an empty set none."""
 
     def __post_init__(self) -> None:
-        """Refuse what no kernel could enforce."""
+        """Refuse a path that a kernel could not enforce."""
         check_path(self.path)
 
     def opens(self, path: str) -> Access:
-        """How far `path`, which lies below this root, is open."""
+        """Return the access to `path`, which is below this root."""
         if self.suffixes is not None and PurePosixPath(path).suffix not in self.suffixes:
             return Access.NONE
         return self.access
@@ -73,30 +73,30 @@ class Root:
 
 @dataclass(frozen=True, kw_only=True)
 class OSProfile:
-    """Everything a confined command may touch. What no root covers is closed."""
+    """Everything that a confined command may touch. A path that no root covers is closed."""
 
     roots: tuple[Root, ...] = ()
-    """The longest one that covers a path decides. Of two with the same path only what both open stays open."""
+    """Open paths. The longest root that covers a path decides. Roots with the same path open only what both open."""
     hidden: tuple[str, ...] = ()
-    """Absolute paths that are never read nor written, with what is below them, whatever the roots say."""
+    """Absolute paths that are neither read nor written, with everything below them, whatever the roots say."""
     protected: tuple[str, ...] = ()
-    """The same for writing alone: control files. They need not exist; whatever a symbolic link there leads to counts
-    as well, and nothing on the way to them can be renamed."""
+    """Absolute paths that are never written: control files. They need not exist. The target of a symbolic link at such
+    a path is protected as well, and no folder on the way to the path or the target can be renamed."""
     held: tuple[str, ...] = ()
-    """Absolute paths of symbolic links that stay what they are: not replaced, renamed or deleted, nor is anything on
-    the way to where they lead. What they lead to is as open as it was."""
+    """Absolute paths of symbolic links that cannot be replaced, renamed or deleted, nor can any folder on the way to
+    their targets. The access to the targets does not change."""
     network: bool = False
-    """Whether the machine's network is reachable. Sockets in the file system never are, as far as a backend can."""
+    """Whether the command can use the machine's network. A backend closes sockets in the file system if it can."""
     environment: frozenset[str] = DEFAULT_ENVIRONMENT
-    """The names of the variables that are passed on."""
+    """Names of the variables that this process passes on."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Variables that a command gets whatever this process has, as pairs of name and value."""
+    """Variables that replace those of this process, as pairs of name and value."""
 
     def __post_init__(self) -> None:
-        """Sort and merge, so that equal profiles compare equal, and refuse what cannot be meant.
+        """Sort and merge the fields, so that equal profiles compare equal, and check them.
 
         Raises:
-            OSSandboxError: A path holds a NUL, or a name cannot be that of a variable.
+            OSSandboxError: A path contains a NUL, or a variable has an invalid name.
         """
         merged: dict[str, Root] = {}
         for root in self.roots:
@@ -112,16 +112,16 @@ class OSProfile:
 
     @property
     def readable(self) -> tuple[str, ...]:
-        """Paths of the roots that can be read, those with suffixes too."""
+        """Paths of the roots that can be read, including those limited to suffixes."""
         return tuple(root.path for root in self.roots if root.access >= Access.READ)
 
     @property
     def writable(self) -> tuple[str, ...]:
-        """Paths of the roots that can be written, those with suffixes too."""
+        """Paths of the roots that can be written, including those limited to suffixes."""
         return tuple(root.path for root in self.roots if root.access is Access.WRITE)
 
     def root_of(self, path: str) -> Root | None:
-        """The longest root that covers `path`, if any does."""
+        """Return the longest root that covers `path`, or `None`."""
         return next((self._by_path[above] for above in lineage(path) if above in self._by_path), None)
 
     @cached_property
@@ -129,7 +129,7 @@ class OSProfile:
         return {root.path: root for root in self.roots}
 
     def access(self, path: str) -> Access:
-        """How far an absolute path without symbolic links is open."""
+        """Return the access to an absolute path without symbolic links."""
         root = self.root_of(path)
         access = Access.NONE if root is None else root.opens(path)
         if covers(self.hidden, path):
@@ -137,10 +137,10 @@ class OSProfile:
         return min(access, Access.READ) if covers(self.protected, path) else access
 
     def intersect(self, other: OSProfile) -> OSProfile:
-        """What both allow: never more than either of them.
+        """Return the profile that opens only what both profiles open.
 
         Raises:
-            OSSandboxError: Never for two profiles that could be made.
+            OSSandboxError: Never, if both profiles are valid.
         """
         roots: list[Root] = []
         for path in {root.path for root in (*self.roots, *other.roots)}:
@@ -158,15 +158,15 @@ class OSProfile:
         )
 
     def can_open(self, path: str) -> bool:
-        """Whether `with_access` makes a folder writable: one that can be read, and is no control path."""
+        """Whether `with_access` can make a folder writable: it is readable and not protected."""
         return self.access(path) is Access.READ and not covers(self.protected, path)
 
     def with_access(self, extra: ExtraAccess) -> OSProfile:
-        """This profile, with what an approver allowed one command beyond it.
+        """Return this profile with the extra access that an approver granted one command.
 
-        It opens the network, and the folders in `writes` as far as `can_open` lets them be: what is hidden, blocked or
-        protected below one stays so, as does a root of its own. `git` and `names` open nothing here: their folders are
-        written through a layer.
+        The network opens, and so do the folders in `writes` that `can_open` accepts. Hidden, blocked and protected
+        paths below them stay closed, and other roots below them keep their access. `git` and `names` open nothing:
+        a command writes those folders through a layer.
         """
         opened = [path for path in extra.writes if self.can_open(path)]
         roots = {root.path: root for root in self.roots}
@@ -178,17 +178,17 @@ class OSProfile:
 
 
 def check_path(path: str) -> None:
-    """Refuse a path that could mean more than one place.
+    """Refuse a path that could mean more than one file.
 
     Raises:
-        OSSandboxError: It is not absolute and normalised, or holds a NUL.
+        OSSandboxError: The path is not absolute, not normalised, or contains a NUL.
     """
     if not path.startswith('/') or path.startswith('//') or posixpath.normpath(path) != path or '\0' in path:
         raise OSSandboxError('a profile takes absolute, normalised paths', path=path)
 
 
 def lineage(path: str) -> Iterable[str]:
-    """The path itself, then each folder above it, up to `/`."""
+    """Yield the path itself, then each folder above it, up to `/`."""
     while path != '/':
         yield path
         path = path[: path.rindex('/')] or '/'
@@ -196,12 +196,12 @@ def lineage(path: str) -> Iterable[str]:
 
 
 def covers(paths: Collection[str], path: str) -> bool:
-    """Whether one of `paths` is `path` or above it."""
+    """Whether `path` or a folder above it is in `paths`."""
     return bool(paths) and not set(paths).isdisjoint(lineage(path))
 
 
 def _both(one: Root, other: Root) -> Root:
-    """What two roots with the same path both open."""
+    """Return a root that opens only what two roots with the same path both open."""
     suffixes = one.suffixes if other.suffixes is None else other.suffixes
     if one.suffixes is not None and other.suffixes is not None:
         suffixes = one.suffixes & other.suffixes
@@ -212,40 +212,42 @@ _DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
 
 
 def passed_on(profile: OSProfile, source: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables of `source` that the profile names, sorted, its own, and a `PATH` without relative parts.
+    """Return the environment of a command: the variables that the profile names or sets, and `PATH`.
+
+    Relative parts of `PATH` are left out. `PATH` comes first, then the names of `profile.environment`, sorted.
 
     Args:
-        profile: Names them.
-        source: Where they come from, by default this process's own.
+        profile: The profile of the command.
+        source: The variables to pass on from, by default those of this process.
     """
     values = os.environ if source is None else source
     chosen = {name: values[name] for name in sorted(profile.environment) if name in values} | dict(profile.variables)
-    # Attack: an empty or relative part finds a program that the agent has just written.
+    # Attack: with an empty or relative part, a program that the agent has written is found.
     path = ':'.join(place for place in chosen.get('PATH', '').split(':') if place.startswith('/'))
     chosen.pop('PATH', None)
     return {'PATH': path or _DEFAULT_PATH, **chosen}
 
 
 _MOST_LINKS = 40
-"""As many as the kernel follows (`path_resolution(7)`)."""
+"""The kernel's own limit (`path_resolution(7)`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One name that is looked up on the way."""
+    """One name that the kernel looks up on the way to a path."""
 
     path: str
-    """The folder it is in, without symbolic links, and the name."""
+    """Absolute path of the name; its folder has no symbolic links."""
     kind: Literal['folder', 'file', 'link', 'missing']
-    """What is there. `file` is anything that is not a folder, devices and sockets too."""
+    """Kind of the file at the path. `file` is anything that is not a folder or link, such as a device or socket."""
 
 
 def trail(path: str) -> tuple[list[Step], str]:
-    """Follow an absolute path, symbolic links too, as far as it exists. Replacing a step changes where the path leads.
+    """Follow an absolute path and its symbolic links as far as they exist.
 
     Returns:
-        Every step from `/` on, in order, and where it ends: the path without links. What is missing is taken as it
-        is written; what would lie below a file ends at the file.
+        The steps from `/` on, in order, and the path without links. Whoever can replace a step can change where the
+        path leads. Missing names are kept as written, and a path that goes on below a file ends at the file.
 
     Raises:
         OSSandboxError: Links lead in a circle, or a folder cannot be searched.
@@ -279,10 +281,10 @@ def trail(path: str) -> tuple[list[Step], str]:
 
 
 def way_to_root(root: Root) -> list[Step]:
-    """The steps to a root.
+    """Return the steps to a root.
 
     Raises:
-        OSSandboxError: It leads elsewhere than when the profile was made, or cannot be followed.
+        OSSandboxError: The root leads elsewhere than when the profile was made, or cannot be followed.
     """
     way, end = trail(root.path)
     if end != root.path or any(step.kind == 'link' for step in way):

@@ -1,8 +1,8 @@
-"""macOS: a profile for `sandbox-exec`. Not verified on macOS: its rules are checked on Linux by an evaluator alone.
+"""Confine commands on macOS with `sandbox-exec`. The rules are tested on Linux by an evaluator, and not on macOS.
 
-The language is not documented by Apple. What is used of it: the last rule that matches decides; `subpath` covers a
-folder with everything below it, `literal` one path; `param` takes a value from the command line, so that no path is
-ever part of the text.
+Apple does not document the language of profiles. This module uses little of it: the last matching rule decides,
+`subpath` covers a folder with everything below it, `literal` covers one path, and `param` takes a value from the
+command line, so that the text of a profile contains no path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .derive import system_profile
 from .profile import Access, OSProfile, OSSandboxError, Root, passed_on, trail, way_to_root
 
 _SANDBOX_EXEC = '/usr/bin/sandbox-exec'
-"""By its absolute path: another program of that name could be found first."""
+"""Absolute path, because `PATH` may lead to another program of that name."""
 
 _START = """\
 (version 1)
@@ -33,7 +33,7 @@ _START = """\
 (allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero"))
 (allow file-read* (literal "/") (literal "/dev/random") (literal "/dev/urandom"))
 """
-"""What every program needs. Names and sizes of files can be seen everywhere, their content cannot."""
+"""Rules that every program needs. Names and sizes of all files are visible, their content is not."""
 
 _NETWORK = """\
 (allow network-outbound (remote ip))
@@ -42,28 +42,28 @@ _NETWORK = """\
 (allow network-outbound (literal "/private/var/run/mDNSResponder"))
 (allow system-socket)
 """
-"""The internet, and the socket that names are resolved through. No other socket in the file system."""
+"""Rules for the internet, and for the one socket in the file system that resolves names."""
 
 _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
-"""Endings that mean the same in a configuration and in a regular expression. Others are closed."""
+"""Suffix that means the same in settings and in a regular expression. A root opens no files with another suffix."""
 
 _INSTALL = 'macOS has sandbox-exec in /usr/bin; where it refuses to start, the program is itself confined already'
 
 
 class SeatbeltBackend:
-    """Confines with `sandbox-exec`. Not verified on macOS."""
+    """Confines commands with `sandbox-exec`. Not tested on macOS."""
 
     name = 'seatbelt'
 
     def __init__(self, *, sandbox_exec: str = _SANDBOX_EXEC) -> None:
-        """Take another program than the system's, for a test."""
+        """Replace the system's program, for tests."""
         self._sandbox_exec = sandbox_exec
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
-        """See `OSSandboxBackend.wrap`.
+        """Return the confined command line; see `OSSandboxBackend.wrap`.
 
         Raises:
-            OSSandboxError: Likewise.
+            OSSandboxError: The backend cannot enforce the profile. Nothing has run.
         """
         if not command or any('\0' in part for part in command):
             raise OSSandboxError('a command is a program and its arguments, without NUL')
@@ -75,7 +75,7 @@ class SeatbeltBackend:
         return [self._sandbox_exec, *defined, '-p', text, ENV, '-i', *variables, *command]
 
     def probe(self) -> Availability:
-        """Let a confined program read what it may, and another what it may not."""
+        """Check that a confined program can read an open file, and cannot read a hidden one."""
         return probed(self._problem, install=_INSTALL)
 
     def _problem(self) -> str:
@@ -90,10 +90,10 @@ class SeatbeltBackend:
 
 
 def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
-    """A profile in the language of `sandbox-exec`.
+    """Translate a profile into the language of `sandbox-exec`.
 
     Returns:
-        Its text, and the paths it names, by the name of the parameter.
+        The text of the profile, and the paths by parameter name.
 
     Raises:
         OSSandboxError: A root leads elsewhere than when the profile was made, links lead in a circle, or a folder
@@ -121,13 +121,13 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
 
 
 def _names(path: str) -> list[str]:
-    """Each symbolic link on the way to a path, the path as it is written, and where it leads."""
+    """Return each symbolic link on the way to a path, the path as written, and the path that it leads to."""
     way, end = trail(path)
     return [*dict.fromkeys([*(step.path for step in way if step.kind == 'link'), path, end])]
 
 
 class _Rules:
-    """Lines in the making, and the paths they name."""
+    """Collects the lines of a profile and the paths that they name."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -136,7 +136,7 @@ class _Rules:
 
     def root(self, root: Root) -> None:
         place = f'(subpath {self._parameter(root.path)})'
-        # What a root around this one opens is closed first.
+        # Close what a root around this one opens.
         self.lines.append(f'(deny file-read-data file-read-xattr file-write* {place})\n')
         if root.access is Access.NONE:
             return
@@ -144,7 +144,7 @@ class _Rules:
             endings = sorted(suffix for suffix in root.suffixes if _PLAIN_SUFFIX.fullmatch(suffix))
             if not endings:
                 return
-            # One character before the dot: `.txt` itself is a hidden file without an ending.
+            # At least one character before the dot: `.txt` is a hidden file without a suffix.
             tail = '|'.join(ending.replace('.', '\\.') for ending in endings)
             place = f'(require-all {place} (regex #"[^/]({tail})$"))'
         self.lines.append(f'(allow file-read* {place})\n')
@@ -156,7 +156,7 @@ class _Rules:
         self.hold(path)
 
     def hold(self, path: str) -> None:
-        """Keep a path, and the folders above it, from being renamed, deleted, or moved into place as a whole."""
+        """Prevent a path and the folders above it from being renamed, deleted or replaced."""
         while path != '/' and path not in self.held:
             self.held.add(path)
             self.lines.append(f'(deny file-write-create file-write-unlink (literal {self._parameter(path)}))\n')

@@ -1,8 +1,8 @@
-"""The system calls that mounts and namespaces leave open, refused by a filter in the kernel.
+"""Filter the system calls that mounts and namespaces do not restrict.
 
-A mount hides no socket: even one below a read-only mount can be connected to, and the ones without a name are reached
-wherever the network is shared. So a confined program makes no socket at all that could lead to another program of this
-machine. The format is that of `seccomp(2)` and `linux/filter.h`; bubblewrap loads it from a descriptor.
+A mount hides no socket: a program can connect to one below a read-only mount, and to unnamed sockets wherever the
+network is shared. So a confined program cannot create a socket that could lead to another program on this machine. The
+filter has the format of `seccomp(2)` and `linux/filter.h`; bubblewrap loads it from a descriptor.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _NEW_USER_NAMESPACE = 0x10000000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (2, 10, 16)
-"""AF_INET, AF_INET6 and AF_NETLINK: the ones that a network namespace confines. Not AF_UNIX, AF_VSOCK, AF_ALG."""
+"""AF_INET, AF_INET6 and AF_NETLINK, which a network namespace confines. Not AF_UNIX, AF_VSOCK, AF_ALG."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Machine:
-    """What the kernel calls an architecture, and the numbers of its system calls."""
+    """The kernel's number of an architecture, and the numbers of its system calls."""
 
     architecture: int
     socket: int
@@ -32,8 +32,8 @@ class _Machine:
     clone: int
     unshare: int
     refused: tuple[int, ...]
-    """setns, bpf, perf_event_open, userfaultfd, add_key, request_key, keyctl: none of them knows of a namespace, or
-    all of them open the kernel wider than a command needs."""
+    """setns, bpf, perf_event_open, userfaultfd, add_key, request_key and keyctl: a namespace does not confine them, or
+    they expose more of the kernel than a command needs."""
 
 
 _GENERIC = (268, 280, 241, 282, 217, 218, 219)
@@ -50,29 +50,29 @@ _MACHINES: Mapping[str, _Machine] = {
     'riscv64': _Machine(architecture=0xC00000F3, socket=198, ioctl=29, clone=220, unshare=97, refused=_GENERIC),
 }
 _CLONE3, _IO_URING_SETUP = 435, 425
-"""The same everywhere. What they do is described in memory that a filter cannot read, so they are said to be missing;
-libraries then take the older calls, which it can read."""
+"""The same numbers on every architecture. A filter cannot read the memory with their arguments, so the filter reports
+the calls as missing. Libraries then use the older calls, whose arguments it can read."""
 
 
 def filter_program(machine: str) -> bytes | None:
-    """The filter for an architecture.
+    """Return the filter for an architecture.
 
     Args:
-        machine: As `platform.machine()` has it.
+        machine: The architecture, as `platform.machine()` returns it.
 
     Returns:
-        Its instructions, or `None` for an architecture whose numbers are not known.
+        The instructions of the filter, or `None` for an unknown architecture.
     """
     known = _MACHINES.get(machine)
     if known is None:
         return None
     steps = [
-        # Another architecture's numbers mean other calls (32-bit programs on a 64-bit kernel).
+        # On another architecture the same numbers mean other calls (32-bit programs on a 64-bit kernel).
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_JUMP_EQUAL, 1, 0, known.architecture),
         _REFUSE,
         (_LOAD, 0, 0, _NUMBER),
-        # The x32 variant of x86-64; no other architecture has numbers that high.
+        # The x32 calls of x86-64. No other architecture has numbers this high.
         (_JUMP_NOT_LESS, 0, 1, 0x40000000),
         _REFUSE,
     ]
@@ -85,7 +85,7 @@ def filter_program(machine: str) -> bytes | None:
     for number in (known.clone, known.unshare):
         steps += _case(number, _NAMESPACE)
     steps.append(_PERMIT)
-    # `struct sock_filter`: code, how far to jump if true, if false, and a value; in the machine's own byte order.
+    # `struct sock_filter` in native byte order: code, jump if true, jump if false, value.
     return b''.join(struct.pack('=HBBI', *step) for step in steps)
 
 
@@ -102,7 +102,7 @@ _SOCKET: list[_Step] = [
     _PERMIT,
 ]
 _IOCTL: list[_Step] = [
-    # The low half alone: the kernel ignores the high one, so a comparison of both could be passed by.
+    # Only the low half: the kernel ignores the high half, so comparing both could be evaded.
     (_LOAD, 0, 0, _SECOND_ARGUMENT),
     (_JUMP_EQUAL, 1, 0, _TIOCSTI),
     (_JUMP_EQUAL, 0, 1, _TIOCLINUX),
@@ -118,5 +118,5 @@ _NAMESPACE: list[_Step] = [
 
 
 def _case(number: int, body: list[_Step]) -> list[_Step]:
-    """What happens to one system call; any other passes by."""
+    """Return the instructions that run `body` for one system call and skip it for others."""
     return [(_JUMP_EQUAL, 0, len(body), number), *body]

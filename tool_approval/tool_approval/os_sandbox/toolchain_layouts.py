@@ -1,4 +1,4 @@
-"""Know how each kind of toolchain looks: where it usually is, what it has, and what of it programs need."""
+"""Define the layout of each kind of toolchain: its usual folder, its characteristic files, and the parts to open."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Final
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """How a kind of toolchain looks."""
+    """Layout of one kind of toolchain."""
 
     kind: str
     parts: tuple[str, ...]
-    """Globs of what is opened in it."""
+    """Globs of the parts that are opened."""
     marks: tuple[str, ...]
-    """Globs of regular files and folders that it has, each at least once."""
+    """Globs of regular files and folders. A folder has this layout if each glob matches one."""
     bins: tuple[str, ...] = ('bin',)
-    """Globs of the folders with its programs; of several, the newest counts."""
+    """Globs of the folders with programs. If several match, the newest counts."""
     only: str = ''
-    """What the names of all its entries match, where it is opened as a whole; a regular expression."""
+    """Regular expression that the names of all entries must match if the folder is opened as a whole; empty for any."""
     variable: str = ''
-    """Names it, where it is not in its usual place; also set for commands."""
+    """Variable that names the folder if it is not the usual one. Commands get the variable as well."""
     place: str = ''
-    """The usual one, below the home directory."""
+    """Usual folder, relative to the home directory."""
 
 
 ENVIRONMENT: Final = Layout(
@@ -54,7 +54,7 @@ _INSTALLED: Final = (
         parts=('VERSION', 'bin', 'go.env', 'lib', 'misc', 'pkg', 'src'),
     ),
 )
-"""What a folder `bin` of the search path may belong to."""
+"""Layouts that the folder around a `bin` of the search path may have."""
 MANAGERS: Final = (
     Layout(
         kind='pyenv',
@@ -77,18 +77,18 @@ MANAGERS: Final = (
         variable='RUSTUP_HOME',
         place='.rustup',
         marks=('settings.toml', 'toolchains'),
-        # It refuses to start without the last.
+        # rustup does not start without `update-hashes`.
         parts=('settings.toml', 'toolchains', 'update-hashes'),
         bins=(),
     ),
-    # Not the folder itself: it has the credentials for registries. Commands get a private one (`caches.py`).
+    # Not all of `.cargo`, which holds registry credentials. Commands get a private one (`caches.py`).
     Layout(kind='cargo', variable='CARGO_HOME', place='.cargo', marks=('bin/cargo',), parts=('bin',)),
     Layout(
         kind='uv',
         variable='UV_PYTHON_INSTALL_DIR',
         place='.local/share/uv/python',
         marks=('cpython-*/bin',),
-        # As a whole: beside its Pythons are links to them, which environments are made of.
+        # As a whole: environments refer to links beside the Pythons.
         parts=('',),
         only=r'(cpython|pypy|graalpy)-.*|\..*',
         bins=(),
@@ -111,24 +111,24 @@ MANAGERS: Final = (
     ),
 )
 _IN_WORKSPACE: Final = ('.venv', 'venv', 'env')
-"""What a virtual environment at the top of a workspace is called."""
+"""Names of virtual environments at the top of a workspace."""
 
 
 def environments_in(root: str) -> tuple[str, ...]:
-    """The virtual environments at the top of a folder. One that is a symbolic link is none."""
+    """Return the virtual environments at the top of a folder. Symbolic links are left out."""
     places = (os.path.join(root, name) for name in _IN_WORKSPACE)
     return tuple(place for place in places if os.path.realpath(place) == place and has_layout(ENVIRONMENT, place))
 
 
 def has_layout(layout: Layout, folder: str) -> bool:
-    """Whether a folder has the layout, with files and folders of its own."""
+    """Whether a folder has the layout, with real files and folders."""
     if not all(any(map(_is_real, glob.iglob(posixpath.join(glob.escape(folder), mark)))) for mark in layout.marks):
         return False
     return not layout.only or all(re.fullmatch(layout.only, name) for name in os.listdir(folder))
 
 
 def layout_around(bins: str) -> Layout | None:
-    """What a folder `bin` belongs to, by the layout of what is around it."""
+    """Return the layout of the folder around a `bin`, or `None` if it has none."""
     folder, name = posixpath.split(bins)
     return next((each for each in (ENVIRONMENT, *_INSTALLED) if name == 'bin' and has_layout(each, folder)), None)
 

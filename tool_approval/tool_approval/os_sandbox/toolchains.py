@@ -1,8 +1,9 @@
-"""Find the toolchains that the user works with, so that confined commands can use them without writing to them.
+"""Find the user's toolchains, so that confined commands can use them without being able to change them.
 
-A folder is opened for what it is, never for what a variable or a file calls it: it has the layout of its kind, belongs
-to root or to the user, and is neither the home directory, nor above it, nor around a workspace. Of most kinds only the
-parts that programs need are opened, so that configuration and credentials beside them are not there.
+A folder is opened because of its content, never because a variable or a file names it. It must have the layout of its
+kind and belong to root or the user. It must not be the home directory, a folder above that, or a folder around a
+workspace. For most kinds only the parts that programs need are opened, and not the configuration and credentials beside
+them.
 """
 
 from __future__ import annotations
@@ -22,51 +23,51 @@ from .profile import covers
 from .toolchain_layouts import CONDA, ENVIRONMENT, MANAGERS, Layout, environments_in, has_layout, layout_around
 
 _LONGEST_FILE: Final = 65_536
-"""Chosen: bytes of a `pyvenv.cfg` that are read; real ones have some hundred."""
+"""Chosen: bytes of a `pyvenv.cfg` that are read; real files have a few hundred."""
 _OTHERS_WRITE: Final = 0o002
 CONFIGURED: Final = 'sandbox.toolchains'
-"""The kind of a folder that the settings name, and the beginning of what is said about it."""
+"""Kind of a folder that the settings name, and the label of messages about it."""
 _WIDE: Final = ('.local', '.local/share', '.local/lib', '.config', '.cache')
-"""Folders below the home directory that hold more than one thing."""
+"""Folders below the home directory that hold more than a toolchain."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchain:
-    """One that was found."""
+    """A toolchain that was found."""
 
     kind: str
-    """What it is, for a person."""
+    """Kind of toolchain, for the user."""
     folder: str
-    """Where it is, absolute and without symbolic links."""
+    """Folder of the toolchain, absolute and without symbolic links."""
     opened: tuple[str, ...]
-    """What of it is opened for reading, likewise; empty where it is readable already."""
+    """Paths that are opened for reading, absolute and without symbolic links; empty if they are readable anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchains:
-    """Everything that was found at the start."""
+    """All toolchains that were found at the start."""
 
     found: tuple[Toolchain, ...] = ()
-    """In the order in which programs are looked for."""
+    """Toolchains, in the order in which they were looked for."""
     ignored: tuple[str, ...] = ()
-    """A sentence for each candidate that is not opened, and why, for a person."""
+    """A sentence for each candidate that is not opened, with the reason, for the user."""
     environments: tuple[str, ...] = ()
-    """Virtual environments inside of the roots, absolute and without symbolic links: read-only without extra access."""
+    """Virtual environments in the roots, as absolute real paths. They are read-only without extra access."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What commands need in their environment, `PATH` among it."""
+    """Variables for commands, including `PATH`."""
 
     @property
     def opened(self) -> tuple[str, ...]:
-        """All that is opened for reading."""
+        """Paths that are opened for reading."""
         return tuple(dict.fromkeys(path for each in self.found for path in each.opened))
 
 
 _SINGLE: Final = ('uv', 'uvx', 'mise')
-"""Programs that are one file in a folder with other things."""
+"""Programs that are a single file in a folder with other files."""
 _NOT_SET: Final = frozenset({'CARGO_HOME'})
-"""Variables of which commands get a value of their own."""
+"""Variables for which commands get a private value instead."""
 _CHOICES: Final = ('PYENV_VERSION', 'RUSTUP_TOOLCHAIN')
-"""Variables that name one of the versions there are."""
+"""Variables that select one of the installed versions."""
 
 
 def find_toolchains(
@@ -76,14 +77,14 @@ def find_toolchains(
     roots: Iterable[str] = (),
     configured: Iterable[str] = (),
 ) -> Toolchains:
-    """Look for them, once, before an agent runs.
+    """Look for toolchains. Call this once, before an agent runs.
 
     Args:
-        environment: The variables of the process that asks, such as `os.environ`. Beside the home directory that it
-            names, that of the account counts.
-        directory: The working directory, absolute. Of what is in it, only the active environment is opened.
-        roots: Those of the tools, absolute. Nothing in them is opened: their own rules say what is.
-        configured: More folders to open as a whole, whatever is in them; absolute.
+        environment: The variables of this process, such as `os.environ`. Besides `HOME`, the home directory of the
+            account counts.
+        directory: The absolute working directory. Of the toolchains in it, only the active environment is opened.
+        roots: The absolute roots of the file tools. Nothing in them is opened: their settings decide about access.
+        configured: More absolute folders to open as a whole, whatever their content.
     """
     finder = _Finder(environment, _homes(environment), directory, roots)
     active = list(finder.active())
@@ -91,7 +92,7 @@ def find_toolchains(
         finder.configured(folder)
     for layout in MANAGERS:
         finder.manager(layout)
-    # After what has several versions, of which it may be one.
+    # After the managers: the base of an environment may be one of their versions.
     for folder in active:
         finder.base(folder)
     finder.search_path()
@@ -99,7 +100,7 @@ def find_toolchains(
 
 
 def configured_problem(folder: str, *, roots: Iterable[str] = ()) -> str | None:
-    """Why a folder of `sandbox.toolchains` cannot be opened, for a person; `None` if it can."""
+    """Return why a folder of `sandbox.toolchains` cannot be opened, for the user, or `None` if it can."""
     finder = _Finder({}, _homes(os.environ), None, roots)
     finder.configured(folder)
     return next(iter(finder.problems), None)
@@ -112,22 +113,22 @@ _PYTHON: Final = re.compile(r'(python|pip)(3(\.\d+)?)?')
 def environment_written(
     words: Sequence[str], *, cwd: str, environments: Sequence[str], active: str | None = None
 ) -> str | None:
-    """The environment in the workspace that one simple command writes to, if it installs something.
+    """Return the environment in the workspace that a simple command would write to if it installed something.
 
-    Whether it does is for the program data to say; this is only about where.
+    The program data decide whether the command installs something. This function only finds the environment.
 
     Args:
         words: The program and its arguments, without quotes and expansions.
-        cwd: The working directory, absolute.
-        environments: Those there are, as in `Toolchains.environments`.
-        active: The one of `VIRTUAL_ENV`, if there is one.
+        cwd: The absolute working directory.
+        environments: The environments in the workspace, as in `Toolchains.environments`.
+        active: The environment of `VIRTUAL_ENV`, if it is set.
 
     Returns:
-        One of `environments`; `None` if it is none of them, or cannot be said.
+        One of `environments`, or `None` if the command uses none of them or this cannot be determined.
     """
     folder, name = posixpath.split(words[0])
     if not folder and name in ('uv', 'poetry', 'pdm', 'hatch'):
-        # They take the one in the project, whatever is active.
+        # These programs use the project's environment, whatever is active.
         own = posixpath.join(cwd, '.venv')
         wanted = own if own in environments else active
     elif not folder and (name in _INSTALLERS or _PYTHON.fullmatch(name)):
@@ -140,17 +141,17 @@ def environment_written(
 
 
 def _homes(environment: Mapping[str, str]) -> list[str]:
-    """The home directory, and that of the account."""
+    """Return the home directories of the environment and of the account, or `/` if there are none."""
     try:
         account = pwd.getpwuid(os.geteuid()).pw_dir
-    except KeyError:  # the user of a container may have no account
+    except KeyError:  # the user of a container may not have an account
         account = '/'
     given = environment.get('HOME', '')
     return [os.path.realpath(each) for each in (given, account) if each.startswith('/')] or ['/']
 
 
 class _Finder:
-    """What was found so far."""
+    """Collects the toolchains."""
 
     def __init__(
         self, environment: Mapping[str, str], homes: list[str], directory: str | None, roots: Iterable[str]
@@ -169,7 +170,7 @@ class _Finder:
         self._last: list[str] = []
 
     def active(self) -> Iterator[str]:
-        """The active environments that are virtual; those at the top of the roots are only noted."""
+        """Open the active environments, and yield the virtual ones. Those in a root of the tools are only noted."""
         for root in self._roots:
             self._environments += environments_in(root)
         for variable, layout in (('VIRTUAL_ENV', ENVIRONMENT), ('CONDA_PREFIX', CONDA)):
@@ -181,7 +182,7 @@ class _Finder:
                 self._open(layout, folder)
             else:
                 self._found.append(Toolchain(kind=layout.kind, folder=folder, opened=()))
-                # A root that is itself an environment is as writable as it is configured to be.
+                # A root that is itself an environment is writable if the settings say so.
                 self._environments += [folder] * (folder not in self._roots)
             self._variables[variable] = folder
             self._first.append(posixpath.join(folder, 'bin'))
@@ -189,7 +190,7 @@ class _Finder:
                 yield folder
 
     def configured(self, folder: str) -> None:
-        """One that the settings name."""
+        """Open a folder that the settings name."""
         layout = Layout(kind=CONFIGURED, marks=(), parts=('',))
         real = self._checked(CONFIGURED, folder, layout)
         if real is not None:
@@ -197,7 +198,7 @@ class _Finder:
             self._last += [place for place in (real, posixpath.join(real, 'bin')) if _holds_programs(place)]
 
     def manager(self, layout: Layout) -> None:
-        """One that has several versions, in its usual place or where a variable says it is."""
+        """Open the folder of a version manager, at its usual place or where its variable points."""
         given = self._given.get(layout.variable)
         place = posixpath.join(self._homes[0], layout.place) if given is None else given
         if given is None and not has_layout(layout, os.path.realpath(place)):
@@ -211,7 +212,7 @@ class _Finder:
         self._last += [newest for bins in layout.bins for newest in _newest(glob.escape(folder), bins)]
 
     def search_path(self) -> None:
-        """What the folders of the search path belong to."""
+        """Open the toolchains that the folders of `PATH` belong to."""
         for place in self._parts():
             real = os.path.realpath(place)
             if covers(self._readable, real) or covers(self._workspace, real):
@@ -225,8 +226,8 @@ class _Finder:
                 self._single(posixpath.join(real, name))
 
     def result(self) -> Toolchains:
-        """All of it."""
-        # Where they lead: a link to a toolchain is not there inside.
+        """Return the toolchains and the variables for commands."""
+        # Use real paths: inside, a link to a toolchain does not exist.
         real = [(place, os.path.realpath(place)) for place in self._parts()]
         parts = [end if covers([*self._readable, *self._environments], end) else place for place, end in real]
         known = {end for _, end in real}
@@ -245,7 +246,7 @@ class _Finder:
         return [place for place in self._given.get('PATH', '').split(':') if place.startswith('/')]
 
     def base(self, environment: str) -> None:
-        """The Python that an environment was made of. What its `pyvenv.cfg` says may be made up."""
+        """Open the Python of a virtual environment. Its `pyvenv.cfg` may be forged, so the layout is checked."""
         named = _home_of(posixpath.join(environment, 'pyvenv.cfg'))
         if named is None:
             return
@@ -254,7 +255,7 @@ class _Finder:
             return
         layout = layout_around(bins)
         label = f'`home` in {posixpath.join(environment, "pyvenv.cfg")}'
-        # Attack: a repository brings an environment whose `home` is the home directory (test_toolchains.py).
+        # Attack: the `home` of an environment in a repository is the home directory (test_toolchains.py).
         problem = self._problem(posixpath.dirname(bins))
         if problem or layout is None:
             self._ignore(label, named, problem or 'it has not the layout of a Python')
@@ -270,7 +271,7 @@ class _Finder:
             self._add(Toolchain(kind=posixpath.basename(file), folder=file, opened=(file,)))
 
     def _checked(self, label: str, given: str, layout: Layout, *, is_active: bool = False) -> str | None:
-        """The folder that is meant, if it may be opened."""
+        """Return the real folder if it may be opened, or note the problem and return `None`."""
         if not given.startswith('/') or '\0' in given:
             self._ignore(label, given, 'it is not an absolute path')
             return None
@@ -310,7 +311,7 @@ class _Finder:
         places = [place for part in layout.parts for place in glob.glob(posixpath.join(glob.escape(folder), part))]
         real = [os.path.realpath(place.rstrip('/')) for place in places]
         opened = tuple(
-            # A part that is a link leads nowhere else than into the toolchain.
+            # Leave out a part that links to a place outside of the toolchain.
             place
             for place in dict.fromkeys(real)
             if covers((folder,), place) and not covers(self._readable, place)
@@ -333,13 +334,13 @@ def _holds_programs(folder: str) -> bool:
 
 
 def _newest(folder: str, pattern: str) -> list[str]:
-    """The last of the folders that match, by the numbers in their names."""
+    """Return the matching folder with the highest version number, as a list of at most one."""
     found = glob.glob(posixpath.join(folder, pattern))
     return [max(found, key=lambda path: [int(number) for number in re.findall(r'\d+', path)])] if found else []
 
 
 def _home_of(config: str) -> str | None:
-    """The value of `home` in a `pyvenv.cfg`; `None` if there is none, or it is no absolute path."""
+    """Return the value of `home` in a `pyvenv.cfg`, or `None` if it is missing or not an absolute path."""
     try:
         descriptor = os.open(config, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
