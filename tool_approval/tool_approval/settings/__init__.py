@@ -1,4 +1,4 @@
-"""One file for everything that is configured: what it may say, whether it is trusted, and the tools that follow."""
+"""Configure everything in one file: read it, decide whether to trust it, and make the tools that it describes."""
 
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ __all__ = (
     'trust_settings',
 )
 
-if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
+if not TYPE_CHECKING:  # pragma: no branch - a type checker must report a name that is not imported above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {

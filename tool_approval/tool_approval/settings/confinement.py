@@ -1,4 +1,4 @@
-"""The tools where the operating system confines commands: a command gets what it was allowed, and no more."""
+"""Run commands of the shell tool in the OS sandbox, with the access that the settings and an approval grant."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ REFUSED: Final = (
     'Files and commands are refused: the settings require that the operating system confines commands, and it cannot '
     'here. Tell the user; nothing you can call changes it.'
 )
-"""For a model. What is missing, and how to install it, is in the error at the start and in the log."""
+"""Message to the model. The error at the start and the log say what is missing and how to install it."""
 
 _NOT_CONFINED: Final = 'The command was not run: the operating system cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
-"""What a confined command is given in the values that the shell tool has for them, and a backend does not."""
+"""Variables whose values come from the shell tool, because a backend would pass on others."""
 
 _NOT_FOUND: Final = 127
-"""What bash returns where there is no such program."""
+"""Exit status of bash if it does not find a program."""
 _UNASKED: Final = (
     'It ran without a question, so it could not write in this directory. To change a file, use the file tools; the '
     'user is asked then.'
@@ -66,7 +66,7 @@ _NOT_ACTIVE: Final = (
 )
 
 _MOST_SECRETS: Final = 500
-"""Chosen: each is a mount, and all of them are in one command line."""
+"""Chosen: each secret is a mount, and all mounts are in one command line."""
 _UNPROTECTED: Final = 'no OS sandbox confines it, so it can read secrets, such as `.env` and private keys'
 
 T = TypeVar('T')
@@ -76,26 +76,26 @@ _log = logging.getLogger('tool_approval')
 
 @dataclass(frozen=True, kw_only=True)
 class Confinement:
-    """What the operating system lets commands do."""
+    """The confinement of commands: a backend and its profiles."""
 
     backend: OSSandboxBackend
-    """Who confines them."""
+    """Backend that confines commands."""
     approved: OSProfile
-    """For a command that an approver approved, the mode `approve_all`, or memory."""
+    """Profile of a command that was approved by an approver, the memory, or the mode `approve_all`."""
     unasked: OSProfile
-    """For every other one, whichever rule let it run: it neither reads nor writes where the file tools would have to
-    ask."""
+    """Profile of a pre-approved command. It can neither read nor write a path for which the file tools need
+    approval."""
     secrets: Callable[[], Collection[str]] = tuple
-    """The files and folders that hold secrets now."""
+    """Function that returns the files and folders that hold secrets at the moment."""
     environments: tuple[str, ...] = ()
-    """Folders inside of the workspace with an environment, such as a virtual one: read by every command, and written by
-    one that was approved with this extra access."""
+    """Folders in the workspace with an environment, such as a virtual one. All commands can read them; a command
+    approved with the extra access `environment` can write them."""
 
     def closed(self, profile: OSProfile) -> OSProfile:
-        """A profile of a command that starts now: what holds a secret is hidden in it.
+        """Return a profile for a command that starts now, with secrets hidden.
 
         Raises:
-            OSSandboxError: There are too many.
+            OSSandboxError: There are too many secrets.
         """
         secrets = [path for path in self.secrets() if profile.access(path) > Access.NONE]
         if len(secrets) > _MOST_SECRETS:
@@ -104,9 +104,9 @@ class Confinement:
 
 
 class ConfinedShell(ShellTool):
-    """A shell tool whose commands run under the profile that fits how they were allowed.
+    """Shell tool that runs each command under the profile for how the command was allowed.
 
-    One that was approved may get more than its profile, by what the approval is bound to: its extra access.
+    An approved command also gets the extra access that its approval is bound to.
     """
 
     def __init__(
@@ -121,14 +121,14 @@ class ConfinedShell(ShellTool):
         """Compile the rules; see `ShellTool`.
 
         Raises:
-            ApprovalConfigError: A rule names a root there is not, or does not decide its own examples.
+            ApprovalConfigError: A rule names a root that does not exist, or does not decide its own examples.
             MissingExtraError: tree-sitter is not installed, and a rule has examples.
         """
         super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable)
         self._confinement = confinement
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """See `ShellTool.check_approval`. Where nothing confines commands, the question says what that means."""
+        """Judge a command; see `ShellTool.check_approval`. Without an OS sandbox, the request warns of it."""
         request = super().check_approval(ctx)
         if request is None or self.can_be_given_access:
             return request
@@ -136,14 +136,14 @@ class ConfinedShell(ShellTool):
 
     @property
     def can_be_given_access(self) -> bool:
-        """Whether commands are confined, so that a model may ask for more access than they have."""
+        """Whether an OS sandbox confines commands, so that the model can ask for extra access."""
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """What a command needs by its programs and by what the model asks for, as far as its profile lacks it.
+        """Return the access that a command needs beyond its profile, by its programs and the model's wish.
 
         Raises:
-            PermissionError: The model asks for access that there is not.
+            PermissionError: The model asks for an unknown kind of access.
         """
         if not self.can_be_given_access:
             return super().extra_access(explanation, asked)
@@ -153,7 +153,7 @@ class ConfinedShell(ShellTool):
         return self._lacking({*explanation.needs, *names}, paths, environments)
 
     def _written_environments(self, explanation: Explanation) -> Collection[str]:
-        """The environments that a command writes, as far as its words say which."""
+        """Return the environments that a command writes, if its words show which."""
         active = dict(self._confinement.approved.variables).get('VIRTUAL_ENV')
         known = self._confinement.environments
         commands = [words for part in explanation.parts if (words := part.text.split())]
@@ -163,12 +163,12 @@ class ConfinedShell(ShellTool):
     def _lacking(
         self, names: Collection[AccessName], paths: Collection[str] = ('.',), environments: Collection[str] = ()
     ) -> ExtraAccess:
-        """What the profile of an approved command lacks of what the names stand for.
+        """Return the named access, without the part that the profile of approved commands grants.
 
         Args:
-            names: Of access.
-            paths: Where names may be made or removed.
-            environments: Those that are written; all of the workspace if there are none.
+            names: The kinds of access.
+            paths: Paths at which names may be made or removed.
+            environments: The environments that are written; empty for all in the workspace.
         """
         has_layers = layer_problem(self._confinement.backend) is None
         environments = (environments or self._confinement.environments) if 'environment' in names else ()
@@ -179,21 +179,21 @@ class ConfinedShell(ShellTool):
             names=tuple(folder for folder, problem in self._frozen(paths).items() if problem is None)
             if 'names' in names and has_layers
             else (),
-            # One in a root that is read-only by the settings stays so.
+            # An environment in a root that the settings make read-only stays read-only.
             writes=tuple(path for path in environments if profile.access(os.path.dirname(path)) is Access.WRITE),
         )
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """The frozen folders in which paths are, each with why there is no layer for it, if there is none.
+        """Return the frozen folders around paths, each with the reason why it can have no layer, or `None`.
 
-        Of the working directory, those from there up.
+        For the working directory, the folders above it count as well.
         """
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)
         except OSSandboxError:
-            # The command is not going to run, or it has run: this must not be what it fails for.
+            # Not the place to fail: the command will be refused, or has already run.
             return {}
         found: set[str] = set()
         for path in paths:
@@ -201,27 +201,27 @@ class ConfinedShell(ShellTool):
             if path == '.':
                 found.update(folder for folder in above if folder in frozen)
                 continue
-            # What is to be made may be several folders deep: `mkdir -p a/b/c`.
+            # The new path may be several folders deep: `mkdir -p a/b/c`.
             folder = next(folder for folder in (os.path.dirname(each) for each in above) if os.path.isdir(folder))
             found.update({os.path.realpath(folder)} & frozen.keys())
         return {folder: names_problem(folder, mounted) for folder in found}
 
     def names_problem(self) -> str | None:
-        """Why no command is given names directly in the working directory, for a person, if none is."""
+        """Return why commands can get no access to names in the working directory, for the user, or `None`."""
         return layer_problem(self._confinement.backend) or self._frozen(['.']).get(self.cwd)
 
     def _control(self) -> str:
-        """The `.git` that git uses: the first from the working directory up."""
+        """Return the `.git` that git uses: the first one from the working directory up."""
         controls = [os.path.join(path, '.git') for path in lineage(self.cwd)]
         return next(filter(os.path.lexists, controls), controls[-1])
 
     def _work_trees(self) -> tuple[str, ...]:
-        """The folder whose `.git` git uses, where that is a folder."""
+        """Return the folder of the `.git` that git uses, or nothing if that is not a folder."""
         control = self._control()
         return (os.path.dirname(control),) if os.path.isdir(control) and not os.path.islink(control) else ()
 
     def _git_problem(self) -> str | None:
-        """Why no command is given access to the repository, if none is."""
+        """Return why commands can get no access to the repository, or `None`."""
         control = self._control()
         if not os.path.lexists(control):
             return 'there is no .git in this directory or above it'
@@ -232,16 +232,16 @@ class ConfinedShell(ShellTool):
         return layer_problem(self._confinement.backend)
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
-        """See `ShellTool.run`. Only the command of a call whose own decision approved it gets the wider profile.
+        """Run a command; see `ShellTool.run`. Only an approval of this very call gives it the wider profile.
 
         Args:
             command: The command line.
-            access: What the model asked for. It decides nothing: a command gets what its approval is bound to.
+            access: The access that the model asked for. It grants nothing: the approval names what the command gets.
 
         Raises:
-            ApprovalBlocked: A rule blocks it, or it cannot be confined.
+            ApprovalBlocked: A rule blocks the command, or it cannot be confined.
             MissingExtraError: tree-sitter is not installed.
-            asyncio.CancelledError: The wait was cancelled, and the command ended.
+            asyncio.CancelledError: The wait was cancelled, and the command has been ended.
         """
         bound_to = take_approval({'command': command, 'access': access}, defaults={'access': None})
         try:
@@ -251,13 +251,13 @@ class ConfinedShell(ShellTool):
             raise ApprovalBlocked('shell', _NOT_CONFINED) from error
 
     async def __call__(self, command: str, access: Collection[str] | None = None) -> str:
-        """The result of `run` as a text for a model."""
+        """Run a command, and return the result as text for the model."""
         return (await self.run(command, access)).for_model()
 
     async def _confined(
         self, bound_to: Mapping[str, Any] | None, argv: list[str], explanation: Explanation
     ) -> ShellResult:
-        """Run a program under the profile that its approval, or none, gives it."""
+        """Run a program under the profile for its approval, or for no approval."""
         confinement = self._confinement
         if not self.can_be_given_access:
             return await self._started(argv)
@@ -268,7 +268,7 @@ class ConfinedShell(ShellTool):
         base = len(profile.hidden)
         profile = await _to_its_end(partial(confinement.closed, profile))
         values = clean_environment(os.environ)
-        # Attack: a relative part of the search path, which a backend passes on, finds a program in the workspace.
+        # Attack: a relative part of `PATH`, which a backend passes on, finds a program in the workspace.
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
         variables = [f'{name}={passed[name]}' for name in _PASSED]
         command = [ENV, *variables, *argv]
@@ -285,7 +285,7 @@ class ConfinedShell(ShellTool):
         return result
 
     async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
-        """Run a program on layers, and keep of them what may be kept once it has ended by itself."""
+        """Run a program on layers, and keep the safe changes if it ends on its own."""
         opened = ExitStack()
         try:
             layer = await _to_its_end(
@@ -301,26 +301,29 @@ class ConfinedShell(ShellTool):
             await _to_its_end(opened.close)
 
     def _secrets(self, result: ShellResult, hidden: Collection[str]) -> tuple[str, ...]:
-        """A note on a secret that a command could not read, by what it printed; a forged one grants nothing."""
+        """Return a note on a secret that the command could not read. A forged output is harmless: it grants nothing."""
         refused = [line for line in f'{result.stdout}\n{result.stderr}'.splitlines() if 'ermission denied' in line]
         names = (os.path.relpath(path, self.cwd) for path in hidden)
-        # The longest: `.env` is in `sub/.env` too.
+        # The longest name: `sub/.env` contains `.env`.
         named = max((name for name in names if any(name in line for line in refused)), key=len, default=None)
         return () if named is None else (_SECRET.format(printable(named, 300)),)
 
     def _environments(self) -> tuple[str, ...]:
-        """A note on each environment in the working directory, if none is active."""
+        """Return a note on each environment in the working directory, if none is active."""
         if 'VIRTUAL_ENV' in dict(self._confinement.approved.variables):
             return ()
         return tuple(_NOT_ACTIVE.format(os.path.basename(path)) for path in environments_in(self.cwd))
 
     def _is_read_only_unasked(self) -> bool:
-        """Whether the working directory is written by approved commands alone."""
+        """Whether only approved commands can write the working directory."""
         here = [profile.access(self.cwd) for profile in (self._confinement.unasked, self._confinement.approved)]
         return here == [Access.READ, Access.WRITE]
 
     def _advice(self, had: ExtraAccess, explanation: Explanation) -> tuple[str, ...]:
-        """What a command that failed did not have, by its profile: what it printed could be forged to ask for more."""
+        """Return notes on the access that a failed command lacked.
+
+        They depend on the profile alone, because a command could forge its output to get more access.
+        """
         lacked = {
             name: ', '.join(lines)
             for name in ACCESS_NAMES
@@ -343,7 +346,7 @@ class ConfinedShell(ShellTool):
 
     @staticmethod
     def _how(lacked: Mapping[str, str], explanation: Explanation) -> str:
-        """How to ask for access: by the name that the program data predicts, or by the one that the error is for."""
+        """Return how to ask for access: by a name that the program data predict, or by the name in the error."""
         effects = 'and the user is asked; the first try may have had effects.'
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
@@ -352,11 +355,11 @@ class ConfinedShell(ShellTool):
 
 
 async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | None = None) -> T:
-    """Await what blocks, in a thread; if the wait is cancelled, it is over only once that has ended.
+    """Run a blocking function in a thread to its end, even if the wait is cancelled meanwhile.
 
     Args:
-        function: What blocks.
-        cancelled: Is set then, for a function that can end sooner.
+        function: The blocking function.
+        cancelled: Set if the wait is cancelled, for a function that can end sooner.
     """
     task = asyncio.ensure_future(asyncio.to_thread(function))
     try:
@@ -367,15 +370,15 @@ async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | No
         while not task.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])
-        task.exception()  # looked at, so that it is not reported as forgotten
+        task.exception()  # retrieved, so that asyncio does not report it as never retrieved
         raise
 
 
 def _access_names(asked: object) -> Collection[AccessName]:
-    """What a model may give as `access`.
+    """Return the kinds of access that the model asks for.
 
     Raises:
-        PermissionError: It is anything else.
+        PermissionError: The value is not a list of known names.
     """
     if asked is None:
         return ()
@@ -386,10 +389,10 @@ def _access_names(asked: object) -> Collection[AccessName]:
 
 
 class RefusingShell(ConfinedShell):
-    """Where an OS sandbox is required and none works: every command is refused without a question."""
+    """Shell tool that refuses every command without asking, as an OS sandbox is required and none works."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Refuse.
+        """Refuse the command.
 
         Raises:
             PermissionError: Always.
@@ -397,7 +400,7 @@ class RefusingShell(ConfinedShell):
         raise PermissionError(REFUSED)
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
-        """Refuse.
+        """Refuse the command.
 
         Raises:
             ApprovalBlocked: Always.
@@ -406,14 +409,14 @@ class RefusingShell(ConfinedShell):
 
 
 class RefusingFiles(FileSandbox):
-    """The same for files."""
+    """File sandbox that refuses every operation, as an OS sandbox is required and none works."""
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
-        """Refuse.
+        """Refuse the operation.
 
         Raises:
             PermissionError: Always.
         """
         raise PermissionError(REFUSED)
-        yield  # pragma: no cover - never reached; it makes this a generator, as `contextmanager` needs one
+        yield  # pragma: no cover - never reached; `contextmanager` needs a generator

@@ -1,4 +1,4 @@
-"""Put the presets that settings extend under them: rules and directories that come with the package."""
+"""Add presets to settings: rules and directories that come with the package."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _MARKS: Final[dict[PresetName, tuple[str, ...]]] = {
     'go': ('go.mod',),
     'git': ('.git',),
 }
-"""The files by which a project is known, by the preset for it."""
+"""Files that identify a kind of project, by the preset for it."""
 
 
 class PresetRule(ShellRule):
-    """A rule for commands that comes from a preset."""
+    """A shell rule that comes from a preset."""
 
     preset: PresetName
-    """Which one."""
+    """Name of the preset."""
     line: int
-    """The line in the preset's file, from 1."""
+    """Line of the rule in the preset's file, from 1."""
 
     @property
     def shown(self) -> str:
-        """See `ShellRule.shown`."""
+        """Name of the rule in messages, with its preset and line."""
         where = f'the rule `{self.pattern}` of the preset `{self.preset}` (line {self.line})'
         return f'{where}, which needs an OS sandbox,' if self.pre_approves else where
 
     @property
     def pre_approves(self) -> bool:
-        """Whether it lets commands run unasked."""
+        """Whether the rule lets commands run unasked."""
         return self.allowed and not self.approval
 
 
@@ -47,17 +47,17 @@ class PresetPath(PathSettings):
     """A directory that comes from a preset."""
 
     preset: PresetName
-    """Which one."""
+    """Name of the preset."""
 
 
 @lru_cache
 def read_preset(name: PresetName) -> Settings:
-    """The settings of a preset, without `mode`, `tools` or anything else but directories and rules for commands.
+    """Return the settings of a preset, of which only directories and shell rules count.
 
     Raises:
         MissingExtraError: PyYAML is not installed.
     """
-    from importlib.resources import files  # it takes longer than the rest of this module
+    from importlib.resources import files  # imported late, as it takes longer than the rest of this module
 
     text = files('tool_approval.settings').joinpath('presets', f'{name}.yaml').read_text(encoding='utf-8')
     document, line_of = parse_document(text, source=f'{name}.yaml')
@@ -78,14 +78,14 @@ def read_preset(name: PresetName) -> Settings:
 
 
 def expand(settings: Settings) -> Settings:
-    """The settings with what they extend written out.
+    """Return the settings with the presets that they extend added.
 
-    - The rules come in this order: those of presets that block, the settings' own, the other ones of presets.
-    - A directory of a preset is added, unless the settings have an entry for the same directory. That entry holds then,
-      also for the preset's rules; where the preset's is `ro`, it is `ro` as well.
+    - Rules are in this order: rules of presets that block, rules of the settings, other rules of presets.
+    - A directory of a preset is added unless the settings have an entry for it. In that case the entry of the settings
+      applies, also to the preset's rules, and it becomes `ro` if the preset's entry is.
 
     Raises:
-        ApprovalConfigError: A name that a preset has for a directory is that of another one.
+        ApprovalConfigError: A preset and the settings use the same name for two directories.
         MissingExtraError: PyYAML is not installed.
     """
     sandbox = settings.sandbox or SandboxSettings()
@@ -111,7 +111,7 @@ def expand(settings: Settings) -> Settings:
 
 
 def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
-    """Add a directory of a preset, and return the name that it has then."""
+    """Add a directory of a preset, and return the name of its entry."""
     place = os.path.normpath(path.root)
     known = next((key for key, each in paths.items() if os.path.normpath(each.root) == place), None)
     if known is None and name in paths:
@@ -127,7 +127,7 @@ def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
 
 
 def unconfined(settings: Settings) -> Settings:
-    """The expanded settings where no OS sandbox confines commands: presets pre-approve none then."""
+    """Return expanded settings for commands without an OS sandbox: the presets' pre-approving rules are removed."""
     if settings.shell is None:
         return settings
     rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))
@@ -135,7 +135,7 @@ def unconfined(settings: Settings) -> Settings:
 
 
 def found_presets(directory: Path) -> dict[PresetName, str]:
-    """The presets for what a directory has, each with the file by which it was found; `default` is for all."""
+    """Return the presets that fit a directory, each with the file that it was found by. `default` is left out."""
     found: dict[PresetName, str] = {}
     for preset, names in _MARKS.items():
         name = next((name for name in names if os.path.lexists(directory / name)), None)

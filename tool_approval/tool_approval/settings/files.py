@@ -1,4 +1,4 @@
-"""Find and read the settings file: whether it is trusted, what holds of it, and how the audit log names it."""
+"""Find and read the settings file, decide whether to trust it, and name it in the audit log."""
 
 from __future__ import annotations
 
@@ -21,40 +21,43 @@ from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings, rea
 from .trust import CHANGED, TrustError, TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
-"""What the file may be called. One in TOML is not read: finding it is an error, and no tool writes it."""
+"""Names that a settings file can have. A TOML file is an error, and no tool writes one."""
 
 MAX_BYTES = 400_000
-"""Chosen: the longest text that is parsed, in the widest letters."""
+"""Chosen: the longest text that the parser accepts, if each character has four bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedSettings:
-    """Settings, where they come from, and whether they may loosen anything."""
+    """Settings, the file that they come from, and whether it is trusted."""
 
     settings: Settings
-    """As the file says them. What holds is `effective(loaded)`."""
+    """Settings as written in the file. `effective(loaded)` returns those that apply."""
     source: Path | None
-    """The file, absolute, its folder without symbolic links; `None` if there is none, and nothing is configured."""
+    """Absolute path of the file; links in its folder are resolved. `None` if there is no file."""
     directory: Path
-    """The working directory, absolute: where relative roots begin."""
+    """Absolute working directory, at which relative roots start."""
     digest: str
-    """SHA-256 of the file's bytes, in hexadecimal; of no bytes if there is no file. Where it extends presets, of its
-    bytes and of the rules as expanded."""
+    """SHA-256 in hexadecimal of the bytes of the file, or of nothing if there is no file. If the file extends presets,
+    the expanded rules count as well."""
     trusted: bool
-    """Whether the user has trusted these bytes at this place, or has named the file; true if there is none."""
+    """Whether the user trusted these bytes at this path, or named the file. True if there is no file."""
     why_untrusted: str | None = None
-    """Why not, in words for a person."""
+    """Why the file is not trusted, for the user; `None` if it is."""
     named_as: Path | None = None
-    """The file as the user would write it, absolute, with the links on the way."""
+    """Absolute path of the file as the user would write it, with unresolved links; `None` if there is no file."""
     line_of: Callable[[tuple[str | int, ...]], int | None] = lambda path: None
-    """The line of the value at a path of keys, such as `('shell', 'rules', 0)`, from 1; `None` if it is not known."""
+    """Function that returns the line, from 1, of the value at a path of keys such as `('shell', 'rules', 0)`, or `None`
+    if the line is unknown."""
 
 
 def find_settings(directory: str | os.PathLike[str]) -> Path | None:
-    """The file in a directory, and in none above it. It may be anything that has the name, a broken link too.
+    """Return the settings file in a directory, or `None`. Folders above are not searched.
+
+    The file need not be a regular file: any file of such a name counts, and so does a broken link.
 
     Raises:
-        ApprovalConfigError: There are two, and nobody can tell which is meant; or nobody can tell whether there is one.
+        ApprovalConfigError: There are two files, or the directory cannot be searched.
     """
     found = [path for name in NAMES if _is_there(path := Path(directory, name))]
     if len(found) > 1:
@@ -70,23 +73,23 @@ def load_settings(
     trust: TrustStore | None = None,
     named: bool = False,
 ) -> LoadedSettings:
-    """Read the settings, once.
+    """Read the settings.
 
     Args:
-        path: The file; if `None`, the one in `directory`, if there is one.
-        directory: The working directory; the process's if `None`.
-        trust: What the user has trusted; by default the store in the user's state directory.
-        named: Whether the user has named the file, as on a command line. Such a file is trusted, and may be a symbolic
-            link; one that was merely found may not.
+        path: The file; `None` for the one in `directory`, if there is one.
+        directory: The working directory; `None` for that of the process.
+        trust: The store of trusted files; by default the one in the user's state directory.
+        named: Whether the user named the file, as on a command line. Such a file is trusted and may be a symbolic link.
+            A file that was found is neither.
 
     Raises:
-        ApprovalConfigError: It cannot be read, is no settings file, or has a mistake; the error names key, file and
-            line.
+        ApprovalConfigError: The file cannot be read, is not a settings file, or has a mistake. The error names the key,
+            the file and the line.
         MissingExtraError: PyYAML is not installed.
     """
     given = Path(directory if directory is not None else '')
     folder = Path(os.path.abspath(given))
-    # As the user would write it: errors are shorter so.
+    # As the user would write it, which makes errors shorter.
     shown = given / path if path is not None else find_settings(given)
     if shown is None:
         return LoadedSettings(
@@ -105,7 +108,7 @@ def load_settings(
     digest = hashlib.sha256(content)
     if settings.extends:
         try:
-            # An upgrade may change what a preset says; the user has looked at what it said before (test_extends.py).
+            # An upgrade may change a preset, while the user trusted its former rules (test_extends.py).
             rules = expanded(settings).model_dump_json(exclude_defaults=True)
             digest = hashlib.sha256(digest.digest() + rules.encode())
         except ApprovalConfigError as error:
@@ -113,7 +116,7 @@ def load_settings(
             raise ApprovalConfigError(error.problem, key=error.key, source=str(shown), line=line) from None
     loaded = LoadedSettings(
         settings=settings,
-        # Not made shorter as text: `link/../approvals.yaml` lies where the link leads.
+        # Resolved, not normalised as text: `link/../approvals.yaml` is in the folder that the link leads to.
         source=Path(os.path.realpath(shown.parent), shown.name),
         named_as=Path.cwd() / shown,
         directory=folder,
@@ -128,16 +131,16 @@ def load_settings(
 
 
 def with_defaults(loaded: LoadedSettings) -> LoadedSettings:
-    """Take the preset `default` where no file was found, as `tool-approval run` does."""
+    """Use the preset `default` if no file was found, as `tool-approval run` does."""
     return loaded if loaded.source is not None else replace(loaded, settings=Settings(extends=('default',)))
 
 
 def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:
-    """Trust what was loaded, once the user has seen it and said so: these bytes, whatever the file holds by now.
+    """Trust the settings that were loaded and shown to the user: their bytes, even if the file has changed since.
 
     Raises:
-        TrustError: It cannot be kept.
-        ValueError: There is no file.
+        TrustError: The trust cannot be stored.
+        ValueError: The settings come from no file.
     """
     if loaded.source is None:
         raise ValueError('there is no file to trust')
@@ -151,7 +154,7 @@ def _is_there(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        # Not as if there were none: what it blocks would not be blocked.
+        # Without an error, the run would go on as if there were no file, and what the file blocks would not be blocked.
         raise ApprovalConfigError(f'it cannot be looked for: {error.strerror}', source=str(path)) from None
     return True
 
@@ -191,7 +194,7 @@ def _read(source: Path, *, follows_links: bool) -> bytes:
 
 def _why(error: OSError, source: Path) -> str:
     if error.errno == errno.ELOOP and source.is_symlink():
-        # Attack: what it leads to is not in the working tree, and changes without it.
+        # Attack: the target is outside of the working tree, and can change while the tree does not.
         return 'it is a symbolic link; name the file itself to use it'
     return f'it cannot be read: {error.strerror}'
 
@@ -205,19 +208,19 @@ def _text(content: bytes, source: Path) -> str:
 
 
 def effective(loaded: LoadedSettings) -> Settings:
-    """The settings to work under, with what they extend written out; see `expand`.
+    """Return the settings that apply, with presets expanded; see `expand`.
 
-    Those of a file that is not trusted only tighten: under them nothing runs unasked that would be asked about without
-    the file, nothing outside of the working directory is within reach, and what the file blocks is blocked.
+    Settings of an untrusted file can only tighten. Nothing runs unasked that would need approval without the file,
+    nothing outside of the working directory is accessible, and what the file blocks is blocked:
 
-    - `mode`, `require_os_sandbox` and `os_sandbox_fallback` hold as they are.
-    - `default: none` and each `approval: none` are as if they were not there, and so is `auto_grant`.
-    - Every `description` is gone: it would be in the question to the user.
-    - `visible` and `toolchains` are as if they were not there; what is `hidden` is.
-    - Roots outside of the working directory are gone; the rest is asked about, for reading too.
-    - Shell rules that let a command run unasked are gone, so the rules behind them decide, or the default, which asks
-      or blocks. A rule that asks no longer holds in roots that are gone; one that blocks there blocks everywhere.
-    - There is no network, and the time limit is that of the file or the default one, whichever is shorter.
+    - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply.
+    - `default: none`, `approval: none` and `auto_grant` are ignored.
+    - Each `description` is ignored, because it would be part of the question to the approver.
+    - `visible` and `toolchains` are ignored, while `hidden` applies.
+    - Roots outside of the working directory are removed. All access to the other roots needs approval.
+    - Shell rules that let commands run unasked are removed, so that later rules or the default decide, which ask or
+      block. A rule that asks no longer applies to removed roots. A rule that blocks in such a root blocks everywhere.
+    - Commands have no network, and the shorter of the file's and the default time limit.
     """
     settings = expanded(loaded.settings)
     if loaded.trusted:
@@ -235,15 +238,15 @@ def effective(loaded: LoadedSettings) -> Settings:
 
 
 def expanded(settings: Settings) -> Settings:
-    """The settings with the presets that they extend written out; see `expand`.
+    """Return the settings with presets expanded; see `expand`.
 
     Raises:
-        ApprovalConfigError: A name that a preset has for a directory is that of another one.
+        ApprovalConfigError: A preset and the settings use the same name for two directories.
         MissingExtraError: PyYAML is not installed.
     """
     if not settings.extends:
         return settings
-    from .extends import expand  # starting is to be quick, and not every file extends something
+    from .extends import expand  # imported late for a quick start, as not every file extends presets
 
     return expand(settings)
 
@@ -288,22 +291,22 @@ def _shell_rule(rule: ShellRule, known: frozenset[str]) -> ShellRule | None:
         if rule.allowed and not paths:
             return None
         paths = paths if rule.allowed else ()
-    # Its examples may be decided by other rules now.
+    # The examples are dropped, because other rules may decide them now.
     return ShellRule(pattern=rule.pattern, allowed=rule.allowed, sandbox_paths=paths)
 
 
 class SettingsAudit:
-    """An audit sink whose first line says which settings were loaded, and whose every line names their digest."""
+    """An audit sink that first writes which settings were loaded, and adds their digest to every line."""
 
     def __init__(self, sink: AuditSink, loaded: LoadedSettings) -> None:
-        """Write down what was loaded.
+        """Write a line about the loaded settings.
 
         Args:
-            sink: Where lines go.
-            loaded: The settings that decisions are made under from now on.
+            sink: The sink that lines go to.
+            loaded: The settings that apply to the decisions from now on.
 
         Raises:
-            AuditError: It cannot be written.
+            AuditError: The line cannot be written.
         """
         self._sink = sink
         self._digest = loaded.digest
@@ -318,5 +321,5 @@ class SettingsAudit:
         )
 
     def record(self, entry: Mapping[str, Any]) -> None:
-        """See `AuditSink`."""
+        """Write an entry with the digest of the settings; see `AuditSink`."""
         self._sink.record({**entry, 'settings_digest': self._digest})

@@ -1,4 +1,4 @@
-"""What `approvals.yaml` may say, and how its text is read: mistakes are named with their key and line."""
+"""Define the keys of `approvals.yaml`, and read its text. Errors name the key and the line of a mistake."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.os_sandbox import OSSandboxFallback
 from tool_approval.tools.file_sandbox import PathConfig, SandboxConfig
 
-# The base's own check of names, which the override of `paths` below would lose.
+# The base class checks names in the same way; the override of `paths` below would lose that check.
 from tool_approval.tools.file_sandbox.config import _is_name  # pyright: ignore[reportPrivateUsage]
 from tool_approval.tools.shell import ShellConfig
 
 PresetName = Literal['default', 'read-only', 'python', 'node', 'rust', 'go', 'git']
-"""The presets that come with the package."""
+"""Presets that come with the package."""
 
 Mode = Literal['interactive', 'strict']
-"""Ask, or deny without asking. The third mode, which approves without asking, is no file's to choose."""
+"""Ask the approver, or deny without asking. A file cannot choose `approve_all`, which approves without asking."""
 
 
 def _read_mode(mode: object) -> object:
@@ -41,7 +41,7 @@ def _read_mode(mode: object) -> object:
     except ValueError:
         known = None
     if known == 'approve_all':
-        # Attack: a repository that is cloned brings a file that approves everything (test_attacks.py).
+        # Attack: a cloned repository contains a file that approves everything (test_attacks.py).
         raise ValueError(
             f'a file may not approve everything (`{printable(str(mode))}`); '
             'use `interactive` or `strict` here, and choose it on the command line or in code'
@@ -50,17 +50,17 @@ def _read_mode(mode: object) -> object:
 
 
 def _as_tuple(names: object) -> object:
-    # YAML and JSON have lists; strict validation takes nothing but a tuple.
+    # YAML and JSON have lists, but strict validation accepts only a tuple.
     return tuple(cast('list[object]', names)) if isinstance(names, list) else names
 
 
 class PathSettings(PathConfig):
-    """One entry of `sandbox.paths`."""
+    """One entry of `sandbox.paths` in the settings."""
 
     @field_validator('root')
     @classmethod
     def _is_where_it_says(cls, root: Path) -> Path:
-        # The file tools would look for a folder called `~`, and a command in a home folder.
+        # The file tools would look for a folder called `~`, while commands expand it to a home directory.
         if str(root).startswith('~'):
             raise ValueError('`~` is not expanded here; write the whole path')
         return root
@@ -76,47 +76,47 @@ _RootName = Annotated[str, AfterValidator(_is_name)]
 
 
 class SandboxSettings(SandboxConfig):
-    """The part `sandbox`."""
+    """The key `sandbox` of the settings."""
 
-    # A mapping's values are invariant to a type checker; nobody puts others into a frozen model.
+    # For a type checker the values of a mapping are invariant; the model is frozen, so no other value can get in.
     paths: dict[_RootName, PathSettings] = Field(  # pyright: ignore[reportIncompatibleVariableOverride]
         default_factory=dict[str, PathSettings]
     )
     require_os_sandbox: StrictBool = False
-    """Whether file and shell tools run only where the operating system confines commands."""
+    """Whether file and shell tools run only if an OS sandbox confines commands."""
     os_sandbox_fallback: OSSandboxFallback = 'fail_fast'
-    """What happens where it cannot: `fail_fast` starts nothing, `refuse_tools` starts without these tools."""
+    """Reaction if no OS sandbox works: `fail_fast` starts nothing, `refuse_tools` starts but refuses these tools."""
     toolchains: tuple[Annotated[str, AfterValidator(_is_toolchain)], ...] = ()
-    """More folders that commands can read and run programs from, as a whole; absolute."""
+    """More folders that commands can read and run programs from, as absolute paths. Each opens as a whole."""
 
 
 DEFAULT_SANDBOX = SandboxSettings(
     paths={'workspace': PathSettings(root=Path(), mode='rw', write_approval=True, read_approval=True)}
 )
-"""Where no file says otherwise: the working directory, and everything in it is asked about."""
+"""Roots without a `sandbox` key: the working directory, where every read and write needs approval."""
 
 
 class Settings(BaseModel):
-    """The whole document. What is left out says nothing, and then everything is asked about."""
+    """Content of a settings file. A key that is missing grants nothing."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     extends: Annotated[tuple[PresetName, ...], BeforeValidator(_as_tuple)] = ()
-    """Presets whose directories and rules for commands hold as well, behind the document's own."""
+    """Presets whose directories and shell rules are added to those of this file."""
     mode: Annotated[Mode, BeforeValidator(_read_mode)] = 'interactive'
-    """Ask, or deny without asking; `auto_deny` is an older name of `strict`."""
+    """Whether to ask (`interactive`) or to deny without asking (`strict`, or its older name `auto_deny`)."""
     default: Default | None = None
-    """What holds for a tool that nothing is said about: `required` or `none`; `None` leaves it to the code."""
+    """Approval of tools without a rule: `required` or `none`. `None` leaves the choice to the code."""
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
-    """Rules by tool name, or by glob."""
+    """Rules by tool name or glob."""
     custom_tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
-    """The same as `tools`, for those who like to keep their own tools apart. A name belongs in one of both."""
+    """More rules, like `tools`, to list your own tools separately. A name may be in only one of the two."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
-    """Capabilities that are granted without asking, by the `isolation_profile` a tool runs in."""
+    """Capabilities that are granted without asking, by the `isolation_profile` of the tool."""
     sandbox: SandboxSettings | None = None
-    """The directories of the file tools, and of commands; `None` stands for `DEFAULT_SANDBOX`."""
+    """Directories of the file tools and of commands; `None` means `DEFAULT_SANDBOX`."""
     shell: ShellConfig | None = None
-    """The rules of the shell tool; `None` asks about every command."""
+    """Rules of the shell tool; `None` means that every command needs approval."""
 
     @model_validator(mode='after')
     def _names_are_said_once(self) -> Self:
@@ -126,23 +126,23 @@ class Settings(BaseModel):
 
     @property
     def require_os_sandbox(self) -> bool:
-        """`sandbox.require_os_sandbox`."""
+        """Value of `sandbox.require_os_sandbox`."""
         return self.sandbox is not None and self.sandbox.require_os_sandbox
 
     @property
     def os_sandbox_fallback(self) -> OSSandboxFallback:
-        """`sandbox.os_sandbox_fallback`."""
+        """Value of `sandbox.os_sandbox_fallback`."""
         return 'fail_fast' if self.sandbox is None else self.sandbox.os_sandbox_fallback
 
     @property
     def policy_config(self) -> PolicyConfig:
-        """What the policy is made of; `tools` and `custom_tools` are one there."""
+        """Configuration of the policy, in which `tools` contains `custom_tools` too."""
         tools = {**self.tools, **self.custom_tools}
         return PolicyConfig(default=self.default, tools=tools, auto_grant=self.auto_grant)
 
     @property
     def policy(self) -> ApprovalPolicy:
-        """A new policy of these rules."""
+        """New policy with these rules."""
         return ApprovalPolicy.from_config(self.policy_config, source='the settings file')
 
 
@@ -152,16 +152,16 @@ _MAY_BE_EMPTY = ('sandbox', 'shell')
 def read_settings(
     document: Mapping[str, Any], *, source: str | None = None, line_of: LineOf = lambda path: None
 ) -> Settings:
-    """Check a document that was read already.
+    """Validate a document that has already been parsed.
 
     Args:
-        document: As nested mappings, with the keys of `approvals.yaml`.
-        source: The file it was read from, for the error.
-        line_of: The line of the value at a path of keys, for the error.
+        document: Nested mappings with the keys of `approvals.yaml`.
+        source: The file of the document, for errors.
+        line_of: Returns the line of the value at a path of keys, for errors.
 
     Raises:
-        ApprovalConfigError: An unknown key or value, or one of the wrong kind. It names the first in the file, with its
-            line.
+        ApprovalConfigError: A key or value is unknown or of the wrong kind. The error names the first one in the file
+            and its line.
     """
     plain = plain_rules(document)
     for key in _MAY_BE_EMPTY:
@@ -186,14 +186,14 @@ def read_settings(
 
 
 def parse_settings(text: str, *, source: str | None = None) -> Settings:
-    """Read a document in YAML, or in JSON.
+    """Parse and validate a document in YAML or JSON.
 
     Args:
         text: The document.
-        source: The file it comes from, for errors.
+        source: The file of the document, for errors.
 
     Raises:
-        ApprovalConfigError: A mistake in it; the error names key, file and line.
+        ApprovalConfigError: The document has a mistake. The error names the key, the file and the line.
         MissingExtraError: PyYAML is not installed.
     """
     document, line_of = parse_document(text, source=source)

@@ -1,4 +1,4 @@
-"""Which files no tool writes, and where the roots are for the rules of the shell."""
+"""Determine which files no tool writes, and which root a path of a shell command belongs to."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .model import SandboxSettings
 
 HEAD: Final = 'HEAD'
 _MOST_SUBMODULES: Final = 1000
-"""Chosen: in a repository with more, the whole work tree is protected. Each can be a mount."""
+"""Chosen: each submodule can be a mount. In a repository with more, the whole work tree is protected."""
 
 
 def state_folder() -> Path | None:
-    """Where the memory's store and the trust in files are; `None` where there is no home folder."""
+    """Return the user's state directory, with remembered approvals and trusted files; `None` without a home."""
     try:
         return default_path().parent
     except RuntimeError:
@@ -30,11 +30,11 @@ def state_folder() -> Path | None:
 
 
 def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettings) -> tuple[Path, ...]:
-    """What is protected in any case, whether it exists or not.
+    """Return the paths that are always protected, whether they exist or not.
 
     Args:
-        directory: The working directory, absolute.
-        source: The settings file in use; where there is none, none can be made under any of its names.
+        directory: The absolute working directory.
+        source: The settings file in use. If there is none, each name that one could have is protected.
         sandbox: The roots of the file tools.
     """
     found = [source] if source is not None else [directory / name for name in NAMES]
@@ -44,28 +44,28 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
     roots = [Path(os.path.realpath(directory / path.root)) for path in sandbox.paths.values()]
     repositories = [*(path for path in found if path.name == '.git'), *(root / '.git' for root in roots)]
     found += [place for git in dict.fromkeys(repositories) for place in _git_places(git)]
-    # A root that is itself a part of Git's: `root: .git/hooks`.
+    # A root that is itself inside `.git`, as with `root: .git/hooks`.
     found += [root for root in roots if is_control(root.parts)]
     return tuple(dict.fromkeys(found))
 
 
 def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, ...]:
-    """What the file tools do not write either, though commands are kept from it in another way.
+    """Return further paths that the file tools do not write. Commands are prevented from it in another way.
 
     Args:
-        directory: The working directory, absolute.
-        named_as: The settings file as it was named. Whoever replaces a link on the way to it names another file.
+        directory: The absolute working directory.
+        named_as: The path of the settings file as it was named. To replace a link in it is to choose another file.
     """
-    # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs what its
-    # `config` names (test_hostile_repository.py). Commands make neither name there.
+    # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs programs
+    # that its `config` names (test_hostile_repository.py). The OS sandbox lets commands make neither name there.
     head = [] if os.path.lexists(directory / '.git') else [directory / HEAD]
     return (*([] if named_as is None else [named_as]), *head)
 
 
 def _git_places(git: Path) -> list[Path]:
-    """Where a `.git` leads git, and the `.git` of each submodule in its index.
+    """Return the paths that a `.git` leads git to, and the `.git` of each submodule in its index.
 
-    Attack: a submodule is not there yet, and a command makes a repository in its place. `git status` runs git in it.
+    Attack: a command makes a repository in place of a submodule that was not fetched. `git status` runs git in it.
     """
     found: list[Path] = []
     todo = [git]
@@ -74,7 +74,7 @@ def _git_places(git: Path) -> list[Path]:
         led = list(git_led_to(this))
         found += [place for each in led for place in places(each)]
         names = {name for folder in (this, *led) for name in submodules(_index_of(folder))}
-        # The last of its places is where the `.git` itself is.
+        # The last of the places is the path of the `.git` itself.
         inner = [way for name in sorted(names) if (way := places(this.parent / name / '.git'))[-1] not in found]
         if len(found) + len(inner) > _MOST_SUBMODULES:
             return [*found, git.parent]
@@ -92,30 +92,30 @@ def _index_of(folder: Path) -> bytes:
 
 
 def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, RootCheck]:
-    """What the shell tool asks of each root for the `sandbox_paths` of its rules, by its name.
+    """Return a check for each root, by its name, for `sandbox_paths` of the shell rules.
 
     Args:
-        files: The roots.
-        is_confined: Whether the operating system keeps a command that runs unasked from reading where roots ask.
+        files: The file sandbox with the roots.
+        is_confined: Whether an OS sandbox prevents pre-approved commands from reading where roots ask.
     """
     return {root.name: RootCheck(files, root, is_confined) for root in files.roots.all}
 
 
 @dataclass(frozen=True)
 class RootCheck:
-    """A root for the shell tool; see `OuterRoot`. A path belongs to the innermost root that it is in."""
+    """Checks whether a path is in a root, for the shell tool; see `OuterRoot`. Only the innermost root counts."""
 
     files: FileSandbox
-    """All roots."""
+    """File sandbox with all roots."""
     root: SandboxRoot
-    """This one."""
+    """Root to check."""
     is_confined: bool
-    """Whether an unasked command cannot read where a root asks."""
+    """Whether an OS sandbox prevents pre-approved commands from reading where roots ask."""
 
     def __call__(self, path: str) -> bool:
-        """Whether a path is in the root, or in one within it. A rule that holds in a root reads there.
+        """Whether a pre-approved command may read a path because of this root, or of a root within it.
 
-        Where the operating system does not keep secrets from a command, a path that leads to one is not.
+        Without an OS sandbox, a path that leads to a secret is excluded.
         """
         innermost, _ = self.files.roots_at(path)
         if innermost is None or self.root.config.read_approval == 'blocked':
@@ -125,16 +125,16 @@ class RootCheck:
         return starts_with(innermost.names, self.root.names)
 
     def asking(self, path: str, *, is_written: bool) -> str | None:
-        """The name of the root within it that a path is in, if that one asks about it."""
+        """Return the name of a root within this one that contains the path and needs approval for it, or `None`."""
         innermost, below = self.files.roots_at(path)
         if innermost is not None and innermost != self.root and self._asks(path, is_written):
             return innermost.name
-        # Attack: `grep -r x .`, and a directory below asks. In the OS sandbox, such a directory is empty.
+        # Attack: `grep -r x .` if a directory below needs approval. In the OS sandbox, that directory is empty.
         return None if self.is_confined else next((each.name for each in below if _asks(each.config, is_written)), None)
 
     def _asks(self, path: str, is_written: bool) -> bool:
         try:
-            # What is written may be read as well: the source of `cp` counts as written.
+            # A written path may be read as well: the source of `cp` counts as written.
             return self.files.needs_read_approval(path) or (is_written and self.files.needs_write_approval(path))
         except PermissionError:
             return True
@@ -145,7 +145,7 @@ def _asks(root: PathConfig, is_written: bool) -> bool:
 
 
 def is_written_unasked(files: FileSandbox, path: str) -> bool:
-    """Whether the file tools write to a path without asking."""
+    """Whether the file tools write to a path without approval."""
     try:
         return not files.needs_write_approval(path)
     except PermissionError:

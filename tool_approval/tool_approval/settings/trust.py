@@ -1,4 +1,4 @@
-"""Which files in working trees the user has said to trust: their paths and digests, in the user's state directory."""
+"""Store which settings files the user trusts: their paths and digests, in the user's state directory."""
 
 from __future__ import annotations
 
@@ -20,66 +20,66 @@ from tool_approval.storage.private_file import (
 )
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Chosen: some 20,000 files. A larger one was not written by a person's choices."""
+"""Chosen: some 20,000 files, more than a user trusts one by one."""
 
 CHANGED = 'it has changed since it was trusted'
-"""Why a file is not trusted any more."""
+"""Reason for a file that was trusted with other content."""
 
 _SO = 'nothing in it is trusted'
 
 
 class TrustedFile(BaseModel):
-    """One file that was trusted."""
+    """A file that the user trusts."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     path: str
-    """Absolute, without symbolic links."""
+    """Absolute path without symbolic links."""
     digest: Annotated[str, Field(pattern=r'^[0-9a-f]{64}$')]
-    """SHA-256 of its bytes, in hexadecimal."""
+    """SHA-256 of the bytes of the file, in hexadecimal."""
     trusted_at: AwareDatetime
-    """When, in UTC."""
+    """Time when the user trusted the file, in UTC."""
 
 
 class TrustedFiles(BaseModel):
-    """The whole file."""
+    """Content of the store's file."""
 
     model_config = ConfigDict(extra='forbid', strict=True)
 
     version: Literal[1]
-    """Of this form."""
+    """Version of the file format."""
     files: list[TrustedFile]
-    """In the order in which they were trusted."""
+    """Trusted files, in the order in which the user trusted them."""
 
 
 class TrustError(ApprovalError):
-    """What is trusted cannot be read or kept. Whatever the file holds, it trusts nothing."""
+    """The store cannot be read or written. As long as this is so, no file is trusted."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Name the file, and what is wrong with it."""
+        """Describe the problem, and name the store's file; an empty path stands for no file."""
         self.path = path
         self.problem = problem
         super().__init__(f'trusted files in {path!r}: {problem}' if path else problem)
 
 
 class TrustStore:
-    """Trust in files, each by its path and its bytes. It is read anew at every call.
+    """Stores trust in files, each by its path and digest. Every call reads the store's file again.
 
-    The same bytes at another path are not trusted: their relative paths mean other folders there. A file that changes
-    is not trusted until somebody has looked at it again.
+    The same bytes at another path are not trusted, because their relative paths mean other folders there. A file that
+    changes is not trusted until the user trusts it again.
     """
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        """Say where it is; nothing is opened or made.
+        """Set the path of the store. Nothing is opened or created.
 
         Args:
-            path: The file; `tool-approval/trusted.json` in the user's state directory if `None`.
+            path: The store's file; `None` for `tool-approval/trusted.json` in the user's state directory.
             now: The clock.
 
         Raises:
-            TrustError: There is no home folder to find the state directory in.
+            TrustError: There is no home directory, and so no state directory.
         """
         try:
             self.path = Path(path) if path is not None else default_path().with_name('trusted.json')
@@ -88,11 +88,11 @@ class TrustStore:
         self._now = now
 
     def is_trusted(self, path: str | os.PathLike[str], digest: str) -> bool:
-        """Whether these very bytes were trusted at this very path. What cannot be read trusts nothing."""
+        """Whether the user trusts these bytes at this path. If the store cannot be read, no file is trusted."""
         return self.why_untrusted(path, digest) is None
 
     def why_untrusted(self, path: str | os.PathLike[str], digest: str) -> str | None:
-        """Why a file is not trusted, in words for a person; `None` if it is."""
+        """Return why a file is not trusted, for the user, or `None` if it is."""
         real = os.path.realpath(path)
         try:
             known = [each.digest for each in self._read(real) if each.path == real]
@@ -103,40 +103,40 @@ class TrustStore:
         return None if digest in known else CHANGED
 
     def list_all(self) -> Sequence[TrustedFile]:
-        """All that is trusted, in the order in which it was.
+        """Return all trusted files, in the order in which the user trusted them.
 
         Raises:
-            TrustError: It cannot be read.
+            TrustError: The store cannot be read.
         """
         return self._read()
 
     def trust(self, path: str | os.PathLike[str], digest: str) -> None:
-        """Trust a file, in place of what it was before.
+        """Trust a file with these bytes only. Trust in its former bytes ends.
 
         Args:
             path: The file.
-            digest: SHA-256 of its bytes as they were shown, in hexadecimal.
+            digest: SHA-256 in hexadecimal of the bytes that the user was shown.
 
         Raises:
-            TrustError: It cannot be kept. Nothing is changed.
+            TrustError: The trust cannot be stored. Nothing has changed.
         """
         real = os.path.realpath(path)
         try:
             real.encode()
             added = TrustedFile(path=real, digest=digest, trusted_at=self._now())
         except (UnicodeEncodeError, ValidationError):
-            # A name that is not a text, or a digest that is invalid.
+            # The path is not valid text, or the digest is invalid.
             raise TrustError(str(self.path), f'{real!r} cannot be written down; nothing was changed') from None
         self._change(lambda files: [*(each for each in files if each.path != real), added], real)
 
     def revoke(self, path: str | os.PathLike[str]) -> bool:
-        """Trust a file no longer.
+        """Stop trusting a file.
 
         Returns:
-            Whether it was trusted.
+            Whether the file was trusted.
 
         Raises:
-            TrustError: It cannot be read or changed.
+            TrustError: The store cannot be read or changed.
         """
         real = os.path.realpath(path)
         if not any(each.path == real for each in self._read()):
@@ -172,6 +172,6 @@ class TrustStore:
             raise TrustError(str(self.path), f'{error.strerror or error}; nothing was changed') from None
 
     def _check_place(self, file: str | None) -> None:
-        # Attack: a repository brings its own store, and a setting of the environment that leads to it.
+        # Attack: a repository contains a store, and makes an environment variable point to it.
         if file is not None and Path(os.path.realpath(self.path)).is_relative_to(Path(file).parent):
             raise TrustError(str(self.path), f'it lies beside the file that it would trust; {_SO}; keep it elsewhere')

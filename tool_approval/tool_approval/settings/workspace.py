@@ -1,4 +1,4 @@
-"""Puts the tools together as the settings say: the file sandbox, the shell, and the OS sandbox around commands."""
+"""Make the tools that the settings describe: file sandbox, shell, and the OS sandbox around commands."""
 
 from __future__ import annotations
 
@@ -36,29 +36,30 @@ from .model import DEFAULT_SANDBOX, Settings
 from .protection import HEAD, is_written_unasked, only_files_protected, protected_paths, root_checks, state_folder
 
 RUN_SHELL: Final = 'run_shell'
-"""What the shell tool is called in a policy."""
+"""Name of the shell tool in a policy."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """The tools of one working directory, ready to be offered: `FileToolset(workspace.files)`, `ShellToolset(...)`."""
+    """Tools of one working directory. Offer them with `FileToolset(workspace.files)` and `ShellToolset(...)`."""
 
     settings: Settings
-    """What holds: of a file that is not trusted, what tightens."""
+    """Settings that apply. Those of an untrusted file only tighten."""
     directory: Path
-    """The working directory, absolute."""
+    """Absolute working directory."""
     policy: ApprovalPolicy
-    """For the controller."""
+    """Policy for the controller."""
     files: FileSandbox
-    """For the file tools."""
+    """File sandbox for the file tools."""
     shell: ConfinedShell
-    """The shell tool."""
+    """Shell tool."""
     backend: OSSandboxBackend
-    """What confines commands; `unconfined` where nothing has to, `refusing` where both tools refuse."""
+    """Backend that confines commands: `unconfined` if none is required and none works, `refusing` if one is required
+    and none works, so that both tools refuse."""
     protected: tuple[Path, ...]
-    """What neither of them ever writes."""
+    """Paths that neither tool ever writes."""
     notes: tuple[str, ...]
-    """Where commands can do less than the settings say, and why, for a person."""
+    """Sentences for the user: where commands can do less than the settings allow, and why."""
 
 
 def open_workspace(
@@ -71,27 +72,26 @@ def open_workspace(
     backend: OSSandboxBackend | None = None,
     caches: bool = True,
 ) -> Workspace:
-    """Make the tools. Paths are resolved here, once; call it before an agent runs.
+    """Make the tools. Call this before an agent runs, because it resolves paths once.
 
     Args:
-        settings: The settings as they were loaded, or ones made in code, which are trusted.
-        directory: Where commands run and relative paths begin; by default where the settings were loaded for, or the
-            process's working directory.
-        protected: More files that are never written, such as the audit log and a memory's store that is kept elsewhere.
-            The settings file, the user's state directory and `.git` are protected already.
+        settings: Loaded settings, or settings made in code, which are trusted.
+        directory: The directory where commands run and relative paths start; by default the one that the settings were
+            loaded for, or the working directory of the process.
+        protected: More files that are never written, such as the audit log, or a store of the memory at another path.
+            The settings file, the user's state directory and `.git` are always protected.
         readable: Folders that commands need to read besides the system, such as one with a toolchain.
-        explicit: Narrows what the OS sandbox opens; it widens nothing.
-        backend: What confines commands; by default the best that works here. `UnconfinedBackend()` confines nothing,
-            and is only taken where the settings do not require an OS sandbox.
-        caches: Whether folders for the caches of commands are made. Without them, nothing is written before a command
-            runs.
+        explicit: A profile that narrows what the OS sandbox opens, and widens nothing.
+        backend: The backend that confines commands; by default the best one that works. `UnconfinedBackend()` confines
+            nothing, and is accepted only if the settings do not require an OS sandbox.
+        caches: Whether to make cache folders for commands. Without them, nothing is written before a command runs.
 
     Raises:
-        OSSandboxUnavailable: The settings require an OS sandbox and say `fail_fast`, and none works. It says what to
-            install.
-        OSSandboxError: The directory is none, or cannot be confined to.
-        ApprovalConfigError: Two roots are the same directory, or a shell rule names a root there is not, or does not
-            decide its own examples.
+        OSSandboxUnavailable: The settings require an OS sandbox, none works, and the fallback is `fail_fast`. The
+            message names what to install.
+        OSSandboxError: The directory does not exist, or commands cannot be confined to it.
+        ApprovalConfigError: Two roots are the same directory, or a shell rule names a root that does not exist or does
+            not decide its own examples.
         MissingExtraError: tree-sitter is not installed, and a shell rule has examples.
     """
     loaded = settings if isinstance(settings, LoadedSettings) else None
@@ -99,7 +99,7 @@ def open_workspace(
     if directory is None:
         directory = '.' if loaded is None else loaded.directory
     folder = Path(os.path.realpath(directory))
-    # What lies outside of the working directory is judged by where commands run.
+    # Roots of an untrusted file must be in the directory where commands run.
     held = (
         effective(replace(settings, directory=folder)) if isinstance(settings, LoadedSettings) else expanded(settings)
     )
@@ -155,8 +155,8 @@ def _confinement(
     paths: dict[str, PathConfig] = {}
     notes: list[str] = []
     for root in files.roots.all:
-        # Where the file tools have it, so that both mean the same folder: a link in the working directory, which its
-        # author could bend, opens nothing (test_workspace.py).
+        # The path of the file tools, so that both mean the same folder. A link in the working directory opens nothing,
+        # because the author of the repository could redirect it (test_workspace.py).
         if os.path.realpath(root.place) == str(root.place):
             paths[root.name] = root.config.model_copy(update={'root': root.place})
         else:
@@ -176,15 +176,15 @@ def _confinement(
             roots=[str(root.place) for root in files.roots.all],
             configured=configured,
         )
-        # What is active is expected to work; of the rest, `doctor` says it.
+        # Active toolchains are expected to work, so their problems are noted; `doctor` lists the others.
         notes += [each for each in toolchains.ignored if each.startswith(('VIRTUAL_ENV:', 'CONDA_PREFIX:'))]
-        # Attack: a repository makes the folder in which the user keeps secrets look like an environment, so the rest of
-        # it is searched (test_hostile_repository.py).
+        # Attack: a repository makes the folder with the user's secrets look like an environment, so the rest of the
+        # folder is searched (test_hostile_repository.py).
         files.secrets.skip(os.path.join(each, 'lib') for each in toolchains.environments)
         files.secrets.find()
         if not files.secrets.is_complete:
             notes.append('there are too many folders to look for secrets in all of them; name those in `hidden`')
-        # Of these, everything is opened: at the top may be what a program logs in with.
+        # These folders open as a whole, and the top of one may hold credentials of a program.
         whole = [Path(each.folder) for each in toolchains.found if each.kind == CONFIGURED]
         credentials = SecretFiles(SecretRules(), whole, most_folders=100).find()
         try:
@@ -221,6 +221,6 @@ def _confinement(
 
 
 def _with_toolchains(profile: OSProfile, toolchains: Toolchains) -> OSProfile:
-    """The profile, with the variables of the toolchains, and environments in the workspace for reading at most."""
+    """Add the variables of toolchains, and make environments in the workspace at most readable."""
     roots = [Root(path=each, access=min(profile.access(each), Access.READ)) for each in toolchains.environments]
     return replace(profile, roots=(*profile.roots, *roots), variables=tuple(toolchains.variables.items()))
