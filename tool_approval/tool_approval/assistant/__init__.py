@@ -1,9 +1,9 @@
-"""The agent behind `tool-approval run`, and the stories of `tool-approval demo`; importing it needs the extra `cli`."""
+"""Implement the agent of `tool-approval run` and the stories of `tool-approval demo`. Needs the extra `cli`."""
 
 import os
 
 from .errors import check_extras
 
 check_extras()
-# The framework advertises with a banner on standard error, which would stand between the lines of the talk.
+# Without this, Pydantic AI prints a banner to standard error, in the middle of the conversation.
 os.environ['PYDANTIC_AI_NO_BANNER'] = '1'

@@ -1,4 +1,4 @@
-"""Ask in a conversation: the question stays the last thing on the screen, and stopping stops the turn."""
+"""Ask in a conversation: the question stays the last thing on the screen, and interrupting it stops the turn."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Passes of the event loop. Chosen: each nested run takes five; a run that is not cancelled is not held up."""
+"""Passes of the event loop. Chosen: a nested run takes five. A run that is not cancelled ends this wait early."""
 
 WIDEST = 100
-"""Chosen: columns of a question in a file or a pipe."""
+"""Chosen: columns of a question that is written to a file or pipe."""
 
 
 class PreparedAnswers:
-    """An approval UI that shows each question as the terminal does, and gives the next answer.
+    """An approval UI that shows questions as the terminal does, and takes answers from a list.
 
-    `y` approves, `s` approves for the session where that is offered; everything else denies, as does the end of the
-    answers.
+    `y` approves, and `s` approves for the session if the request offers that. Any other answer denies, and so does a
+    missing one.
     """
 
     one_at_a_time = True
-    """So that the order of the answers is that of the questions."""
+    """Whether to ask one question after another: always, because answers are in the order of the questions."""
 
     def __init__(self, answers: Iterator[str], screen: Screen) -> None:
-        """Show each question on `screen`, and take an answer for it."""
+        """Show questions on `screen`, and take one of `answers` for each."""
         self._answers = answers
         self._screen = screen
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Show the question, and answer it."""
-        # In a narrower box nothing is drawn, and an answer would approve what was not shown.
+        """Show a question, and return the next answer."""
+        # A narrower box shows nothing, and the answer would approve a call that was not shown.
         width = max(NARROWEST, min(self._screen.columns + 1, WIDEST))
         question = render_request(request, width=width, height=24, color=False, ascii_only=self._screen.ascii_only)
         self._screen.write_now(f'\n{question}')
@@ -66,22 +66,22 @@ class PreparedAnswers:
         return decision.model_copy(update={'decided_by': 'prepared answers'})
 
     def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
-        """Show the questions of a group, and answer one after the other."""
+        """Show the questions of a group, and answer them one after another."""
         return [self.choose(request, mode=mode) for request in requests]
 
 
 AskedUI: TypeAlias = TerminalUI | PreparedAnswers | FirstOf
 MakeAsked: TypeAlias = Callable[[ApprovalMemory, Mapping[str, Presenter]], AskedUI]
-"""Makes whom to ask, given what is remembered and who makes what is shown of calls."""
+"""Function that makes the UI to ask, from the memory and the presenters by tool name."""
 
 
 def ask_at_terminal(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> TerminalUI:
-    """Ask the person at the terminal."""
+    """Return a UI that asks the user at the terminal."""
     return TerminalUI(memory=memory, presenters=presenters)
 
 
 def ask_at_terminal_or_in(inbox: Inbox) -> MakeAsked:
-    """Ask the person at the terminal, where there is one, and whoever answers what waits in `inbox`."""
+    """Return a function that makes a UI: it asks at the terminal, if there is one, and in `inbox` at the same time."""
 
     def make_ui(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> FirstOf:
         try:
@@ -94,24 +94,24 @@ def ask_at_terminal_or_in(inbox: Inbox) -> MakeAsked:
 
 
 class ConversationUI:
-    """Asks with another UI: a person who stops the run there stops the turn, and the program goes on."""
+    """Asks with another UI. If the user interrupts a question, the turn stops, and the program goes on."""
 
     one_at_a_time = True
-    """There is one keyboard."""
+    """Whether to ask one question after another: always, because there is one keyboard."""
 
     def __init__(self, inner: AskedUI, view: TurnView) -> None:
-        """Ask with `inner`, while `view` shows nothing else."""
+        """Ask with `inner`; `view` shows nothing else meanwhile."""
         self._inner = inner
         self._view = view
         self.groups_responses = isinstance(inner, TerminalUI | FirstOf)
-        """Whether all requests of a response are one question: a person wants that; prepared answers are one each."""
+        """Whether to ask about all requests of a response at once; prepared answers come one by one instead."""
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Ask about one request."""
         return await self._asked([request], lambda: self._inner.choose(request, mode=mode))
 
     async def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
-        """Ask about a group."""
+        """Ask about a group of requests."""
         return await self._asked(requests, lambda: self._inner.choose_group(requests, mode=mode))
 
     async def _asked(self, requests: Sequence[ApprovalRequest], ask: Callable[[], Any]) -> Any:
@@ -125,8 +125,8 @@ class ConversationUI:
                 return await answer if inspect.isawaitable(answer) else answer
         except KeyboardInterrupt:
             self._view.stop()
-            # Until the stop has come down from the turn to the run that asks, if it does. Raised before, it would be
-            # followed by the cancellation, which cut short what the tools in between do to tidy up.
+            # Wait until the cancellation has reached the run that asks. If `RunCancelled` were raised earlier, the
+            # cancellation would come later, and interrupt the cleanup of the tools in between.
             with contextlib.suppress(asyncio.CancelledError):
                 for _ in range(_ARRIVES_WITHIN):
                     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Build an assistant: settings, tools, whom to ask, what is written down."""
+"""Build the conversation of `tool-approval run`: settings, tools, UI and audit log."""
 
 from __future__ import annotations
 
@@ -60,25 +60,25 @@ def build_assistant(
     confined: bool = True,
     messages: list[ModelMessage] | None = None,
 ) -> tuple[Conversation, tuple[str, ...]]:
-    """Put a conversation together, and note what holds in it. Nothing is asked and no model is called yet.
+    """Build a conversation, and describe its rules. This asks nothing, and calls no model.
 
     Args:
-        loaded: The settings; if no file was found, the preset `default` holds.
-        state: The user's state directory, with the audit log, its key and the approvals that hold `always`.
-        make_ui: Whom to ask, given what is remembered and who makes what is shown of calls.
-        screen: Where what happens is shown.
-        mode: In place of the settings' own.
-        model: In place of the agent's own.
-        agent: An agent of the user's own, which keeps its tools: the policy decides about those that defer.
-        confined: Whether commands run in an OS sandbox where there is one.
+        loaded: The settings. If no file was found, the preset `default` applies.
+        state: The user's state directory, with the audit log, its key and the approvals remembered as `always`.
+        make_ui: Makes the UI to ask, from the memory and the presenters.
+        screen: The screen that shows the conversation.
+        mode: The mode; `None` for that of the settings.
+        model: The model; `None` for that of the agent.
+        agent: An agent of the user. It keeps its tools, and the policy decides about those that defer.
+        confined: Whether an OS sandbox confines commands, if one works.
         messages: The conversation so far.
 
     Returns:
-        The conversation, and lines for the person, not escaped: what holds, and where the tools can do less than the
-        settings say.
+        The conversation, and lines for the user, not escaped: which rules apply, and where the tools can do less than
+        the settings allow.
 
     Raises:
-        ApprovalError: A required OS sandbox, the settings, the log or the remembered approvals cannot be used.
+        ApprovalError: An OS sandbox that is required, the settings, the log or the remembered approvals cannot be used.
     """
     backend = None if confined else UnconfinedBackend()
     loaded = with_defaults(loaded)
@@ -118,7 +118,7 @@ def build_assistant(
             f'the rule for {name} has an effect only if that tool asks by itself: it lacks requires_approval=True'
             for toolset in agent.toolsets
             for name in _undeclared(toolset)
-            # A rule is asked when a call is deferred, and these tools defer none, unless they raise `ApprovalRequired`.
+            # The policy sees deferred calls only, and these tools defer only if they raise `ApprovalRequired`.
             if settings.policy.rule_for(name).approval in ('required', 'blocked')
         )
     source = 'no settings file, so the defaults hold'
@@ -138,9 +138,9 @@ def build_assistant(
 
 
 def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
-    """The tools without `requires_approval=True` and a check of their own, by the names that the model knows them by.
+    """Yield the names, as the model sees them, of tools without `requires_approval=True` and without their own check.
 
-    Not those behind a wrapper that may ask for them.
+    Tools behind a wrapper that may ask on their behalf are left out.
     """
     match toolset:
         case toolsets.FunctionToolset():
@@ -162,20 +162,20 @@ def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
 
 
 READ_ONLY = 'Read-only file system'
-"""The text of `strerror(EROFS)`, which programs print; commands run in the locale C or in that of the user."""
+"""Text of `strerror(EROFS)`, which programs print. Commands run in the locale C or in the user's."""
 
 RESULT = (
     'The OS sandbox lets commands make, rename or delete nothing directly in {}; files that are there, and folders '
     'below, can be written. The file tools are not limited by that.'
 )
-"""For the model and the person, where a command failed and said so."""
+"""Note for the model and the user, added to a failed command whose output contains `READ_ONLY`."""
 
 
 def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The notes of a workspace, and what to add to the result of a command that failed, by the text that it has then.
+    """Return the notes of a workspace, and texts to add to the result of a failed command, by a text in its output.
 
-    A note that commands can make nothing directly in the workspace's own directory says what lifts that. There is none
-    where a command can be given just that as extra access.
+    If commands cannot make names at the top of the working directory, the note says how to change that. There is no
+    such note if a command can get this as extra access.
     """
     directory = workspace.directory
     frozen = [note for note in workspace.notes if note.startswith(f'{FROZEN} {directory} while ')]
@@ -183,10 +183,10 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     if problem is None:
         return tuple(note for note in workspace.notes if note not in frozen), {}
     missing = [] if os.path.lexists(directory / '.git') else ['.git (git init)']
-    # Without a settings file, none may be made under any of its names; one of them lifts that.
+    # Without a settings file, each name of one is protected; making one of them removes this limit.
     if not any(os.path.lexists(directory / name) for name in NAMES):
         missing.append(NAMES[0])
-    # Where nothing is missing, a symbolic link is the reason, and the note names it.
+    # If no name is missing, a symbolic link is the reason, and the note names it.
     what = f'commands cannot make or delete anything directly here without {" and ".join(missing)}'
     short = f'{what}, even if you approve it: {problem}'
     notes = tuple(short if note in frozen and missing else note for note in workspace.notes)
@@ -194,12 +194,12 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def load_agent(place: str, *, directory: Path) -> AbstractAgent[Any, Any]:
-    """Import a module as `python -m` would, from `directory` first, and take the agent out of it.
+    """Import a module as `python -m` does, searching `directory` first, and return the agent in it.
 
-    The `place` is `module:name`, such as `assistants.mail:agent`.
+    `place` is `module:name`, such as `assistants.mail:agent`.
 
     Raises:
-        AssistantError: The module or the name is missing, the import fails, or the name is not an agent's.
+        AssistantError: The module or the name does not exist, the import fails, or the object is not an agent.
     """
     module_name, _, name = place.partition(':')
     if not name.isidentifier() or not all(part.isidentifier() for part in module_name.split('.')):

@@ -1,4 +1,4 @@
-"""Hold a conversation: turns of one agent, each of which can be stopped without losing the others."""
+"""Hold a conversation with an agent, in turns that can be stopped one by one without losing the conversation."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from .events import TurnView
 from .saving import SavedConversation, write_transcript
 
 End = Literal['done', 'stopped']
-"""How a turn ended: with an answer, or because the person stopped it."""
+"""How a turn ended: with an answer, or because the user stopped it."""
 
 STOPPED = 'The user stopped this.'
-"""Takes the place of the model's answer, in the history of a turn that was stopped."""
+"""Text in the history, in place of the model's answer, if the user stopped the turn."""
 
 FAILED = 'An error ended this.'
-"""The same, of a turn that failed."""
+"""Text in the history, in place of the model's answer, if the turn failed."""
 
 NO_RESULT = 'The run ended before there was a result. The call may have had its effect, or a part of it.'
-"""The result that the model is given for calls without one."""
+"""Result in the history of a call that returned none, for the model."""
 
 
 class Conversation:
-    """Holds the history and what is remembered between turns."""
+    """Keeps the history and the memory between turns."""
 
     def __init__(
         self,
@@ -62,27 +62,27 @@ class Conversation:
         model: Model | str | None = None,
         messages: list[ModelMessage] | None = None,
     ) -> None:
-        """Start, or go on with `messages`; with `model` in place of the agent's own."""
+        """Start a conversation, or continue it with `messages`. `model` replaces the agent's own model."""
         self.view = view
         self.memory = memory
         self._agent = HandlerAgent(agent, deferred_tool_handler=handler)
         self._model = model
         self.messages = messages or []
-        """The history; after a turn that was stopped, with what was done until then."""
+        """Messages of the conversation. A turn that was stopped counts up to the stop."""
 
     async def take_turn(
         self, prompt: str, *, keep: Callable[[list[ModelMessage]], object] = lambda so_far: None
     ) -> End:
-        """Run the agent on what the person says. Ctrl-C stops it; only in the main thread.
+        """Run the agent on a message of the user. Ctrl-C stops the turn. Call this in the main thread only.
 
         Args:
-            prompt: The message of the person.
-            keep: Called before each call of a tool, with a history that can be gone on with.
+            prompt: The message.
+            keep: Called before each tool call, with a history from which the conversation can continue.
 
         Raises:
-            SystemExit: The terminal was closed, or the program asked to end: after the turn was stopped, and its tools
-                with it. The status is that of the shell, 128 and the number of the signal.
-            Exception: The error of the run; the history is as far as it came, and can be gone on with.
+            SystemExit: The terminal was closed, or a signal asked this process to end. The turn and its tools have been
+                stopped. The exit status is 128 plus the number of the signal, as in a shell.
+            Exception: The run failed. The conversation can continue from the history up to the error.
         """
         self.view.begin()
         with stops_at_signals(self.view.stop), capture_run_messages() as captured:
@@ -104,7 +104,7 @@ class Conversation:
             except asyncio.CancelledError:
                 self.messages = closed(self.messages, captured, prompt)
                 task = asyncio.current_task()
-                if task is not None and task.cancelling():  # the conversation is cancelled, not the turn
+                if task is not None and task.cancelling():  # the whole conversation is cancelled
                     raise
                 return 'stopped'
             except Exception:
@@ -114,14 +114,14 @@ class Conversation:
                 self.view.task = None
                 progress.cancel()
                 await asyncio.wait([progress])
-                # The terminal may be gone now, and the history is worth more.
+                # The terminal may be gone, but the history must still be saved.
                 with contextlib.suppress(OSError):
                     self.view.end()
         return 'done'
 
 
 def has_answer(messages: Sequence[ModelMessage]) -> bool:
-    """Whether the model said or called anything; otherwise there is nothing to go on with."""
+    """Whether the model has said or called anything, so that there is something to continue."""
     return any(
         not (isinstance(part, TextPart) and part.content in (FAILED, STOPPED))
         for message in messages
@@ -132,7 +132,7 @@ def has_answer(messages: Sequence[ModelMessage]) -> bool:
 
 @contextlib.contextmanager
 def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
-    """Call `stop` at Ctrl-C, and where the terminal or another process ends this one, which it then does."""
+    """Call `stop` at Ctrl-C, and also before SIGHUP or SIGTERM end this process."""
     loop = asyncio.get_running_loop()
     received: list[int] = []
 
@@ -141,7 +141,7 @@ def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
         stop()
 
     loop.add_signal_handler(signal.SIGINT, stop)
-    # Ignored signals stay ignored: `nohup` means that the program goes on.
+    # Ignored signals stay ignored, so that the program goes on under `nohup`.
     leaving = [each for each in (signal.SIGHUP, signal.SIGTERM) if signal.getsignal(each) is not signal.SIG_IGN]
     for number in leaving:
         loop.add_signal_handler(number, leave, number)
@@ -157,7 +157,7 @@ def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
 def closed(
     before: list[ModelMessage], captured: list[ModelMessage], prompt: str, *, answer: str = STOPPED
 ) -> list[ModelMessage]:
-    """A history that a next turn can follow: each call has a result, and the model, or `answer`, had the last word."""
+    """Return a history that the next turn can follow: each call has a result, and the model or `answer` spoke last."""
     messages = [message for message in captured if message.parts]
     if len(messages) <= len(before):
         messages = [*before, ModelRequest([UserPromptPart(prompt)])]
@@ -176,9 +176,9 @@ def closed(
 
 
 EXIT_FAILED = 1
-"""The last turn failed."""
+"""Exit status if the last turn failed."""
 EXIT_STOPPED = 130
-"""The person stopped the last turn; what shells give for Ctrl-C."""
+"""Exit status if the user stopped the last turn, as shells return it for Ctrl-C."""
 
 _COMMAND = re.compile(r'/[a-z]+(?:\s|$)')
 
@@ -201,17 +201,23 @@ def hold_session(
     obeys: bool = True,
     debug: bool = False,
 ) -> int:
-    """Take a turn for each prompt; between turns, `prompts` may wait for the person.
+    """Take a turn for each prompt. `prompts` may wait for the user between turns.
 
-    During each turn, and after it, however it ended, the conversation is kept in `saved`. With `obeys`, a prompt that
-    begins with a `/` and a word is for this program, not for the agent; with `debug`, the error of a turn is raised.
+    The conversation is saved during each turn and after it, however the turn ended.
+
+    Args:
+        conversation: The conversation.
+        prompts: The messages of the user.
+        saved: The file to save to; `None` to save nothing.
+        obeys: Whether a prompt of `/` and a word is a command to this program and not a message to the agent.
+        debug: Whether to raise the error of a turn.
 
     Returns:
-        The exit status: 0, or how the last turn ended.
+        The exit status: 0, `EXIT_FAILED` or `EXIT_STOPPED`, according to the last turn.
     """
 
     def keep(messages: list[ModelMessage]) -> None:
-        # The program may be killed in mid-turn. A failure to save is reported at its end.
+        # The program may be killed during a turn. A failure to save is reported at the end of the turn.
         if saved is not None and has_answer(messages):
             with contextlib.suppress(ApprovalError):
                 saved.save(messages)
@@ -238,7 +244,7 @@ def hold_session(
                 status = EXIT_FAILED
                 write(f'The run failed: {error_text(error)}\n')
             finally:
-                # Kept without an answer, a first turn that failed could not be repeated under its name.
+                # If a failed first turn were saved, it could not be repeated under the same name.
                 if saved is not None and has_answer(conversation.messages):
                     saved.save(conversation.messages)
     return status
@@ -250,7 +256,7 @@ def _obey(prompt: str, conversation: Conversation, saved: SavedConversation | No
     match words:
         case ['/approvals']:
             for number, approval in enumerate(approvals, start=1):
-                # The session's come first.
+                # Approvals of the session come first.
                 span = 'always' if number > len(memory) else 'session'
                 write(f'  {number}. {span}  {escape_line(approval.tool_name)}: {escape_line(approval.label)}\n')
             if not approvals:

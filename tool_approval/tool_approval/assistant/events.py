@@ -1,4 +1,4 @@
-"""Show a turn: the model's text as it comes, which tools run, and what they returned."""
+"""Show a turn: the text of the model as it arrives, the tools that run, and their results."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ from tool_approval.display.fact_texts import summary
 from .screen import Screen, StreamWrapper
 
 FIRST_LINES, LAST_LINES = 4, 8
-"""Chosen: of a longer result, the model gets all and the person these. A command's exit status is at the end."""
+"""Chosen: lines of a longer result that the user sees; the model gets all. A command's exit status comes last."""
 
 MOST_CALLS = 20
-"""Chosen: calls of one response that are named before a question."""
+"""Chosen: calls of one response that are listed before a question."""
 
 LONGEST_LINE = 500
-"""Chosen: characters of one line of a result, and of one call's arguments."""
+"""Chosen: characters of a line of a result, and of the arguments of a call."""
 
 LONGEST_NAME = 100
-"""Chosen: characters of a tool's name. A model may call one that does not exist."""
+"""Chosen: characters of a tool's name. A model may call a tool that does not exist."""
 
 SHOWN_AFTER_S = 1.0
-"""Chosen: what takes less needs no sign that it goes on."""
+"""Chosen: seconds after which progress is shown."""
 
 EVERY_S = 0.5
-"""Chosen: seconds between two looks at what takes long."""
+"""Chosen: seconds between two updates of the progress."""
 
 
 class TurnView:
-    """Shows the turns of a conversation. Nothing that a model or a tool wrote can draw.
+    """Shows the turns of a conversation. Text of the model and of tools is escaped, so it cannot control the terminal.
 
-    A call about which the person was asked has been shown by the question; of others, the line with their arguments
-    is above the result.
+    The question has already shown a call that the user was asked about. For other calls, a line with the arguments
+    precedes the result.
     """
 
     def __init__(self, screen: Screen, now: Callable[[], float] = time.monotonic) -> None:
-        """Show on `screen`; `now` is a clock of seconds that never go back."""
+        """Show turns on `screen`. `now` is a monotonic clock in seconds."""
         self.screen = screen
         self.task: asyncio.Task[Any] | None = None
-        """The turn that runs."""
+        """Task of the running turn; `None` between turns."""
         self._now = now
         self._text = StreamWrapper(screen)
         self._made: dict[str, ToolCallPart] = {}
@@ -65,18 +65,18 @@ class TurnView:
         self._waits_since = now()
 
     def stop(self) -> None:
-        """Stop the turn that runs, if one does. Safe to call from the event loop's own thread alone."""
+        """Stop the running turn, if there is one. Call this only in the thread of the event loop."""
         if self.task is not None:
             self.task.cancel()
 
     def begin(self) -> None:
-        """A turn begins."""
+        """Begin a turn."""
         self._began.clear()
         self._asked.clear()
         self.go_on()
 
     def end(self) -> None:
-        """The turn has ended, maybe in mid-sentence: end the line, and name the calls that were not shown yet."""
+        """End a turn, also in the middle of a sentence: end the line, and name calls that were not shown yet."""
         self._text.end()
         for call_id, call in self._made.items():
             if call_id in self._began and call_id not in self._asked:
@@ -84,13 +84,13 @@ class TurnView:
         self._made.clear()
 
     async def __call__(self, ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
-        """Show each event of a run as it comes, for `event_stream_handler=`."""
+        """Show the events of a run as they arrive, for `event_stream_handler=`."""
         async for event in events:
             self.show(event)
         self._text.end()
 
     def show(self, event: AgentStreamEvent) -> None:
-        """Show one event."""
+        """Show an event."""
         match event:
             case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
                 self.go_on()
@@ -115,12 +115,12 @@ class TurnView:
                 pass
 
     def ask(self, request: ApprovalRequest) -> None:
-        """The person is asked about a call."""
+        """Note that the user is asked about a call."""
         if request.tool_call_id is not None:
             self._asked[request.tool_call_id] = summary(request)
 
     def show_order(self) -> None:
-        """Name the calls of a response that are still to run, if the person is asked about some of them alone."""
+        """List the calls of a response that have not run, if the user is asked about some of them but not all."""
         calls = [call for call_id, call in self._made.items() if call_id in self._began]
         asked = [call for call in calls if call.tool_call_id in self._asked]
         if not asked or len(asked) == len(calls):
@@ -135,12 +135,12 @@ class TurnView:
             self.screen.say(f'  and {len(calls) - MOST_CALLS:,} more calls')
 
     def go_on(self) -> None:
-        """Something came from the model, or a question was answered: what is waited for is waited for from now."""
+        """Restart the clock for progress, because the model sent something or a question was answered."""
         self._waits_since = self._now()
         self._began = dict.fromkeys(self._began, self._waits_since)
 
     async def show_progress(self, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        """Show, until cancelled, what takes longer than a moment, and for how many seconds it has."""
+        """Show what takes longer than a moment, and for how many seconds, until cancelled."""
         while True:
             await sleep(EVERY_S)
             seconds = self._now() - min(self._began.values(), default=self._waits_since)
@@ -166,7 +166,7 @@ class TurnView:
         left_out = len(lines) - FIRST_LINES - LAST_LINES
         for number, line in enumerate(lines):
             if left_out > 1 and number == FIRST_LINES:
-                # Another mark than that of a line, which may say the same.
+                # A different mark than that of lines, because a line may contain the same text.
                 self.screen.write(f'  {cut} {left_out:,} more lines\n')
             if left_out > 1 and FIRST_LINES <= number < len(lines) - LAST_LINES:
                 continue
@@ -183,10 +183,10 @@ def _text_of(part: Any) -> str:
         errors = cast('list[Mapping[str, Any]]', content)
         wrong = '; '.join(f'{".".join(map(str, each["loc"])) or "all"}: {each["msg"]}' for each in errors)
         return f'The arguments were wrong, so the model has to try again: {wrong}'
-    # The part of a call that is to be tried again has but one of the two.
+    # The part of a call that the model must try again has only one of these two methods.
     whole = getattr(part, 'model_response_str', None) or part.model_response
     text = str(whole())
-    # The framework gives a model what failed, or was refused, as an object with this one key.
+    # Pydantic AI wraps the text of a failed or refused call in an object with this one key.
     if not text.startswith('{"error"'):
         return text
     try:

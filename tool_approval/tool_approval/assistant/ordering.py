@@ -1,8 +1,8 @@
-"""Run the calls of a response in its order, also where some wait for an approval and others do not.
+"""Run the calls of a response in order, even if only some of them need approval.
 
-The host runs what needs no approval first, and the rest when that was approved: a file that is read after an edit in
-the same response would be read before it. So a call that comes after one that waits, waits too, without a question of
-its own.
+Pydantic AI first runs the calls that need no approval, then those that were approved. A file that the model reads after
+an edit in the same response would be read before the edit. So a call that comes after a waiting one waits too, without
+a question of its own.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ NEEDS_APPROVAL_NOW = 'This call needs approval now, after the calls before it. M
 
 @dataclass(frozen=True, eq=False)
 class CallOrder:
-    """The handler of a conversation, and what its toolsets share. One run at a time."""
+    """Handler of a conversation, with the state that its toolsets share. It supports one run at a time."""
 
     handler: ApprovalHandler
-    """Decides about the calls that need approval."""
+    """Handler that decides about the calls that need approval."""
     waiting: set[_Key] = field(default_factory=set[_Key], init=False)
-    """The calls that wait for others alone, by run and id. They are judged when they run, as all are."""
+    """Calls, by run and id, that wait only for other calls. They are judged when they run, like all calls."""
     let_through: set[_Key] = field(default_factory=set[_Key], init=False)
-    """The calls that run now."""
+    """Calls that run now."""
     deferred_at: set[_Key] = field(default_factory=set[_Key], init=False)
-    """The responses that have a call that waits, by run and step."""
+    """Responses with a waiting call, by run and step."""
 
     def guarded(self, toolset: AbstractToolset[Any], controller: ApprovalController) -> AbstractToolset[Any]:
-        """The toolset under the controller's policy and in order; each of its calls has to run alone."""
+        """Return the toolset under the controller's policy, with its calls in order."""
         inner = _Ordered(toolset, order=self, is_outer=False)
         return _Ordered(ApprovalToolset(inner, controller), order=self, is_outer=True)
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Answer every deferred call of a response."""
+        """Answer all deferred calls of a response."""
         ids = [call.tool_call_id for call in requests.approvals if (ctx.run_id, call.tool_call_id) in self.waiting]
         asked = [call for call in requests.approvals if call.tool_call_id not in ids]
         results = await self.handler(ctx, replace(requests, approvals=asked))
@@ -54,13 +54,13 @@ class CallOrder:
         return results
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Run what was approved; what waited for that is judged by its toolset."""
+        """Run an approved call. If the call only waited for others, its toolset judges it now."""
         if (ctx.run_id, call.tool_call_id) in self.waiting:
             return await run(args)
         return await self.handler.around_execute(ctx, call, args, run)
 
     async def run_outer(self, ctx: RunContext[Any], run: _Run) -> Any:
-        """Have a call judged, and run unless it waits; note the response of one that waits for an approval."""
+        """Judge a call, and run it unless it must wait. A call that waits for approval makes later ones wait too."""
         key = (ctx.run_id, ctx.tool_call_id)
         has_waited = key in self.waiting and ctx.tool_call_approved
         if ctx.tool_call_approved:
@@ -68,7 +68,7 @@ class CallOrder:
         try:
             if has_waited:
                 self.waiting.discard(key)
-                # Attack: waiting approves nothing, whatever id a model gives its calls.
+                # Attack: waiting must not count as approval, whatever id the model gives its calls.
                 ctx = replace(ctx, tool_call_approved=False)
             return await run(ctx)
         except ApprovalRequired:
@@ -80,7 +80,7 @@ class CallOrder:
             self.let_through.discard(key)
 
     async def run_inner(self, ctx: RunContext[Any], run: _Run) -> Any:
-        """Run a call that needs no approval, or let it wait for one of its response that does."""
+        """Run a call that needs no approval, or defer it if an earlier call of the response waits."""
         key = (ctx.run_id, ctx.tool_call_id)
         if key not in self.let_through and (ctx.run_id, ctx.run_step) in self.deferred_at:
             self.waiting.add(key)
@@ -90,7 +90,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Around the toolset that judges calls, or inside of it, reached by what needs no approval, or has it."""
+    """Wraps the toolset that judges calls, or is inside of it, where only calls arrive that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

@@ -1,4 +1,4 @@
-"""Ask the person for one message after the other."""
+"""Ask the user for one message after another at the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tool_approval.ui.terminal.tty import TTY, NoTerminal, Terminal, TerminalClo
 from .errors import AssistantError
 
 PROMPT = '> '
-"""Precedes what is typed."""
+"""Text before the user's input."""
 
 _VERTICAL = frozenset({Key('up'), Key('down')})
 
@@ -20,21 +20,21 @@ LEAVES = 'Ctrl-C once more leaves, as does Ctrl-D.'
 
 
 class Prompts:
-    """Messages that the person types at one terminal.
+    """Messages that the user types at a terminal.
 
-    A paste, and all else that comes in one go, is one message. Enter sends it; with Alt, or after a backslash, it
-    begins a new line. The first Ctrl-C clears what is typed. History is kept in memory alone: what is typed may be
-    secret.
+    A paste is one message, and so is other input that arrives at once. Enter sends the message. Alt-Enter, or Enter
+    after a backslash, begins a new line. The first Ctrl-C clears the input. The history is kept only in memory,
+    because messages may be secret.
     """
 
     def __init__(self, device: str = TTY) -> None:
-        """Ask at `device`, the terminal that standard input is."""
+        """Ask at `device`, the terminal of standard input."""
         self._device = device
         self.history: list[str] = []
-        """Earlier messages, for the keys up and down, the newest last."""
+        """Earlier messages for the keys up and down, newest last."""
 
     def __iter__(self) -> Iterator[str]:
-        """One message after the other, until the person leaves."""
+        """Yield messages until the user leaves."""
         while (message := self.ask()) is not None:
             yield message
 
@@ -42,13 +42,13 @@ class Prompts:
         """Wait for a message.
 
         Args:
-            above: Called now and then. It may return a function, which is called to write above what is typed.
+            above: Called regularly. It may return a function that writes lines above the input.
 
         Returns:
-            The message, without blanks around it, or `None` if the person leaves.
+            The message without surrounding blanks, or `None` if the user leaves.
 
         Raises:
-            AssistantError: Nothing can be typed at the terminal.
+            AssistantError: The terminal cannot be read.
         """
         try:
             with raw_terminal(self._device) as terminal:
@@ -61,7 +61,7 @@ class Prompts:
 
 
 class _Typing:
-    """One message, while it is typed."""
+    """Reads one message."""
 
     def __init__(self, terminal: Terminal, history: list[str]) -> None:
         self._terminal = terminal
@@ -71,7 +71,7 @@ class _Typing:
         self._unsent = ''
 
     def message(self, above: Callable[[], Callable[[], object] | None]) -> str | None:
-        """The message, or `None` if the person leaves."""
+        """Return the message, or `None` if the user leaves."""
         keyboard, may_leave = Keyboard(self._terminal, longest_paste=LONGEST_DRAFT + 1), False
         self._terminal.show_cursor(is_shown=True)
         self._terminal.write('\n')
@@ -104,8 +104,8 @@ class _Typing:
             self._draft.draw()
 
     def _take(self, events: list[Event]) -> bool:
-        """Do what was typed; whether it was the Enter that sends."""
-        # It was waited for what follows an Enter at once: the last one ends what was typed, others begin a new line.
+        """Apply the events to the input, and return whether the last one was an Enter that sends."""
+        # A batch of events ends when input pauses: an Enter at its end sends, and others begin a new line.
         is_ended = events[-1] == Key('enter')
         for is_vertical, some in groupby(events[:-1] if is_ended else events, key=_VERTICAL.__contains__):
             if not is_vertical:
@@ -128,7 +128,7 @@ class _Typing:
             self._draft.set([*self._history, self._unsent][place])
 
     def _clear(self) -> None:
-        """Begin anew below what was typed; the key up recalls that."""
+        """Start a new input line. The key up recalls the cleared text."""
         if self._draft.text:
             self._remember(self._draft.text)
         else:
@@ -138,7 +138,7 @@ class _Typing:
         self._draft.draw()
 
     def _look(self) -> None:
-        """Draw anew where the terminal is not as it was."""
+        """Draw the input again if the terminal was resized, or this process was stopped."""
         was_stopped = not self._terminal.is_raw
         if was_stopped:
             self._terminal.enter()

@@ -1,4 +1,4 @@
-"""Keep a conversation in a file of the user's alone."""
+"""Save conversations in files that only the user can read."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from tool_approval.storage.private_file import make_private_folder, open_private
 from .errors import AssistantError
 
 LARGEST = 64 * 1024 * 1024
-"""Chosen: bytes of a file that is read. A conversation that is longer fits no model."""
+"""Chosen: largest file that is read, in bytes. No model takes a longer conversation."""
 
 MOST_UNNAMED = 50
-"""Chosen: conversations without a name that are kept of one directory."""
+"""Chosen: number of unnamed conversations that are kept for each directory."""
 
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}')
 
 
 class SavedConversation:
-    """The file of a conversation."""
+    """The file of one conversation."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Name it; `folder` is made when the name is held, or something is saved.
+        """Set the name. `folder` is created when the name is locked or a conversation is saved.
 
         Raises:
             AssistantError: The name is invalid.
@@ -51,21 +51,21 @@ class SavedConversation:
         self._name = name
         self._path = folder / f'{name}.json'
         self.is_named = True
-        """Whether the person has named it."""
+        """Whether the user chose the name."""
 
     @classmethod
     def unnamed(cls, folder: Path, directory: Path) -> Self:
-        """A new one, named for the directory and the time."""
+        """Return a new conversation with a name made from the directory and the time."""
         saved = cls(folder, f'{_place(directory)}-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}')
         saved.is_named = False
         return saved
 
     @classmethod
     def last(cls, folder: Path, directory: Path) -> Self:
-        """The one without a name that was saved last in this directory.
+        """Return the unnamed conversation that was saved last in this directory.
 
         Raises:
-            AssistantError: There is none.
+            AssistantError: There is no such conversation.
         """
         found = cls._all_unnamed(folder, _place(directory))
         if not found:
@@ -74,10 +74,10 @@ class SavedConversation:
 
     @classmethod
     def _all_unnamed(cls, folder: Path, place: str) -> list[Self]:
-        """Those without a name of a directory, the one saved last first."""
+        """Return the unnamed conversations of a directory, the one saved last first."""
         found: list[tuple[int, str]] = []
         for path in folder.glob(f'{place}-{"?" * 8}T{"?" * 6}.{"?" * 6}.json'):
-            with suppress(FileNotFoundError):  # another run may throw it away meanwhile
+            with suppress(FileNotFoundError):  # another run may remove the file meanwhile
                 status = path.lstat()
                 if not stat.S_ISLNK(status.st_mode):
                     found.append((status.st_mtime_ns, path.stem))
@@ -87,19 +87,19 @@ class SavedConversation:
         return every
 
     def exists(self) -> bool:
-        """Whether there is something of that name."""
+        """Whether there is a file of that name."""
         return os.path.lexists(self._path)
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Hold the name until the `with` ends, also against other processes; a crash frees it. Nothing is saved by it.
+        """Lock the name against other runs until the `with` block ends, or the process does. Saves nothing.
 
         Raises:
-            AssistantError: Another run holds it, or the folder is not the user's alone.
+            AssistantError: Another run has locked the name, or other users can access the folder.
         """
         with _explained(f'the name {self._name!r} cannot be held'):
             make_private_folder(self._path.parent)
-            # A file of its own, as that of the conversation is replaced whenever it is saved.
+            # A separate lock file, because each save replaces the file of the conversation.
             lock = self._path.with_name(f'.{self._path.name}.lock')
             descriptor = open_private(lock, os.O_RDWR | os.O_CREAT)
         try:
@@ -118,10 +118,10 @@ class SavedConversation:
             os.close(descriptor)
 
     def load(self) -> list[ModelMessage]:
-        """The messages.
+        """Return the saved messages.
 
         Raises:
-            AssistantError: The file is missing, open to other users, or holds no conversation.
+            AssistantError: The file does not exist, is open to other users, or does not contain a conversation.
         """
         if not self.exists():
             raise AssistantError(f'there is no saved conversation {self._name!r}')
@@ -138,12 +138,12 @@ class SavedConversation:
             raise AssistantError(f'the file of the conversation {self._name!r} holds no conversation') from None
 
     def save(self, messages: list[ModelMessage]) -> None:
-        """Keep the messages; what was saved before is replaced as a whole.
+        """Save the messages, in place of those that were saved before.
 
-        With a new one without a name, the oldest such are thrown away that are more than `MOST_UNNAMED`.
+        A new unnamed conversation makes the oldest unnamed ones beyond `MOST_UNNAMED` be deleted.
 
         Raises:
-            AssistantError: They cannot be written.
+            AssistantError: The file cannot be written.
         """
         is_new = not self.is_named and not self.exists()
         with _explained(f'the conversation {self._name!r} cannot be saved'):
@@ -151,15 +151,15 @@ class SavedConversation:
             replace_private(self._path, ModelMessagesTypeAdapter.dump_json(messages))
         if is_new:
             for old in self._all_unnamed(self._path.parent, self._name.partition('-')[0])[MOST_UNNAMED:]:
-                # One that another run holds, or that cannot be removed, stays.
+                # Keep one that another run has locked, or that cannot be deleted.
                 with suppress(AssistantError), old.held():
                     old.discard()
 
     def discard(self) -> None:
-        """Throw away what was saved, if anything was.
+        """Delete the saved conversation, if there is one.
 
         Raises:
-            AssistantError: It cannot be removed.
+            AssistantError: The file cannot be deleted.
         """
         with _explained(f'the conversation {self._name!r} cannot be thrown away'):
             self._path.unlink(missing_ok=True)
@@ -170,16 +170,16 @@ def _place(directory: Path) -> str:
 
 
 def prompts_of(messages: Sequence[ModelMessage]) -> list[str]:
-    """The messages of the person."""
+    """Return the texts of the user's messages."""
     parts = [part for message in messages for part in message.parts]
     return [part.content for part in parts if isinstance(part, UserPromptPart) and isinstance(part.content, str)]
 
 
 def write_transcript(messages: Sequence[ModelMessage], path: Path) -> None:
-    """Write the conversation as Markdown into a new file, for the user alone; control characters are escaped.
+    """Write the conversation as Markdown to a new file that only the user can read. Control characters are escaped.
 
     Raises:
-        AssistantError: The file is there already, or cannot be written.
+        AssistantError: The file exists, or cannot be written.
     """
     lines: list[str] = []
     for message in messages:
@@ -202,7 +202,7 @@ def write_transcript(messages: Sequence[ModelMessage], path: Path) -> None:
 
 
 def _begun(sign: str, text: str) -> list[str]:
-    # Attack: a message with the heading of another one in it (test_saving.py).
+    # Attack: a message contains the heading of another one (test_saving.py).
     return [f'{sign}{line}' if line else sign.rstrip() for line in escape_text(text).split('\n')]
 
 

@@ -1,4 +1,4 @@
-"""Write to standard output during a run; nothing is written while a question is open."""
+"""Write to standard output during a run, except while a question is open."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from tool_approval.display import cell_width, escape_line, wrap
 from tool_approval.ui.terminal.tty import is_dumb
 
 UNLIMITED = 1_000_000
-"""Columns of a file or a pipe: lines are not broken there."""
+"""Columns of a file or pipe, where lines are not wrapped."""
 
 NARROWEST = 20
-"""Chosen: on a terminal that is narrower, lines are as long as this."""
+"""Chosen: columns of lines on a terminal that is narrower than this."""
 
 
 class Screen:
-    """Takes text that is escaped already. Writing raises `OSError` where the terminal is gone."""
+    """Writes text that is already escaped. Writing raises `OSError` if the terminal is gone."""
 
     def __init__(self, out: TextIO | None = None, *, environment: Mapping[str, str] | None = None) -> None:
-        """Write to `out`, or standard output; `TERM` of `environment`, or the process, says what a terminal can do."""
+        """Write to `out` or standard output. `TERM` in `environment`, by default the process's, names the terminal."""
         self._out = sys.stdout if out is None else out
         self.is_terminal = self._out.isatty()
-        """Whether a person looks at it."""
+        """Whether the output is a terminal."""
         environment = os.environ if environment is None else environment
         moves = not is_dumb(environment)
         encoding = (getattr(self._out, 'encoding', None) or 'utf-8').lower()
         self.ascii_only = (self.is_terminal and not moves) or encoding.replace('-', '') != 'utf8'
-        """Whether to write ASCII alone."""
+        """Whether to write only ASCII."""
         self._can_erase = self.is_terminal and moves
         self.has_styles = self._can_erase and not environment.get('NO_COLOR')
         """Whether to write some words bold or dim."""
@@ -42,7 +42,7 @@ class Screen:
 
     @property
     def columns(self) -> int:
-        """Columns that a line may fill, as the terminal is now; one less than it has."""
+        """Number of columns that a line may fill now: one less than the terminal has."""
         if not self.is_terminal:
             return UNLIMITED
         try:
@@ -52,11 +52,11 @@ class Screen:
         return max(NARROWEST, (columns or 80) - 1)
 
     def escaped(self, text: str) -> str:
-        """Text of others, as one line that draws itself and nothing else."""
+        """Return text as one line in which nothing can control the terminal."""
         return escape_line(text, ascii_only=self.ascii_only)
 
     def cut(self, line: str) -> str:
-        """An escaped line, or its beginning and an ellipsis."""
+        """Return an escaped line, shortened with an ellipsis if it is too long."""
         columns = self.columns
         if len(parts := wrap(line[: 4 * columns], columns)) == 1:
             return line
@@ -64,33 +64,33 @@ class Screen:
         return f'{line[:end]}...'
 
     def say(self, text: str) -> None:
-        """Write a line of our own, in as many rows as it needs."""
+        """Write a line of this program, wrapped to the width of the terminal."""
         shown = self.escaped(text)
         rows = [shown[start:end].strip() for start, end in wrap(shown, self.columns)]
         self.write('\n'.join(rows) + '\n')
 
     def write(self, text: str) -> None:
-        """Show text at once, or when the question that is open has been answered."""
+        """Write text now, or after the open question has been answered."""
         if self._is_held:
             self._waiting.append(text)
         else:
             self.write_now(text)
 
     def write_now(self, text: str) -> None:
-        """Show text, even while a question is open."""
+        """Write text now, even while a question is open."""
         if text:
             self._put(f'{self._erase()}{text}')
             self._is_at_start = text.endswith('\n')
 
     def pass_by(self, line: str) -> None:
-        """Show a line that whatever comes next replaces; on a terminal, at the start of a line, and only there."""
+        """Show a line that the next output replaces. Does nothing except on a terminal and at the start of a line."""
         if self._can_erase and self._is_at_start and not self._is_held:
             self._put(f'{self._erase()}{self.cut(line)}')
             self._passing = True
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Until the block ends, what is written waits: the question stays the last thing on the screen."""
+        """Hold output back until the `with` block ends, so that the question stays the last thing on the screen."""
         self._put(self._erase())
         self._is_held = True
         try:
@@ -117,14 +117,14 @@ _ITEM = re.compile(r'[-*+]|[0-9]{1,3}[.)]')
 _FENCE = re.compile('```+|~~~+')
 
 _BOLD, _DIM, _PLAIN = '\x1b[1m', '\x1b[2m', '\x1b[0m'
-"""No colours: those are of this program's own lines."""
+"""No colours, which mark the lines of this program."""
 
 
 class StreamWrapper:
-    """Writes a model's words as rows that fit, never from the first column, where this program's own lines begin.
+    """Writes the text of a model in rows that fit. None starts in the first column, where this program's lines start.
 
-    They are shown as Markdown, with all its signs: headings and what is strong are bold, fences of code are dim, and
-    the rows of a list's item begin below each other. A sign that was left out could have been a part of a name.
+    Headings and strong words of Markdown are bold, fences of code are dim, and the rows of a list item are aligned. All
+    signs of Markdown stay visible, because a sign could be part of a name.
     """
 
     def __init__(self, screen: Screen) -> None:
@@ -137,16 +137,16 @@ class StreamWrapper:
         self._begin_line()
 
     def add(self, text: str) -> None:
-        """Show all that is complete: the last word may go on in the next piece."""
+        """Write the complete words. The last word waits, because the next piece may continue it."""
         *lines, last = f'{self._word}{text}'.split('\n')
         shown = ''.join(self._placed(line) + self._end_line() for line in lines)
         words, blank, self._word = last.rpartition(' ')
-        if len(self._word) > self._screen.columns - 2:  # no blank for a whole row: it is broken as it comes
+        if len(self._word) > self._screen.columns - 2:  # longer than a row, so it is broken as it arrives
             words, blank, self._word = last, '', ''
         self._screen.write(shown + self._placed(words + blank))
 
     def end(self) -> None:
-        """Nothing follows: end the last line."""
+        """Write the rest, and end the line."""
         shown = self._placed(self._word)
         self._screen.write(f'{shown}\n' if self._column else '')
         self._word = self._gap = self._fence = ''
@@ -181,7 +181,7 @@ class StreamWrapper:
         return ''.join(placed)
 
     def _style(self, unit: str) -> str:
-        """How the next word of the line is shown; what it begins, and what it ends."""
+        """Return the style of the next word of the line, and note which style the word begins or ends."""
         if self._is_first:
             self._is_first = False
             fence = _FENCE.match(unit)
@@ -217,4 +217,4 @@ class StreamWrapper:
 
     def _new_row(self) -> str:
         self._column, self._gap = 0, ''
-        return '\n' if self._has_begun else ''  # empty lines before the first word are left out
+        return '\n' if self._has_begun else ''  # leave out empty lines before the first word

@@ -1,4 +1,4 @@
-"""Short stories in which an agent asks: real processes and files, and an embedded model that follows a script."""
+"""Short stories in which an agent asks. Processes and files are real; the model follows a script."""
 
 from collections.abc import Mapping
 
@@ -7,4 +7,4 @@ from .port import open_port
 from .scene import Story
 
 STORIES: Mapping[str, Story] = {'port': open_port, 'edit': open_edit, 'nested': open_nested, 'batch': open_batch}
-"""Each story, by the name that the command line takes."""
+"""Stories, by their name on the command line."""

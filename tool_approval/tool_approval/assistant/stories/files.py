@@ -1,4 +1,4 @@
-"""Stories in a temporary folder: diffs before files change, an agent inside a tool, several calls at once."""
+"""Stories in a temporary folder: diffs before changes, an agent as a tool, and several calls at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .scene import Scene, Step, denied, scripted
 
 @contextmanager
 def _folder(root: str, files: Mapping[str, str], *, asks_to_read: bool = False) -> Generator[tuple[Path, FileToolset]]:
-    """A temporary folder with these files, which messages call `root`, and tools that ask about every change in it."""
+    """Yield a temporary folder with these files, and tools that ask about changes in it. Messages call it `root`."""
     with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
         folder = Path(temporary).resolve()
         for name, content in files.items():
@@ -75,7 +75,7 @@ def _edited(folder: Path) -> list[str]:
 
 @contextmanager
 def open_edit() -> Generator[Scene]:
-    """A small program is edited: diffs come before changes."""
+    """Edit a small program, with a diff before each change."""
     with _folder('project', {'greeting.py': _GREETING, 'notes.txt': 'A scratch file.\n'}) as (folder, tools):
         yield Scene(
             opening='A folder has a small Python program, and a scratch file.',
@@ -122,7 +122,7 @@ def _add_researcher(manager: Agent[Any, str], files: ApprovalToolset) -> None:
 
 @contextmanager
 def open_nested() -> Generator[Scene]:
-    """An agent is the tool of another one: the question says who asks."""
+    """Use an agent as a tool of another one. The question names the agent that asks."""
     with _folder('desk', {'figures.csv': 'month,visits\nMay,120\nJune,180\n'}, asks_to_read=True) as (folder, tools):
         yield Scene(
             opening='A manager has a researcher at hand. Both need consent, and both ask you.',
@@ -154,7 +154,7 @@ def _left(folder: Path) -> list[str]:
 
 @contextmanager
 def open_batch() -> Generator[Scene]:
-    """Several calls of one response: all are shown before the first one runs."""
+    """Make several calls in one response. All of them are shown before the first one runs."""
     with _folder('archive', {name: f'{name}: a line that nobody needs\n' * 3 for name in _LOGS}) as (folder, tools):
         yield Scene(
             opening='A folder has three old logs, and orders.csv, which the agent takes for one more.',

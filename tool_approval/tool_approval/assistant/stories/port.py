@@ -1,4 +1,4 @@
-"""Something listens on a port. The agent finds out what, and stops that very process."""
+"""A story in which an agent finds the process that listens on a port, and stops it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tool_approval.tools.shell import ShellTool
 from .scene import Scene, Step, denied
 
 WISHED_PORT = 8080
-"""Taken if it is free."""
+"""Port that is used if it is free."""
 
 READY_WITHIN_S = 20.0
-"""Chosen: a Python process starts in less on any machine that is not stuck."""
+"""Chosen: longer than a Python process needs to start on a machine that works."""
 
 _OWNER = re.compile(r'\bpid=(\d+)|^p(\d+)$', re.MULTILINE)
-"""How `ss`, `lsof` and the look-up in the standard library name a process."""
+"""Process ids in the output of `ss`, `lsof` and `port_owner.py`."""
 
 
 @contextmanager
 def open_port() -> Generator[Scene]:
-    """Start two web servers: one in the way, and one to be left alone."""
+    """Start two web servers: one on the wanted port, and one that must not be stopped."""
     with server(WISHED_PORT) as (target, port), server() as (decoy, _):
 
         def plan(results: list[ToolReturnPart]) -> Step:
@@ -66,7 +66,7 @@ def open_port() -> Generator[Scene]:
 
 
 def look_up(port: int) -> str:
-    """The command this machine has for "who listens on that port"."""
+    """Return a command that finds the process on a port, made of a program that this machine has."""
     if shutil.which('ss'):
         return f"ss --listening --tcp --numeric --processes 'sport = :{port}'"
     if shutil.which('lsof'):
@@ -76,10 +76,12 @@ def look_up(port: int) -> str:
 
 @contextmanager
 def server(wish: int = 0) -> Generator[tuple[subprocess.Popen[bytes], int]]:
-    """A web server and its port on the loopback, `wish` if it is free, until the context or this process ends.
+    """Run a web server on the loopback, and yield its process and port. The port is `wish` if that is free.
+
+    The server ends with the `with` block or with this process.
 
     Raises:
-        RuntimeError: It did not start.
+        RuntimeError: The server did not start.
     """
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name('web_server.py')), str(wish)],

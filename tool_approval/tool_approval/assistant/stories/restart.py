@@ -1,4 +1,4 @@
-"""An agent's process is killed while its question waits. The answer is kept, and another process goes on."""
+"""A story in which the process of an agent is killed during a question, and another process takes the run up."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .restart_worker import INVOICE, PAYMENTS, make_bookkeeper
 T = TypeVar('T')
 
 _WITHIN_S = 60.0
-"""Chosen: a process starts, asks or ends in less on any machine that is not stuck."""
+"""Chosen: longer than a process needs to start, ask or end on a machine that works."""
 
 
 async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:
-    """Play it, and show what is true afterwards, also when the person stopped it.
+    """Play the story, and show the facts afterwards, even if the user stopped it.
 
     Raises:
-        RuntimeError: The agent's process does not work here.
+        RuntimeError: The process of the agent does not work on this machine.
     """
     task = asyncio.current_task()
     assert task is not None, 'it is awaited in a task'

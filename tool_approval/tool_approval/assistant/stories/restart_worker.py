@@ -1,6 +1,6 @@
-"""An agent that pays invoices, and the process that executes its runs: `python restart_worker.py FOLDER`.
+"""Run an agent that pays invoices in a process of its own: `python restart_worker.py FOLDER`.
 
-It ends when its standard input does, so it does not outlive the process that started it, however that one ended.
+The process ends when its standard input does, so it never outlives the process that started it.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ PAYMENTS = 'payments.txt'
 
 
 def make_bookkeeper(folder: Path) -> DurableAgent[None, str]:
-    """The agent, made in the same way by each process; what it pays is a line of a file."""
+    """Make the agent, in the same way in each process. A payment is a line in a file."""
     agent: Agent[None, str] = Agent(scripted(_plan), name='bookkeeper', capabilities=[DBOSDurability()])
 
     @agent.tool_plain(requires_approval=True)
@@ -39,7 +39,7 @@ def _plan(results: list[ToolReturnPart]) -> Step:
 
 
 async def work(folder: Path) -> None:
-    """Execute the agent's runs until standard input ends."""
+    """Run the agent's runs until standard input ends."""
     async with make_bookkeeper(folder).worker():
         await asyncio.to_thread(sys.stdin.read)
 

@@ -1,4 +1,4 @@
-"""Define and play a story, with a model that follows its script."""
+"""Define stories, and play them with a model that follows a script."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ from tool_approval.core.memory import ApprovalMemory
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 
 Step: TypeAlias = str | Sequence[ToolCallPart]
-"""The last words of the model, or the calls it makes."""
+"""Final text of the model, or the calls that it makes."""
 
 Plan: TypeAlias = Callable[[list[ToolReturnPart]], Step]
-"""The next step, after what the tools returned since the prompt, in order."""
+"""Function that returns the model's next step, from the tool results since the prompt, in order."""
 
 AddTools: TypeAlias = Callable[[Agent[Any, str], ApprovalToolset], object]
-"""Gives the agent more tools, which may use the guarded ones."""
+"""Function that gives an agent more tools, which may use the guarded toolset."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """A world that was set up: real processes and files, and what an agent is to do with them."""
+    """The processes and files of a story, and the task of its agent."""
 
     opening: str
-    """The things there are, in a sentence or two."""
+    """Description of the scene, in a sentence or two."""
     prompt: str
-    """The request of the person."""
+    """Request of the user."""
     agent_name: str
     instructions: str
-    """For the agent, where a real model takes the place of the script."""
+    """Instructions for the agent, for the case that a real model replaces the script."""
     tools: FileToolset | ShellToolset
-    """The agent's tools."""
+    """Tools of the agent."""
     add_tools: AddTools = lambda agent, tools: None
     plan: Plan
-    """Plays the model's part: it goes by what the tools return, and respects a refusal."""
+    """Script of the model. It depends on the tool results, and respects a denial."""
     facts: Callable[[], list[str]]
-    """The state of the world afterwards, looked at and not remembered."""
+    """Function that inspects the processes and files, and returns sentences about them."""
 
 
 Story: TypeAlias = Callable[[], AbstractContextManager[Scene]]
-"""Sets the world of a story up, and leaves nothing of it behind."""
+"""Function that sets up the scene of a story, and removes everything afterwards."""
 
 
 def scripted(plan: Plan) -> FunctionModel:
-    """The model, for runs that stream and for those that do not."""
+    """Return a model that follows the plan, in streamed and in other runs."""
 
     def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         step = plan(_returns(messages))
@@ -83,7 +83,7 @@ def scripted(plan: Plan) -> FunctionModel:
 
 
 def denied(result: ToolReturnPart) -> bool:
-    """Whether a person, or a rule, refused the call."""
+    """Whether an approver or a rule denied the call."""
     return result.outcome == 'denied'
 
 
@@ -98,9 +98,9 @@ def _returns(messages: list[ModelMessage]) -> list[ToolReturnPart]:
 
 
 async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str | None = None) -> End:
-    """Set the world up, let the agent go, and show what is true afterwards, also when the person stopped it.
+    """Set up a scene, run the agent, and show the facts afterwards, even if the user stopped it.
 
-    With `model`, such as `openai-chat:gpt-5.2`, in place of the script.
+    `model`, such as `openai-chat:gpt-5.2`, replaces the script.
 
     Raises:
         UserError: There is no such model, or its key is missing.

@@ -1,6 +1,6 @@
-"""A web server on the loopback that has nothing to serve: `python web_server.py PORT` prints the port it has.
+"""Run a web server on the loopback, without content, and print its port: `python web_server.py PORT`.
 
-It ends when its standard input does, so it does not outlive the process that started it, however that one ended.
+The server ends when its standard input does, so it never outlives the process that started it.
 """
 
 import sys
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def serve(wish: int) -> None:
-    """Serve until standard input ends, on the port `wish` if it is free."""
+    """Serve until standard input ends, on the port `wish` if that is free."""
     try:
         server = ThreadingHTTPServer(('127.0.0.1', wish), BaseHTTPRequestHandler)
     except OSError:
