@@ -1,4 +1,4 @@
-"""Runs that survive: a store that keeps them, and a ledger of what was executed."""
+"""Store durable runs, and execute each of their approved calls at most once."""
 
 from .ledger import Done, Ledger, Reconcile, Reconciled, UnknownCall
 from .store import MOVES, DurableStore, ExecutionRow, ExecutionState, RunRow, RunStatus, open_store

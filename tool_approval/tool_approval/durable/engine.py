@@ -22,77 +22,77 @@ except ImportError:
 T = TypeVar('T')
 
 GRACE_S = 10
-"""Chosen: most tools end within so many seconds, and a call that is cut off is unknown."""
+"""Seconds for a running segment to end. Chosen: most tools end in this time, and a call that is cut off is unknown."""
 
 CONNECTIONS = 8
-"""Chosen: at most so many of the engine at once in each process. A PostgreSQL takes 100 by default, in all."""
+"""Most database connections of the engine in each process. Chosen: PostgreSQL allows 100 in total by default."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
-"""Runs one segment of a run: its id, and the segment's number. It must not raise."""
+"""Runs one segment of a run, given the run's id and the segment's number. It must not raise."""
 
 
 class Engine(Protocol):
-    """Runs segments, and records what they do. All methods but `record` block."""
+    """Runs segments, and records their steps. All methods except `record` block."""
 
     def start(self) -> None:
-        """Begin to run segments here."""
+        """Start running segments in this process."""
         ...  # pragma: no cover - a protocol has no body
 
     def enqueue(self, run_id: str, segment: int) -> None:
-        """Have a segment run by a process that knows the agent. A segment is run once, however often it is enqueued."""
+        """Let a process that knows the agent run a segment. A segment enqueued several times is run once."""
         ...  # pragma: no cover - a protocol has no body
 
     def take_up(self, worker: str) -> None:
-        """Have what a dead worker was running run again, from its record, by a process that lives."""
+        """Let a living process run a dead worker's segments again, from their records."""
         ...  # pragma: no cover - a protocol has no body
 
     def workers(self) -> Collection[str]:
-        """Return the ids of the workers, alive or dead, that were running segments."""
+        """Return the ids of all workers, alive or dead, that were running segments."""
         ...  # pragma: no cover - a protocol has no body
 
     def given_up(self) -> Mapping[tuple[str, int], str]:
-        """Return the segments that will not be run again though they did not end, by run id and number, and why."""
+        """Return segments that did not end and will not be run again: the reason by run id and number."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
     def is_broken(self) -> bool:
-        """Whether no segment can run here any more."""
+        """Whether this process cannot run segments any more."""
         ...  # pragma: no cover - a protocol has no body
 
     def prune(self, before: datetime) -> None:
-        """Forget the records of segments that ended before a moment."""
+        """Forget the records of segments that ended before a given time."""
         ...  # pragma: no cover - a protocol has no body
 
     async def record(self, name: str, step: Callable[[], Awaitable[T]]) -> T:
-        """Do a step of the current segment; where the record has its result, return that instead."""
+        """Do a step of the current segment, or return its result if it is recorded already."""
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Run no more segments here. Another process takes up those that run."""
+        """Stop running segments in this process. Another process takes up the unfinished ones."""
         ...  # pragma: no cover - a protocol has no body
 
 
 APPLICATION = 'tool-approval'
-"""The name of our processes for DBOS. With the version it decides whose workflows they take."""
+"""Name of our processes in DBOS. Processes take up workflows of the same name and version."""
 
 APPLICATION_VERSION = 'runs-1'
-"""Fixed, unlike DBOS's own, which changes with the code: a deploy takes up what was started before it. It changes with
-the order of a segment's recorded steps."""
+"""Version of the order of a segment's recorded steps. DBOS's own version changes with any code; this one does not, so
+that a deploy takes up runs started before it."""
 
 SCHEMA = 'tool_approval_dbos'
-"""Where the tables of DBOS are in PostgreSQL."""
+"""PostgreSQL schema of DBOS's tables."""
 
-# DBOS finds a workflow by its name, and is one for a process.
+# State of the process: DBOS finds workflows by name, and has one instance in each process.
 _segments: dict[str, Segment] = {}
 
 
 _SEGMENT = 'tool_approval.segment'
 
 _GIVEN_UP = ['ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED']
-"""How DBOS calls segments that were begun, and will not be run again though they did not end."""
+"""DBOS's states of segments that were begun, did not end, and will not be run again."""
 
 _PRUNED_AT_ONCE = 500
-"""Chosen: so many records are forgotten in one transaction."""
+"""Records forgotten in one transaction. Chosen."""
 
 
 @DBOS.workflow(name=_SEGMENT)
@@ -101,21 +101,21 @@ async def _run_segment(agent: str, run_id: str, segment: int) -> None:
 
 
 class DBOSEngine:
-    """DBOS, with its tables in an SQLite file or in a schema of a PostgreSQL database. One for a process."""
+    """Runs segments with DBOS, one instance in each process. Its tables are in a file or a PostgreSQL schema."""
 
     def __init__(
         self, url: str, agent: str, run_segment: Segment, *, worker: str, polling_s: float, store: str = ''
     ) -> None:
-        """Start nothing yet.
+        """Keep the settings; `start` launches DBOS.
 
         Args:
-            url: SQLAlchemy's URL of the database.
-            agent: The name of the agent whose runs this process takes.
+            url: SQLAlchemy URL of the database.
+            agent: The name of the agent whose runs this process executes.
             run_segment: Runs a segment.
-            worker: The id of this process, which no other has, nor had.
-            polling_s: Seconds between two looks for segments to run.
-            store: Which store the runs are in. DBOS never forgets an id: in another store, a run of the same id is
-                another one.
+            worker: The id of this process, which no other process ever has.
+            polling_s: Seconds between two searches for segments to run.
+            store: Prefix for the store of the runs. DBOS never forgets an id, and a run with the same id in another
+                store is a different run.
         """
         self._store = store
         self._url = url
@@ -131,7 +131,7 @@ class DBOSEngine:
         """Launch DBOS.
 
         Raises:
-            ApprovalError: This process runs DBOS already, for something else.
+            ApprovalError: This process already runs DBOS for another purpose.
         """
         DBOS(
             config=DBOSConfig(
@@ -158,8 +158,8 @@ class DBOSEngine:
 
     def take_up(self, worker: str) -> None:
         """See `Engine`."""
-        # DBOS has no public call for this without its paid control plane. The extra pins the version, and a test fails
-        # where the method changes (test_engine.py).
+        # DBOS has a public call for this only with its paid control plane. The extra pins the version, and a test fails
+        # if the method changes (test_engine.py).
         DBOS._recover_pending_workflows([worker])  # pyright: ignore[reportPrivateUsage]
 
     def workers(self) -> Collection[str]:
@@ -205,7 +205,7 @@ class DBOSEngine:
         return await DBOS.run_step_async({'name': name}, run)
 
     def close(self) -> None:
-        """See `Engine`. Segments that run may end within ten seconds."""
+        """See `Engine`. Running segments get ten seconds to end."""
         DBOS.destroy(workflow_completion_timeout_sec=GRACE_S if self._running and not self.is_broken else 0)
         _segments.pop(self._agent, None)
 
@@ -213,8 +213,8 @@ class DBOSEngine:
         return f'{self._store}{run_id}:{segment}'
 
     async def _run_counted(self, run_id: str, segment: int) -> None:
-        # Attack: a record of a store that was removed has the decisions of another run of this id
-        # (test_engine.py: test_a_segment_of_another_store_is_not_run).
+        # Attack: a record from a removed store has the decisions of another run with this id (test_engine.py:
+        # test_a_segment_of_another_store_is_not_run).
         if DBOS.workflow_id != self._id(run_id, segment):
             return
         self._running += 1
@@ -226,13 +226,13 @@ class DBOSEngine:
 
 
 def engine_url(url: str) -> str:
-    """The URL of the engine's own tables beside a store: in a file of the same folder, or in the same database.
+    """Return the URL of the engine's own tables: a file in the store's folder, or the store's PostgreSQL database.
 
     Args:
-        url: The store's, as for `open_store`.
+        url: The URL of the store, as in `open_store`.
 
     Raises:
-        OSError: The file is not the user's alone, or cannot be made.
+        OSError: Other users can access the file, or it cannot be created.
     """
     scheme, separator, rest = url.partition('://')
     if scheme in ('postgresql', 'postgres') and separator:
@@ -240,9 +240,9 @@ def engine_url(url: str) -> str:
     store = Path(rest[1:] if separator else url).absolute()
     path = store.with_name(f'{store.stem}.dbos{store.suffix}')
     make_private_folder(path.parent)
-    # DBOS unpickles its content: a user who may write it may run code.
+    # DBOS unpickles the content, so a user who can write the file can run code.
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     with closing(sqlite3.connect(path)) as database:
-        # The file keeps it. Otherwise each look for work waits for all that write, and they for it.
+        # Stored in the file. Without it, searches for work and writers wait for each other.
         database.execute('PRAGMA journal_mode = WAL')
     return f'sqlite:///{path}'

@@ -1,4 +1,4 @@
-"""Execute each approved call at most once, or say visibly that it is unknown whether it happened."""
+"""Execute each approved call at most once, and report if it is unknown whether a call happened."""
 
 from __future__ import annotations
 
@@ -34,54 +34,54 @@ from .store import DurableStore, ExecutionRow, ExecutionState
 T = TypeVar('T')
 
 POLL_S = 0.2
-"""Chosen: seconds between two looks at an execution that another worker holds. It is rare."""
+"""Seconds between two looks at an execution that another worker holds. Chosen: this is rare."""
 
 PATIENCE_S = 30.0
-"""Chosen: for so long a call waits for a store that is away before it begins. Then it is not run."""
+"""Seconds that a call waits for an unavailable store before it begins; then it is not run. Chosen."""
 
 RETRY_S = 0.5
-"""Chosen: seconds between two such attempts."""
+"""Seconds between two attempts to reach an unavailable store. Chosen."""
 
 _log = logging.getLogger('tool_approval')
 
 
 class UnknownCall(NamedTuple):
-    """A call of which it is unknown whether it happened."""
+    """A call that may or may not have happened."""
 
     tool_name: str
-    """The tool."""
+    """Name of the tool."""
     args: Mapping[str, Any]
-    """The arguments it was, or was not, called with."""
+    """Arguments of the call."""
     tool_call_id: str
-    """Its id in the run."""
+    """Id of the call in the run."""
     run_id: str
-    """The run."""
+    """Id of the run."""
     attempt: int
-    """The number of this attempt, from 1."""
+    """Number of this attempt, from 1."""
     idempotency_key: str
-    """What the tool found in `current_call()`."""
+    """Idempotency key that the tool got from `current_call()`."""
     started_at: datetime | None
-    """When it began."""
+    """Time at which the attempt began, or `None` if not recorded."""
 
 
 class Done(NamedTuple):
-    """It did happen."""
+    """The call did happen."""
 
     result: Any = None
-    """The result for the model."""
+    """Result for the model."""
 
 
 Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
-"""What became of an unknown call, as far as its tool can find out."""
+"""Outcome of an unknown call, as far as its tool can find it out."""
 
 Reconcile: TypeAlias = Callable[[UnknownCall], Reconciled | Awaitable[Reconciled]]
-"""Finds out what became of a call, such as by asking the tool's peer for its idempotency key."""
+"""Finds out the outcome of a call, for example by asking the tool's peer about the idempotency key."""
 
 
 class Ledger:
-    """Keeps what became of each approved call. Safe to share between runs, threads and event loops.
+    """Records the outcome of each approved call. Safe to share between runs, threads and event loops.
 
-    Make one for each process, after forking. Nothing is started before the first call.
+    Create one in each process, after forking. It starts no thread before the first call.
     """
 
     def __init__(
@@ -97,12 +97,12 @@ class Ledger:
         """Use a store.
 
         Args:
-            store: Where executions are kept. It stays open when the ledger is closed.
-            reconcile: By tool name: finds out whether a call of which it is unknown happened.
+            store: Keeps the executions. It stays open when the ledger is closed.
+            reconcile: Functions by tool name that find out whether an unknown call happened.
             lease_s: Seconds without a heartbeat after which a worker counts as dead.
-            beats: Whether a thread calls `tick` by itself.
-            clock: Seconds that never go back, to measure heartbeats.
-            now: The time of day, to be written down. Nothing is decided by it.
+            beats: Whether a thread of the ledger calls `tick`.
+            clock: A clock in seconds that never goes back, to measure heartbeats.
+            now: The time of day, which is recorded but decides nothing.
         """
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
@@ -133,24 +133,24 @@ class Ledger:
         text_of: Callable[[Exception], str] = lambda error: f'The call failed ({type(error).__name__}).',
         not_begun: tuple[type[Exception], ...] = (),
     ) -> T | Kept:
-        """Execute a call, unless the ledger has what came of it.
+        """Execute a call, unless its outcome is recorded.
 
         Args:
             call: The call.
             run: Executes it.
-            check: Called right before: why it must not run, or `None`.
-            ask: Asks a person a question about an unknown call: whether to run it again, or to give it up. `None` where
-                nobody has answered.
-            dump: Makes of the result what is kept of it as JSON.
-            text_of: What is kept of an error.
-            not_begun: What `run` raises where it has done nothing yet.
+            check: Called right before: returns why the call must not run, or `None`.
+            ask: Asks an approver about an unknown call: `True` runs it again, `False` gives it up, and `None` means no
+                answer.
+            dump: Converts the result to the JSON value to keep.
+            text_of: Returns the text to keep for an error.
+            not_begun: Exceptions that `run` raises if it has not done anything yet.
 
         Returns:
-            What `run` returned; or what was kept, without calling it.
+            The result of `run`, or the recorded outcome without calling `run`.
 
         Raises:
             InboxError: The store cannot be used. The call did not run.
-            BaseException: Whatever `run` raises.
+            BaseException: Any exception of `run`.
         """
         self.start()
         if not self._secret:
@@ -176,7 +176,7 @@ class Ledger:
                         return _read(row)
 
     async def unknown(self, run_id: str) -> Sequence[ExecutionRow]:
-        """The executions of a run that are unknown, and that nobody has settled.
+        """Return the unknown executions of a run that are not settled.
 
         Raises:
             InboxError: The store cannot be used.
@@ -185,10 +185,10 @@ class Ledger:
         return [row for row in rows if row.is_unsettled]
 
     async def reconcile(self, row: ExecutionRow, args: Mapping[str, Any]) -> bool:
-        """Let the tool of an unknown call find out what became of it.
+        """Let the tool of an unknown call find out its outcome.
 
         Returns:
-            Whether it is settled: it was done, or may be run again as another attempt.
+            Whether the call is settled: it was done, or may run again as another attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -207,7 +207,7 @@ class Ledger:
         )
         try:
             found = cast('Reconciled', await call_sync_or_async(check, call))
-        except Exception as error:  # noqa: BLE001 - what cannot be found out stays unknown
+        except Exception as error:  # noqa: BLE001 - the outcome stays unknown
             _log.error('The check whether a call of %r happened failed with %s', row.tool_name, type(error).__name__)
             return False
         if isinstance(found, Done):
@@ -215,12 +215,12 @@ class Ledger:
         return found == 'not_done' and await self.again(row)
 
     async def settle(self, row: ExecutionRow, result: object, by: str | None = None) -> bool:
-        """Write down the result of an unknown call; `False` if it is not unknown any more.
+        """Record the result of an unknown call; return `False` if it is not unknown any more.
 
         Args:
-            row: The call, as it was last seen.
-            result: JSON.
-            by: The person who says so, if it is not the tool's own check. It is kept, and in the log.
+            row: The call, as last read.
+            result: The result, a JSON value.
+            by: The person who gave the result, or `None` for the tool's own check. It is kept and logged.
 
         Raises:
             InboxError: The store cannot be used.
@@ -228,11 +228,11 @@ class Ledger:
         return await self._change(row, 'done', _write_result(result, lambda value: value, by))
 
     async def again(self, row: ExecutionRow, by: str | None = None) -> bool:
-        """Let an unknown call run again, as another attempt; `False` if it is not unknown any more.
+        """Let an unknown call run again, as another attempt; return `False` if it is not unknown any more.
 
         Args:
-            row: The call, as it was last seen.
-            by: The person who wants that. It is kept with the attempt before.
+            row: The call, as last read.
+            by: The person who decided this. It is kept with the previous attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -253,7 +253,7 @@ class Ledger:
         return await self._patiently(lambda: self.store.retry(following, note))
 
     async def give_up(self, row: ExecutionRow, by: str | None = None) -> bool:
-        """Let an unknown call stay unknown, and ask no more; `False` if it is not unknown any more.
+        """Leave an unknown call unknown without asking again; return `False` if it is not unknown any more.
 
         Raises:
             InboxError: The store cannot be used.
@@ -263,20 +263,20 @@ class Ledger:
         return await self._change(row, 'unknown', _write(text=text, by=by))
 
     def start(self) -> None:
-        """Begin to count up the heartbeat, in a thread, unless that is so already."""
+        """Start the thread that sends heartbeats, unless it is running."""
         with self._lock:
             if self._has_thread and self._thread is None and not self._closing.is_set():
                 self._thread = threading.Thread(target=self._keep_ticking, name='tool-approval-ledger', daemon=True)
                 self._thread.start()
 
     def tick(self, workers: Collection[str] = ()) -> Collection[str]:
-        """Count up the heartbeat, write down what could not be before, and free what dead workers held. It blocks.
+        """Send a heartbeat, retry failed writes, and release the executions of dead workers. Blocks.
 
         Args:
-            workers: Ids of workers that may be dead and have noted no heartbeat.
+            workers: Ids of workers that may be dead and have never sent a heartbeat.
 
         Returns:
-            The workers that are dead. They are returned again until `DurableStore.forget_worker`.
+            The dead workers. They are returned again until `DurableStore.forget_worker` is called.
 
         Raises:
             InboxError: The store cannot be used.
@@ -299,20 +299,20 @@ class Ledger:
         return gone.keys()
 
     def close(self) -> None:
-        """End the thread. What is in hand is settled by whoever takes it over."""
+        """End the thread. Another worker settles the executions that this worker still holds."""
         self._closing.set()
         self._worker.close(PATIENCE_S)
         if self._thread is not None:
             self._thread.join(PATIENCE_S)
 
     def __enter__(self) -> Self:
-        """The ledger itself."""
+        """Return the ledger."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the ledger."""
         self.close()
 
     def _keep_ticking(self) -> None:
@@ -321,7 +321,7 @@ class Ledger:
             try:
                 self.tick()
                 is_available = True
-            except Exception as error:  # noqa: BLE001 - without this thread, others would take this worker for dead
+            except Exception as error:  # noqa: BLE001 - without this thread, others would consider this worker dead
                 if is_available:
                     _log.error('%s', error if isinstance(error, InboxError) else type(error).__name__)
                 is_available = False
@@ -332,9 +332,9 @@ class Ledger:
 
     @asynccontextmanager
     async def _alone(self, key: str) -> AsyncGenerator[None]:
-        """Let one task of this process at a time execute a call, and none before what the last one wrote is kept.
+        """Let one task at a time execute a call, and only after the last outcome was written.
 
-        Otherwise that could be written, again, when the next one has begun: it frees what the same worker holds.
+        Otherwise a delayed write could free the execution that the next task has begun, as both have the same owner.
         """
         while True:
             with self._lock:
@@ -360,20 +360,20 @@ class Ledger:
         await self._patiently(lambda: self.store.add_execution(row))
 
     async def _begin(self, row: ExecutionRow) -> ExecutionRow | None:
-        """Reserve an execution, and say that it executes; `None` where another worker was faster."""
+        """Reserve an execution and mark it as executing. Return `None` if another worker was faster."""
         try:
             for state in ('reserved', 'executing'):
                 if not await self._moved(row, state):
                     return None
                 row = replace(row, state=state, owner=self.worker_id)
         except BaseException:
-            # The tool has not begun, whatever the store has kept by now, or is about to.
+            # The tool has not begun, even if the store has recorded it, or is about to.
             self._free(row)
             raise
         return row
 
     async def _moved(self, row: ExecutionRow, state: ExecutionState) -> bool:
-        """Move it; whether it is there, held by this worker. The answer to an earlier attempt may have got lost."""
+        """Change the state. Return whether this worker holds it now; the answer to an earlier attempt may be lost."""
 
         def move() -> bool:
             if self.store.move(row, state, owner=self.worker_id, at=self._now()):
@@ -388,7 +388,7 @@ class Ledger:
         return await self._patiently(move)
 
     def _free(self, row: ExecutionRow) -> asyncio.Future[None]:
-        """Give back what this worker holds and has not begun."""
+        """Release an execution that this worker holds and has not begun."""
 
         def free() -> None:
             for state in ('reserved', 'executing'):
@@ -417,7 +417,7 @@ class Ledger:
             await self._ended(row, 'failed', _write_error(error, text_of))
             raise
         except BaseException:
-            # Cancelled, or the process is to end: the tool may have done it, or may still do it in a thread.
+            # Cancelled, or the process ends: the tool may have done it, or may still do it in a thread.
             self._soon(row, lambda: self._end(row, 'unknown', None))
             raise
         finally:
@@ -426,11 +426,14 @@ class Ledger:
         return result
 
     async def _ended(self, row: ExecutionRow, state: ExecutionState, result: str) -> None:
-        """Write down what came of it. A store that is away does not keep the run from going on."""
+        """Record the outcome. The run continues even if the store is unavailable."""
         await self._soon(row, lambda: self._end(row, state, result))
 
     def _end(self, row: ExecutionRow, state: ExecutionState, result: str | None) -> None:
-        """In the worker's thread. A worker that was taken for dead may settle its own while nobody has tried again."""
+        """Record the outcome, in the worker's thread.
+
+        A worker that was believed dead may settle its own execution, unless it was tried again.
+        """
         at = self._now()
         if self.store.move(row, state, owner=row.owner, at=at, result=result) or state == 'unknown':
             return
@@ -441,7 +444,7 @@ class Ledger:
             _log.warning('The result of a call of %r came after it was settled otherwise', row.tool_name)
 
     def _soon(self, row: ExecutionRow, write: Callable[[], object]) -> asyncio.Future[None]:
-        """Write in the worker's thread, even if the wait for it is cancelled; later where the store is away."""
+        """Write in the worker's thread, even if the waiting task is cancelled; later if the store is unavailable."""
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pending[row.key] = write
 
@@ -450,12 +453,12 @@ class Ledger:
                 del self._pending[row.key]
             else:
                 self._failed.add(row.key)
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so no task waits
                 written.get_loop().call_soon_threadsafe(lambda: written.done() or written.set_result(None))
 
         try:
             self._worker.submit(write, done)
-        except InboxError:  # closed: another worker takes it over
+        except InboxError:  # closed: another worker takes the execution over
             written.set_result(None)
         return written
 
@@ -468,7 +471,7 @@ class Ledger:
             return True
         is_again = None if ask is None else await ask(unknown_text(row))
         if is_again is None:
-            # It may have been settled while nobody answered.
+            # It may have been settled while the question was open.
             return await self._patiently(lambda: self.store.latest(row.key)) != row
         await (self.again(row) if is_again else self.give_up(row))
         return True
@@ -477,7 +480,7 @@ class Ledger:
         return await self._patiently(lambda: self.store.move(row, to, owner=row.owner, at=self._now(), result=written))
 
     async def _patiently(self, action: Callable[[], T]) -> T:
-        """Do it in the worker's thread; again for a while where the store is away."""
+        """Run `action` in the worker's thread; retry for a while if the store is unavailable."""
         until = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -496,7 +499,7 @@ class Ledger:
 
 
 def unknown_text(row: ExecutionRow) -> str:
-    """Say what is known of an unknown call."""
+    """Describe an unknown call."""
     began = '' if row.started_at is None else f' at {row.started_at:%Y-%m-%d %H:%M:%S} UTC'
     return (
         f'The call of {row.tool_name!r} was started{began} and its end was not recorded: its worker died, or the run '
@@ -505,7 +508,7 @@ def unknown_text(row: ExecutionRow) -> str:
 
 
 def _read(row: ExecutionRow) -> Kept:
-    """What was kept. Of what another program has written, only that it is not run again."""
+    """Return the recorded outcome. If another program wrote it, at least the call does not run again."""
     state = cast("Literal['done', 'failed', 'refused', 'unknown']", row.state)
     try:
         kept: object = json.loads(row.result or '')
@@ -532,14 +535,14 @@ def _write(*, by: str | None = None, **kept: object) -> str:
 def _write_error(error: Exception, text_of: Callable[[Exception], str]) -> str:
     try:
         return _write(text=whole_characters(text_of(error)))
-    except Exception:  # noqa: BLE001 - an error may make its text with any code
+    except Exception:  # noqa: BLE001 - an error may create its text with any code
         return _write(text='The call failed.')
 
 
 def _write_result(result: T, dump: Callable[[T], object], by: str | None = None) -> str:
     try:
         written = _write(value=dump(result), by=by)
-    except Exception as error:  # noqa: BLE001 - a result may serialise itself with any code
+    except Exception as error:  # noqa: BLE001 - a result may serialize itself with any code
         return _write(text=f'The call was executed. Its result has no JSON form ({type(error).__name__}).')
     if len(written) > MAX_BYTES:
         return _write(text=f'The call was executed. Its result is too large to be kept ({len(written)} bytes).')

@@ -1,4 +1,4 @@
-"""Show people durable runs, and let them steer: cancel one, settle an unknown call."""
+"""Show durable runs to people, and let them cancel a run or settle an unknown call."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .store import DurableStore, ExecutionRow, ExecutionState, RunRow, RunStatus
 
 
 class SteeringRefused(ApprovalError):
-    """A run cannot be shown or steered so. Nothing was changed."""
+    """A run cannot be shown or changed as requested. Nothing was changed."""
 
 
 class UnknownRun(SteeringRefused):
-    """There is no run of that id: there never was, or it was forgotten after its end."""
+    """There is no run with that id. It never existed, or was deleted after its end."""
 
     def __init__(self) -> None:
-        """Say so."""
+        """Set the message."""
         super().__init__('there is no such run in the inbox')
 
 
@@ -37,16 +37,16 @@ class RunEnded(SteeringRefused):
     """The run has ended."""
 
     def __init__(self, status: RunStatus) -> None:
-        """Say how it ended."""
+        """Set the message, with how the run ended."""
         self.status = status
         super().__init__(f'the run has ended: it is {status}')
 
 
 class NotUnknown(SteeringRefused):
-    """The outcome of the call is not, or not any more, unknown."""
+    """The outcome of the call is not unknown, or not any more."""
 
     def __init__(self) -> None:
-        """Say so."""
+        """Set the message."""
         super().__init__('no such call of the run is unknown, or it was settled meanwhile')
 
 
@@ -54,7 +54,7 @@ class NobodyMay(SteeringRefused):
     """No request of the run says who may steer it."""
 
     def __init__(self) -> None:
-        """Say who may nevertheless."""
+        """Set the message, which names the command that still can."""
         super().__init__('no request of the run says who may do that; use `tool-approval runs`')
 
 
@@ -66,91 +66,91 @@ class AskedView(_View):
     """A request of a run."""
 
     id: str
-    """Its id in the inbox."""
+    """Id of the request in the inbox."""
     state: str
-    """`pending` while it is open."""
+    """State of the request: `pending` while it is open."""
     tool_name: str
-    """The tool, as the model calls it."""
+    """Name that the model calls the tool by."""
     tool_call_id: str | None
-    """The call's id in the run."""
+    """Id of the call in the run."""
     approvers: str
-    """Who may answer, in words. Hostile text."""
+    """Description of who may answer. Hostile text."""
     posted_at: AwareDatetime
-    """When it was asked, in UTC."""
+    """Time of the question, in UTC."""
     expires_at: AwareDatetime | None
-    """When the wait is to end, in UTC."""
+    """Time at which the request expires, in UTC, or `None`."""
 
 
 class ExecutionView(_View):
     """One attempt to execute a call."""
 
     key: str
-    """Which call."""
+    """Key of the call."""
     attempt: int
-    """1 for the first."""
+    """Number of the attempt, from 1."""
     state: ExecutionState
-    """`unknown` where its worker died in the middle."""
+    """State of the attempt: `unknown` if its worker died during the call."""
     tool_name: str
-    """The tool."""
+    """Name of the tool."""
     tool_call_id: str
-    """The call's id in the run."""
+    """Id of the call in the run."""
     started_at: AwareDatetime | None
-    """When it began to execute, in UTC."""
+    """Time at which it began to execute, in UTC."""
     changed_at: AwareDatetime
-    """When it last changed its state, in UTC."""
+    """Time of the last change of state, in UTC."""
     is_unsettled: bool
-    """Whether its outcome is unknown, and it was not settled."""
+    """Whether its outcome is unknown and was not settled."""
 
 
 class RunSummary(_View):
-    """A durable run. All its texts are as the application or the model wrote them, but `why`."""
+    """A durable run. All texts except `why` come unchanged from the application or the model."""
 
     id: str
-    """Its id."""
+    """Id of the run."""
     agent: str
-    """The name of its agent."""
+    """Name of its agent."""
     status: RunStatus
-    """`queued` also while it executes."""
+    """Status of the run. `queued` includes executing."""
     created_at: AwareDatetime
-    """When it was started, in UTC."""
+    """Time of its start, in UTC."""
     changed_at: AwareDatetime
-    """When it was last parked, taken up or ended, in UTC."""
+    """Time at which it was last parked, resumed or ended, in UTC."""
 
 
 class RunView(RunSummary):
-    """A durable run, with what it asked and executed."""
+    """A durable run, with its requests and executions."""
 
     why: str
-    """Why it does not go on, as a sentence without its full stop."""
+    """Reason why the run does not continue, as a sentence without a full stop."""
     outcome: str | None
-    """Its output or its error, as JSON text, where it has ended."""
+    """Output or error as JSON text, or `None` until the run has ended."""
     requests: tuple[AskedView, ...]
-    """The oldest first."""
+    """Requests of the run, oldest first."""
     executions: tuple[ExecutionView, ...]
-    """The attempts of one call in their order."""
+    """Executions of the run's calls, attempts of one call in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunDetails:
-    """A run as it was when it was read."""
+    """A run, with its requests and executions, as last read."""
 
     run: RunRow
-    """The run."""
+    """The run itself."""
     requests: Sequence[InboxEntry]
-    """Its requests, the oldest first."""
+    """Requests of the run, oldest first."""
     unreadable: int
-    """How many of its requests cannot be read."""
+    """Number of its requests that cannot be read."""
     executions: Sequence[ExecutionRow]
-    """The executions of its calls."""
+    """Executions of its calls."""
 
     @property
     def open(self) -> Sequence[InboxEntry]:
-        """Its requests that wait for an answer."""
+        """Requests that wait for an answer."""
         return [entry for entry in self.requests if entry.state == 'pending']
 
     @property
     def why(self) -> str:
-        """Why it does not go on, as a sentence without its full stop."""
+        """Reason why the run does not continue, as a sentence without a full stop."""
         at = f'{self.run.changed_at:%Y-%m-%d %H:%M:%S} UTC'
         since = f'since {at}'
         if has_ended(self.run):
@@ -165,7 +165,7 @@ class RunDetails:
 
     @property
     def view(self) -> RunView:
-        """The same for programs."""
+        """The same data for programs."""
         return RunView(
             **summary_of(self.run).model_dump(),
             why=self.why,
@@ -186,35 +186,35 @@ class RunDetails:
         )
 
     def check_may_cancel(self, by: Approver) -> None:
-        """Refuse who may not answer each open request of the run; where none is open, each that it has asked.
+        """Raise unless this person may answer each open request of the run, or each of its requests if none is open.
 
         Raises:
-            NotAnApprover: It says why.
-            NobodyMay: There is none, or one that cannot be read.
+            NotAnApprover: The person may not. The message says why.
+            NobodyMay: The run has no request, or one that cannot be read.
         """
         self._check(self.open or self.requests, by)
 
     def unsettled(self, key: str, attempt: int) -> ExecutionRow:
-        """The unknown attempt.
+        """Return the unknown attempt.
 
         Raises:
-            NotUnknown: It is another, or was settled.
+            NotUnknown: The attempt is not unknown, or was settled.
         """
         return only([row for row in self.executions if (row.key, row.attempt) == (key, attempt)])
 
     def check_may_settle(self, row: ExecutionRow, by: Approver) -> None:
-        """Refuse who may not answer each request of the run for that tool.
+        """Raise unless this person may answer each request of the run for that tool.
 
         Raises:
-            NotAnApprover: It says why.
-            NobodyMay: There is none, or one that cannot be read.
+            NotAnApprover: The person may not. The message says why.
+            NobodyMay: There is no such request, or one that cannot be read.
         """
-        # The names of calls are kept escaped.
+        # Executions are stored with escaped tool names.
         self._check([each for each in self.requests if escape_line(each.request.tool_name) == row.tool_name], by)
 
     def _check(self, entries: Sequence[InboxEntry], by: Approver) -> None:
-        # Attack: who may answer is said by the requests alone. Without one that can be read, anybody who is let in
-        # could end what others are asked about (test_steering.py: test_without_a_request_that_says_who_nobody_may).
+        # Attack: only requests say who may answer. Without a readable one, any visitor could end runs that others are
+        # asked about (test_steering.py: test_without_a_request_that_says_who_nobody_may).
         if not entries or self.unreadable:
             raise NobodyMay
         for entry in entries:
@@ -227,17 +227,17 @@ def has_ended(run: RunRow) -> bool:
 
 
 def keeps_runs(store: InboxStore) -> TypeGuard[ParkingStore]:
-    """Whether the store of an inbox keeps durable runs too."""
+    """Whether the store of an inbox also keeps durable runs."""
     return isinstance(store, ParkingStore)
 
 
 def summary_of(run: RunRow) -> RunSummary:
-    """A run without its details."""
+    """Return a run without its details."""
     return RunSummary.model_validate(run, from_attributes=True)
 
 
 def approvers_of(entry: InboxEntry) -> str:
-    """Who may answer a request, in words. Hostile text: escape it."""
+    """Describe who may answer a request. Hostile text: escape it."""
     content = entry.content
     rules = [
         [*sorted(rule.users), *(f'members of {group}' for group in sorted(rule.groups))] or ['nobody']
@@ -249,13 +249,13 @@ def approvers_of(entry: InboxEntry) -> str:
 
 
 def read_run(store: DurableStore, run_id: str) -> RunDetails:
-    """A run with what it asked and executed. Blocks.
+    """Return a run with its requests and executions. Blocks.
 
     Raises:
-        UnknownRun: There is none of that id.
+        UnknownRun: There is no run with this id.
         InboxError: The store cannot be read.
     """
-    # No store is asked for what none can keep, such as a null character in PostgreSQL.
+    # Do not pass ids that no store can hold, such as a null character in PostgreSQL.
     run = store.get_run(run_id) if run_id.isprintable() else None
     if run is None:
         raise UnknownRun
@@ -264,7 +264,7 @@ def read_run(store: DurableStore, run_id: str) -> RunDetails:
 
 
 def _entries(store: DurableStore, run_id: str) -> tuple[Sequence[InboxEntry], int]:
-    """The requests of a run, and how many more there are that cannot be read."""
+    """Return the requests of a run, and the number of those that cannot be read."""
     rows = store.requests_of(run_id)
     entries: list[InboxEntry] = []
     for row in rows:
@@ -274,22 +274,22 @@ def _entries(store: DurableStore, run_id: str) -> tuple[Sequence[InboxEntry], in
 
 
 def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, at: datetime) -> RunDetails:
-    """End a run. Its open requests are withdrawn, and what it executes at that moment is not stopped. Blocks.
+    """Cancel a run and withdraw its open requests. A call that is executing is not stopped. Blocks.
 
     Args:
-        store: Where it is.
-        run_id: Its id.
-        by: Who wants that, where they are not the owner of the store.
-        at: Now.
+        store: The store of the run.
+        run_id: The id of the run.
+        by: The person who cancels it, or `None` for the owner of the store.
+        at: The current time.
 
     Returns:
-        The run, cancelled.
+        The cancelled run.
 
     Raises:
-        UnknownRun: There is none of that id.
-        RunEnded: It has ended.
-        NotAnApprover: This person may not.
-        NobodyMay: It is not known who may.
+        UnknownRun: There is no run with this id.
+        RunEnded: The run has ended.
+        NotAnApprover: The person may not cancel it.
+        NobodyMay: The run does not say who may.
         InboxError: The store cannot be used.
     """
     found = read_run(store, run_id)
@@ -301,15 +301,15 @@ def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, 
 
 
 def executions_of(store: DurableStore, run_id: str) -> Sequence[ExecutionRow]:
-    """The executions of a run, also of one that was stopped and resumed by hand. Blocks."""
+    """Return the executions of a run, including one that was stopped and resumed by hand. Blocks."""
     return store.executions_of(escape_line(run_id))
 
 
 def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
-    """The unknown one of these.
+    """Return the only unknown one of these executions.
 
     Raises:
-        NotUnknown: There is none, or more than one.
+        NotUnknown: None is unknown, or several are.
     """
     found = [row for row in rows if row.is_unsettled]
     if len(found) != 1:
@@ -318,7 +318,7 @@ def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
 
 
 Verdict: TypeAlias = Literal['result', 'again', 'give_up']
-"""The answer of a person about an unknown call: its result, to run it again, or to give it up."""
+"""A person's decision about an unknown call: give its result, run it again, or give it up."""
 
 
 async def settle_call(
@@ -331,19 +331,19 @@ async def settle_call(
     by: str,
     at: datetime,
 ) -> None:
-    """Settle an unknown call. The question about it is withdrawn, so its run can go on.
+    """Settle an unknown call and withdraw the question about it, so that its run can continue.
 
     Args:
-        store: Where it is.
-        run_id: The run.
-        row: The call, as it was last seen.
-        verdict: The answer of a person about it.
-        result: Its result, if it has one. JSON.
+        store: The store of the run.
+        run_id: The id of the run.
+        row: The call, as last read.
+        verdict: The person's decision.
+        result: The result, a JSON value, if `verdict` is `result`.
         by: The person's id.
-        at: Now.
+        at: The current time.
 
     Raises:
-        NotUnknown: It is not unknown any more.
+        NotUnknown: The call is not unknown any more.
         InboxError: The store cannot be used.
     """
     with Ledger(store, beats=False) as ledger:

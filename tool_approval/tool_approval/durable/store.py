@@ -1,4 +1,4 @@
-"""Keep durable runs, their parked requests and the executions of their calls, in the inbox's database."""
+"""Keep durable runs, their parked requests and the executions of their calls in the inbox's database."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tool_approval.inbox.store import Execute, ParkingStore, Row
 from tool_approval.inbox.stores import SQLiteStore
 
 RunStatus = Literal['queued', 'waiting', 'done', 'failed', 'cancelled']
-"""What a run can be. `queued` also while it executes; the last three are final."""
+"""Status of a run. `queued` includes executing; the last three are final."""
 
 ExecutionState = Literal['approved', 'reserved', 'executing', 'done', 'failed', 'refused', 'unknown']
-"""What the execution of a call can be."""
+"""State of the execution of a call."""
 
 MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = MappingProxyType(
     {
@@ -30,29 +30,29 @@ MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = MappingProxyType(
         'refused': frozenset[ExecutionState](),
     }
 )
-"""From each state of an execution to those it can become, each by one atomic step of its holder."""
+"""Allowed next states by state of an execution. The holder makes each change in one atomic step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunRow:
-    """One durable run. The texts are ASCII, and mean nothing to the store."""
+    """One durable run. Its texts are ASCII, and the store does not interpret them."""
 
     id: str
-    """The run's."""
+    """Id of the run."""
     agent: str
-    """The name of its agent: only workers that know it can take the run up."""
+    """Name of the agent. Only workers that know it can execute the run."""
     state: str
-    """What the next segment needs, as JSON."""
+    """Input of the next segment, as JSON."""
     created_at: datetime
-    """In UTC, in whole milliseconds."""
+    """Time of creation, in UTC, in whole milliseconds."""
     changed_at: datetime
-    """When it was last parked, taken up or ended."""
+    """Time at which the run was last parked, resumed or ended."""
     status: RunStatus = 'queued'
-    """Where in its life it is."""
+    """Status of the run."""
     segment: int = 0
-    """The number of its current segment, or of the next one."""
+    """Number of the current segment, or of the next one while the run waits."""
     outcome: str | None = None
-    """Its output or its error, as JSON, where it has ended."""
+    """Output or error as JSON, or `None` until the run has ended."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,47 +60,47 @@ class ExecutionRow:
     """One attempt to execute one approved call."""
 
     key: str
-    """Which call."""
+    """Key of the call."""
     attempt: int
-    """1 for the first."""
+    """Number of the attempt, from 1."""
     run_id: str
-    """The run that made the call."""
+    """Id of the run that made the call."""
     tool_name: str
-    """The tool."""
+    """Name of the tool."""
     tool_call_id: str
-    """The call's id in the run."""
+    """Id of the call in the run."""
     idempotency_key: str
-    """What the tool may pass on, so that its peer does this attempt once."""
+    """Key that the tool may pass to its peer, so that the peer does this attempt only once."""
     changed_at: datetime
-    """When it last changed its state."""
+    """Time of the last change of state."""
     state: ExecutionState = 'approved'
-    """Where in its life it is."""
+    """State of the execution."""
     owner: str | None = None
-    """The worker that holds it, or held it to the end. `None` where none does: it is free, or was tried again."""
+    """Worker that holds the execution, or held it to the end. `None` if it is free, or was tried again."""
     result: str | None = None
-    """What came of it, as JSON."""
+    """Outcome as JSON."""
     started_at: datetime | None = None
-    """When it began to execute."""
+    """Time at which it began to execute."""
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether it is unknown, was not tried again, and nobody has given it up."""
+        """Whether the outcome is unknown, and the call was neither tried again nor given up."""
         return self.state == 'unknown' and self.owner is not None and self.result is None
 
 
 class DurableStore:
-    """Durable runs and executions, in the database of an inbox. See `open_store`.
+    """Durable runs and executions in the database of an inbox. See `open_store`.
 
-    All methods block, and are to be called in a thread of their own. All may raise `InboxUnavailable` and
-    `InboxUntrusted`, with the meaning that they have for an `InboxStore`.
+    All methods block, so call them in a separate thread. All may raise `InboxUnavailable` and `InboxUntrusted`, with
+    the same meaning as for an `InboxStore`.
     """
 
     def __init__(self, inbox_store: ParkingStore) -> None:
         """Use a database.
 
         Args:
-            inbox_store: Keeps the requests there. An `SQLiteStore` needs `synchronous='FULL'`: otherwise, after a power
-                cut, a call may be executed again.
+            inbox_store: The inbox's part of the database. An `SQLiteStore` needs `synchronous='FULL'`; otherwise a call
+                may be executed again after a power failure.
         """
         self.inbox_store = inbox_store
         """The inbox's part of the database, for `Inbox`. It shares the connection, and closes it."""
@@ -108,14 +108,14 @@ class DurableStore:
         """Where it is, for people; without secrets."""
 
     def close(self) -> None:
-        """Let go of files and connections. May be called twice."""
+        """Close files and connections. May be called twice."""
         self.inbox_store.close()
 
     def secret(self) -> bytes:
-        """32 random bytes, made once for each database.
+        """Return 32 random bytes, created once for each database.
 
         Raises:
-            InboxUntrusted: They were changed.
+            InboxUntrusted: The bytes were changed.
         """
         made = (secrets.token_hex(32),)
         with self.inbox_store.transaction() as execute:
@@ -132,7 +132,7 @@ class DurableStore:
     # Workers
 
     def beat(self, worker: str, number: int) -> None:
-        """Note that a worker is alive. The numbers of one worker grow."""
+        """Record that a worker is alive. The numbers of a worker increase."""
         with self.inbox_store.transaction() as execute:
             execute(
                 'INSERT INTO workers VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET beat = excluded.beat',
@@ -140,18 +140,18 @@ class DurableStore:
             )
 
     def beats(self) -> dict[str, int]:
-        """The last number of each worker; 0 for one that holds executions and has noted none."""
+        """Return the last number of each worker; 0 for a worker that holds executions but has recorded none."""
         with self.inbox_store.reading() as execute:
             holders = execute("SELECT DISTINCT owner, 0 FROM executions WHERE state IN ('reserved', 'executing')")
             return dict(holders.fetchall()) | dict(execute('SELECT id, beat FROM workers').fetchall())
 
     def release(self, worker: str, number: int, *, at: datetime) -> int:
-        """Take its executions from a worker that is gone, unless it has noted a later number meanwhile.
+        """Release the executions of a dead worker, unless it has recorded a later number.
 
-        What it had only reserved is free again. What it was executing is unknown, and still its own to settle.
+        Reserved executions become free. Executing ones become unknown, and the worker may still settle them.
 
         Returns:
-            How many there were.
+            The number of executions.
         """
         held = "SELECT 1 FROM executions WHERE owner = ? AND state IN ('reserved', 'executing') LIMIT 1"
         if not self._select(held, (worker,)):
@@ -171,14 +171,14 @@ class DurableStore:
             return freed.rowcount + lost.rowcount
 
     def forget_worker(self, worker: str) -> None:
-        """Forget the heartbeat of a worker."""
+        """Delete the heartbeat of a worker."""
         with self.inbox_store.transaction() as execute:
             execute('DELETE FROM workers WHERE id = ?', (worker,))
 
     # Runs
 
     def add_run(self, row: RunRow) -> bool:
-        """Keep a new run; `False` if one of that id is there already, which is left as it is."""
+        """Add a run. Return `False`, and change nothing, if a run with this id exists."""
         with self.inbox_store.transaction() as execute:
             added = execute(
                 f'INSERT INTO runs ({_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
@@ -196,19 +196,19 @@ class DurableStore:
             return added.rowcount == 1
 
     def get_run(self, run_id: str) -> RunRow | None:
-        """One run, if there is one of that id."""
+        """Return a run, or `None` if the id is unknown."""
         found = self._select(f'SELECT {_RUN} FROM runs WHERE id = ?', (run_id,))
         return self._run(found[0]) if found else None
 
     def list_runs(
         self, status: RunStatus | None = None, limit: int = 100, after: str | None = None
     ) -> Sequence[RunRow]:
-        """Runs, the newest first.
+        """Return runs, newest first.
 
         Args:
-            status: Only those of this status.
-            limit: How many at most.
-            after: Only those that follow the run of this id.
+            status: Only runs with this status.
+            limit: The largest number of runs.
+            after: Only runs that follow the run with this id.
         """
         of_status = '' if status is None else 'AND status = ?'
         later = '' if after is None else 'AND (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?)'
@@ -232,14 +232,14 @@ class DurableStore:
 
         Args:
             run_id: The run.
-            segment: Its current segment; the next one has the next number.
-            state: What the next segment needs.
-            requests: What to post. Those that are there already, answered or not, are left as they are.
-            deadline: When they expire, by the time of day.
-            at: Now.
+            segment: Its current segment. The next one has the next number.
+            state: The input of the next segment.
+            requests: The requests to post. Existing ones are left unchanged, answered or not.
+            deadline: The time of day when the requests expire.
+            at: The current time.
 
         Returns:
-            Whether it was this call that did so. If not, the segment is over, and nothing was changed.
+            Whether this call parked the run. If not, the segment is over, and nothing was changed.
         """
         with self.inbox_store.transaction() as execute:
             parked = execute(
@@ -255,15 +255,15 @@ class DurableStore:
             return True
 
     def ready(self, agent: str, limit: int) -> Sequence[tuple[str, int]]:
-        """The id and segment of each run of an agent that waits for no answer any more, or was never begun.
+        """Return the id and segment of each run of an agent that never began, or no longer waits for an answer.
 
-        It looks at each run that waits; `ready_after` does not.
+        This looks at each waiting run; `ready_after` does not.
         """
         found = self._select(f'{_READY} ORDER BY status DESC, changed_at LIMIT ?', (agent, limit))
         return [(run_id, segment) for run_id, segment in found]
 
     def ready_after(self, agent: str, limit: int, settled: Collection[str]) -> Sequence[tuple[str, int]]:
-        """The same, of the runs that were never begun, and of those that have waited for one of these requests."""
+        """Return the same for runs that never began, and for runs that waited for one of the requests in `settled`."""
         with self.inbox_store.reading() as execute:
             queued = f"{_READY} AND status = 'queued' ORDER BY changed_at LIMIT ?"
             found = list(execute(queued, (agent, limit)).fetchall())
@@ -274,10 +274,10 @@ class DurableStore:
         return [(run_id, segment) for run_id, segment in found]
 
     def resume(self, run_id: str, segment: int, *, at: datetime) -> bool:
-        """Begin a segment, or go on with it after a crash.
+        """Begin a segment, or continue it after a crash.
 
         Returns:
-            Whether it is the run's current one. If not, nothing was changed, and there is nothing to do.
+            Whether it is the run's current segment. If not, nothing was changed, and there is nothing to do.
         """
         with self.inbox_store.transaction() as execute:
             begun = execute(
@@ -290,11 +290,11 @@ class DurableStore:
     def finish(
         self, run_id: str, segment: int, status: Literal['done', 'failed'], outcome: str, *, at: datetime
     ) -> bool:
-        """End a run with its current segment; `False`, and nothing changed, if that segment is over."""
+        """End a run with its current segment. Return `False`, and change nothing, if that segment is over."""
         return self._end(run_id, 'AND segment = ?', (segment,), status, outcome, at)
 
     def cancel(self, run_id: str, *, at: datetime) -> bool:
-        """End a run from outside; `False` if there is none, or it has ended."""
+        """Cancel a run. Return `False` if it does not exist or has ended."""
         return self._end(run_id, '', (), 'cancelled', None, at)
 
     def _end(
@@ -312,12 +312,12 @@ class DurableStore:
             return True
 
     def requests_of(self, run_id: str) -> Sequence[Row]:
-        """All requests of a run, the oldest first."""
+        """Return all requests of a run, oldest first."""
         return self.inbox_store.parked_of(run_id)
 
     def expire(self, now: datetime) -> int:
-        """Settle the parked requests whose deadline has passed as `expired`; how many there were."""
-        # Most times there are none, and even a change of nothing has to wait for the disk.
+        """Settle parked requests whose deadline has passed as `expired`, and return their number."""
+        # Usually there are none, and even an empty change has to wait for the disk.
         due = "SELECT 1 FROM requests WHERE state = 'pending' AND deadline <= ? LIMIT 1"
         if not self._select(due, (_number(now),)):
             return 0
@@ -325,9 +325,9 @@ class DurableStore:
             return self.inbox_store.settle_parked(execute, 'expired', now, 'deadline <= ?', _number(now))
 
     def prune(self, before: datetime) -> int:
-        """Forget the runs that ended before a moment, with their executions; how many runs there were.
+        """Delete runs that ended before a given time, with their executions, and return the number of runs.
 
-        Executions without a run in the store are kept: who resumes by hand may do it at any time.
+        Executions without a run in the store are kept, because a run may be resumed by hand at any time.
         """
         ended = "SELECT id FROM runs WHERE status NOT IN ('queued', 'waiting') AND changed_at < ?"
         with self.inbox_store.transaction() as execute:
@@ -337,15 +337,15 @@ class DurableStore:
     # Executions
 
     def add_execution(self, row: ExecutionRow) -> bool:
-        """Keep a new one; `False` if that attempt is there already, which is left as it is."""
+        """Add an execution. Return `False`, and change nothing, if that attempt exists."""
         with self.inbox_store.transaction() as execute:
             return _add(execute, row)
 
     def retry(self, row: ExecutionRow, note: str | None = None) -> bool:
-        """Keep another attempt, in the same step as nobody may settle the unknown one before it any more.
+        """Add another attempt. In the same step, the unknown attempt before it can no longer be settled.
 
         Returns:
-            Whether it was this call that did so. If not, the one before is not unknown, or was tried again already.
+            Whether this call did so. If not, the previous attempt is not unknown, or was already tried again.
         """
         with self.inbox_store.transaction() as execute:
             given_up = execute(
@@ -364,20 +364,20 @@ class DurableStore:
         at: datetime,
         result: str | None = None,
     ) -> bool:
-        """Change an execution, in one atomic step, if it is still in the state, and with the owner, of `row`.
+        """Change an execution in one atomic step, if its state and owner are still those of `row`.
 
         Args:
-            row: The execution as it was last seen.
-            to: The new state, one of `MOVES`.
-            owner: Who holds it from now on.
-            at: Now.
-            result: What came of it.
+            row: The execution, as last read.
+            to: The new state, one that `MOVES` allows.
+            owner: The worker that holds it from now on.
+            at: The current time.
+            result: The outcome.
 
         Returns:
-            Whether it was this call that did so. If not, nothing was changed.
+            Whether this call changed it. If not, nothing was changed.
 
         Raises:
-            ValueError: The table has no such move.
+            ValueError: `MOVES` does not allow this change.
         """
         if to not in MOVES[row.state]:
             raise ValueError(f'an execution that is {row.state} does not become {to}')
@@ -392,17 +392,17 @@ class DurableStore:
             return moved.rowcount == 1
 
     def latest(self, key: str) -> ExecutionRow | None:
-        """The last attempt to execute a call, if there is one."""
+        """Return the last attempt to execute a call, or `None`."""
         found = self._select(f'SELECT {_EXECUTION} FROM executions WHERE key = ? ORDER BY attempt DESC LIMIT 1', (key,))
         return self._execution(found[0]) if found else None
 
     def executions_of(self, run_id: str) -> Sequence[ExecutionRow]:
-        """All executions of a run."""
+        """Return all executions of a run."""
         found = self._select(f'SELECT {_EXECUTION} FROM executions WHERE run_id = ? ORDER BY key, attempt', (run_id,))
         return [self._execution(each) for each in found]
 
     def unknown_executions(self, limit: int = 100) -> Sequence[ExecutionRow]:
-        """Executions that are unknown, and that nobody has settled; the oldest first."""
+        """Return unknown executions that are not settled, oldest first."""
         found = self._select(
             f"SELECT {_EXECUTION} FROM executions WHERE state = 'unknown' AND owner IS NOT NULL "
             'AND result IS NULL ORDER BY changed_at, key LIMIT ?',
@@ -488,13 +488,13 @@ def _number(moment: datetime) -> int:
 
 
 def open_store(url: str) -> DurableStore:
-    """Open the database that inbox, runs and executions share. Nothing is connected before the first use.
+    """Open the database that inbox, runs and executions share. It connects at the first use.
 
     Args:
-        url: `postgresql://user@host/database`; or the path of an SQLite file, with `sqlite:///` before it or not.
+        url: `postgresql://user@host/database`, or the path of an SQLite file, optionally with `sqlite:///` before it.
 
     Raises:
-        ValueError: It is a URL of another kind, or cannot be read.
+        ValueError: The URL is of another kind, or cannot be parsed.
         MissingExtraError: PostgreSQL needs the extra `postgres`.
     """
     scheme, separator, rest = url.partition('://')

@@ -1,4 +1,4 @@
-"""One process's part in durable runs: it shows that it is alive, and keeps all runs of its agent going."""
+"""Show that a worker process is alive, and continue the durable runs of its agent."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from .ledger import Ledger
 from .store import DurableStore, RunRow
 
 AT_ONCE = 100
-"""Chosen: so many runs are found in one look; the others in the next."""
+"""Most runs found in one look; the next look finds the others. Chosen."""
 
 WATCH_S = 0.25
-"""Chosen: a run that was started elsewhere begins within so many seconds. Answers end the wait for them at once."""
+"""Longest time in seconds before a run started in another process begins. Chosen. An answer ends the wait at once."""
 
 SWEEP_S = 1.0
-"""Chosen: a look at all parked runs takes some milliseconds where there are ten thousand. Seconds between two; whatever
-is missed otherwise is found by it."""
+"""Seconds between two looks at all parked runs, which find whatever was missed. Chosen: a look at ten thousand runs
+takes some milliseconds."""
 
 LONGEST_PAUSE_S = 2.0
-"""Chosen: a store that is back is noticed within so many seconds."""
+"""Longest time in seconds before a store that is available again is noticed. Chosen."""
 
 _log = logging.getLogger('tool_approval')
 
 
 class Sweep:
-    """Looks at the store again and again, in a thread of its own.
+    """Looks at the store repeatedly, in a thread of its own.
 
-    An approver's process only writes the answer. Every living worker finds out here which runs can go on, which
-    deadlines have passed and whose work is to be taken up. Any of it may be done twice.
+    An approver's process only writes the answer. Here, every living worker finds out which runs can continue, which
+    deadlines have passed, and which dead worker's runs to take up. All of these may happen twice.
     """
 
     def __init__(
@@ -54,17 +54,17 @@ class Sweep:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start nothing yet.
+        """Keep the parts; `start` starts the thread.
 
         Args:
-            store: Where the runs are, for this alone. The sweep closes it.
+            store: The store of the runs, for this object only, which closes it.
             engine: Runs the segments.
-            ledger: Counts up the heartbeat when it is asked to, and finds dead workers.
-            agent: The agent whose runs this process takes.
-            is_readable: Whether this version can go on with a run.
-            lease_s: A worker that has not counted on for so many seconds is dead.
+            ledger: Sends heartbeats when asked to, and finds dead workers.
+            agent: The agent whose runs this process executes.
+            is_readable: Whether this version can continue a run.
+            lease_s: Seconds without a heartbeat after which a worker counts as dead.
             now: The time of day, for the deadlines of requests.
-            clock: Seconds that never go back.
+            clock: A clock in seconds that never goes back.
         """
         self._store = store
         self._engine = engine
@@ -83,20 +83,20 @@ class Sweep:
         self._thread = threading.Thread(target=self._run, name='tool-approval-durable', daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Look no more. Other workers take up what this one leaves behind when its lease has ended."""
+        """Stop the thread. Other workers take up this worker's runs when its lease has ended."""
         self._ended.set()
         self._thread.join()
         self._store.close()
 
     def look(self, changed: Changes | None = None) -> None:
-        """Look once.
+        """Look at the store once.
 
         Args:
-            changed: What has changed since the last time; `None` to look at all runs.
+            changed: Changes since the last look; `None` to look at all runs.
 
         Raises:
             InboxError: The store cannot be used.
@@ -139,14 +139,14 @@ class Sweep:
         try:
             row = self._store.get_run(run_id)
         except InboxUntrusted:
-            return True  # it must not hold up the others: its segment fails it
+            return True  # it must not delay other runs: its segment ends it as failed
         return row is not None and self._is_readable(row)
 
     def _run(self) -> None:
         changed: Changes | None = None
         while not self._ended.is_set():
             if self._engine.is_broken:
-                # Without a heartbeat the others take up the runs.
+                # Without a heartbeat, other workers take up the runs.
                 _log.critical('The event loop of durable runs has ended: this process executes none any more')
                 return
             try:

@@ -1,7 +1,7 @@
-"""Runs that survive their process: a run that waits for an approver needs none, and any worker takes it up.
+"""Run agents durably: a run that waits for an approver needs no process, and any worker can continue it.
 
-A run goes in segments. Each is a workflow of the engine, which records model requests and decisions; it ends where an
-approver has to be asked. The store keeps the state for the next segment, with the requests. See `Segment.run`.
+A run consists of segments. Each segment is a workflow of the engine, which records model requests and decisions, and
+ends when an approver must be asked. The store keeps the requests and the state for the next segment. See `Segment.run`.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ OutputT = TypeVar('OutputT')
 T = TypeVar('T')
 
 Factory: TypeAlias = Callable[..., Any]
-"""Makes a run's dependencies from JSON, given as keywords; sync or async. Called in each segment."""
+"""Makes a run's dependencies from JSON values, passed as keywords; sync or async. Called in each segment."""
 
 RETRY_S = 1.0
-"""Chosen: seconds between two attempts to reach a store that is away."""
+"""Seconds between two attempts to reach an unavailable store. Chosen."""
 
 ALIVE_S = 1.0
-"""Chosen: seconds between two looks whether this worker can still run segments."""
+"""Seconds between two checks whether this worker can still run segments. Chosen."""
 
 FOLLOW_S = 0.2
-"""Chosen: seconds between two looks at a run whose result is awaited."""
+"""Seconds between two looks at a run whose result is awaited. Chosen."""
 
 _log = logging.getLogger('tool_approval')
 
 
 class DurableRunFailed(ApprovalError):
-    """A durable run ended without an output: it failed, or was cancelled."""
+    """A durable run failed or was cancelled, so it has no output."""
 
 
 class DurableAgent(Generic[DepsT, OutputT]):
     """An agent whose runs survive crashes, deploys and long waits for an approver.
 
-    Make it the same way in every process: in those that start runs, and in the workers that execute them.
+    Create it in the same way in every process: in those that start runs, and in the workers that execute them.
     """
 
     def __init__(
@@ -79,20 +79,22 @@ class DurableAgent(Generic[DepsT, OutputT]):
         reconcile: Mapping[str, Reconcile] | None = None,
         tells_changes: bool = True,
     ) -> None:
-        """Put the parts together. Nothing is opened or started before the first use.
+        """Combine the parts. Nothing is opened or started before the first use.
 
         Args:
-            agent: Has a name, which stays the same, and the capability `DBOSDurability()`.
-            controller: Decides. Its `ui` is an `InboxUI` over the same store, or `None` for one with the defaults.
-            store: Where runs and requests are: `postgresql://...`, `sqlite:///path`, or the path of an SQLite file.
-            deps: By the name that `start` is given: makes the dependencies.
-            external: By tool name: carries out external calls.
-            reconcile: By tool name: finds out whether a call happened that a crash has cut off. See `Ledger`.
-            tells_changes: Whether the model learns that an approver changed arguments.
+            agent: An agent with a name that stays the same, and the capability `DBOSDurability()`.
+            controller: Decides. Its `ui` is an `InboxUI` over the same store, or `None` for one with default settings.
+            store: The database of runs and requests: `postgresql://...`, `sqlite:///path`, or the path of an SQLite
+                file.
+            deps: Factories of dependencies, by the name that `start` is given.
+            external: Functions that carry out external calls, by tool name.
+            reconcile: Functions by tool name that find out whether a call happened that a crash interrupted. See
+                `Ledger`.
+            tells_changes: Whether the model is informed of arguments that an approver changed.
 
         Raises:
-            UserError: The agent or the controller cannot be used for durable runs; the error says what to change.
-            ValueError: The URL of the store cannot be read.
+            UserError: The agent or the controller cannot be used for durable runs. The message says what to change.
+            ValueError: The URL of the store cannot be parsed.
         """
         self.agent = agent
         self.name = _checked_name(agent)
@@ -128,21 +130,21 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """Start a run. A worker executes it, in this process or another one.
 
         Args:
-            prompt: The user's prompt, as for `Agent.run`.
-            run_id: A name for the run. Where there is a run of that id, it is returned and nothing is started.
-            session: The conversation approvals are remembered for; the run itself if `None`.
-            deps: The name of a factory, and its arguments as JSON.
+            prompt: The user's prompt, as in `Agent.run`.
+            run_id: An id for the run. If a run with this id exists, it is returned and nothing is started.
+            session: The conversation that approvals are remembered for; the run itself if `None`.
+            deps: The name of a factory, and its arguments as JSON values.
 
         Raises:
-            UserError: The prompt or the dependencies cannot be kept; the error names the field.
-            InboxUnavailable: The store cannot be reached. Nothing was started, or the connection broke afterwards:
-                start it again with the same `run_id`.
+            UserError: The prompt or the dependencies cannot be stored. The message names the field.
+            InboxUnavailable: The store cannot be reached. Either nothing was started, or the connection broke
+                afterwards: start it again with the same `run_id`.
         """
         run_id = run_id or secrets.token_urlsafe(16)
         if not run_id.isprintable():
             raise UserError('`run_id` has characters that cannot be printed.')
         if len(run_id) > LONGEST_NAME:
-            # The engine's index would not take it, and no run after it would begin.
+            # The engine's index would reject it, and no later run would begin.
             raise UserError(f'`run_id` has more than {LONGEST_NAME} characters.')
         state = RunState(
             history=[ModelRequest(parts=[UserPromptPart(content=prompt)])],
@@ -155,20 +157,20 @@ class DurableAgent(Generic[DepsT, OutputT]):
         return self.get(run_id)
 
     def get(self, run_id: str) -> DurableRun[OutputT]:
-        """The run of that id, whether there is one or not."""
+        """Return the run with this id, without checking that it exists."""
         return DurableRun(self, run_id)
 
     @asynccontextmanager
     async def worker(self, *, polling: float = 0.1, lease: float = LEASE_S) -> AsyncGenerator[None]:
-        """Execute runs of this agent while the context is open, on an event loop of the engine's own.
+        """Execute runs of this agent while the context is open, on an event loop of the engine.
 
         Args:
-            polling: Seconds between two looks of the engine for something to run.
-            lease: A worker that gives no sign of life for so many seconds is dead: the others take up its work. It has
-                to be the same in all workers.
+            polling: Seconds between two searches of the engine for segments to run.
+            lease: Seconds without a sign of life after which a worker counts as dead, and the others take up its runs.
+                It must be the same in all workers.
 
         Raises:
-            ApprovalError: This process is a worker already, or uses DBOS for something else.
+            ApprovalError: This process is already a worker, or uses DBOS for another purpose.
         """
         if self._engine is not None:
             raise ApprovalError('this process is a worker of this agent already')
@@ -197,10 +199,10 @@ class DurableAgent(Generic[DepsT, OutputT]):
             self._engine = self._ledger = None
 
     def run_worker(self) -> None:
-        """Be a worker until the process is asked to end (SIGTERM, SIGINT): for services.
+        """Work as a service, until the process is asked to end (SIGTERM, SIGINT).
 
         Raises:
-            ApprovalError: No run can execute here any more, since a model or a tool has called `sys.exit()`. Another
+            ApprovalError: No run can execute here any more, because a model or a tool called `sys.exit()`. Another
                 worker takes up the runs; a service manager starts this one again.
         """
 
@@ -220,19 +222,19 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
     @property
     def engine(self) -> Engine:
-        """The engine of this worker."""
+        """Engine of this worker."""
         assert self._engine is not None, 'segments run in workers'
         return self._engine
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger of this worker."""
+        """Ledger of this worker."""
         assert self._ledger is not None, 'segments run in workers'
         return self._ledger
 
     async def _run_segment(self, run_id: str, number: int) -> None:
         """Run a segment for the engine; after a crash, again from its beginning. Errors of the run are not raised."""
-        # Whatever is wrong with the store: an error here would leave the run `queued` for ever.
+        # Retry after any error of the store: an error raised here would leave the run `queued` forever.
         if not await self.patiently(lambda: self.store.resume(run_id, number, at=now()), InboxError):
             return
         status: Literal['done', 'failed'] = 'failed'
@@ -245,10 +247,10 @@ class DurableAgent(Generic[DepsT, OutputT]):
             status, outcome = 'done', output
         except RunCancelled:
             return
-        except (Exception, asyncio.CancelledError) as error:  # whatever ends the run has to be seen
+        except (Exception, asyncio.CancelledError) as error:  # users must see any error that ends a run
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-                raise  # the worker ends, and not the run
+                raise  # the worker ends, not the run
             _log.error('A durable run of %r failed with %s', self.name, type(error).__name__)
             outcome = as_json({'error': type(error).__name__, 'message': str(error)})
         await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()), InboxError)
@@ -258,11 +260,11 @@ class DurableAgent(Generic[DepsT, OutputT]):
         return await self._thread.run(action)
 
     async def patiently(self, action: Callable[[], T], passing: type[InboxError] = InboxUnavailable) -> T:
-        """Use the store as soon as it can be reached."""
+        """Use the store, retrying until it can be reached."""
         return await self.persistently(lambda: self.do(action), passing)
 
     async def persistently(self, action: Callable[[], Awaitable[T]], passing: type[InboxError] = InboxUnavailable) -> T:
-        """Do it again until the store could be reached."""
+        """Retry `action` until the store can be reached."""
         while True:
             try:
                 return await action()
@@ -286,7 +288,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         return name, dict(arguments)
 
     async def make_deps(self, state: RunState) -> Any:
-        """The dependencies of a segment."""
+        """Return the dependencies of a segment."""
         if state.deps is None:
             return None
         name, arguments = state.deps
@@ -294,16 +296,16 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
 
 class DurableRun(Generic[OutputT]):
-    """A run of a `DurableAgent`, wherever it executes."""
+    """A run of a `DurableAgent`, in whichever process it executes."""
 
     def __init__(self, durable: DurableAgent[Any, OutputT], run_id: str) -> None:
-        """Made by `DurableAgent.start` and `DurableAgent.get`."""
+        """Called by `DurableAgent.start` and `DurableAgent.get`."""
         self.id = run_id
         """The run's id."""
         self._durable = durable
 
     async def status(self) -> RunRow:
-        """The run as it is now.
+        """Return the run's current row.
 
         Raises:
             ApprovalError: There is no such run.
@@ -315,7 +317,7 @@ class DurableRun(Generic[OutputT]):
         return row
 
     async def result(self) -> OutputT:
-        """Wait for the run's output. The wait goes on while the store is away.
+        """Wait for the run's output, even while the store is unavailable.
 
         Raises:
             DurableRunFailed: The run failed, or was cancelled.
@@ -331,11 +333,10 @@ class DurableRun(Generic[OutputT]):
             await asyncio.sleep(FOLLOW_S)
 
     async def cancel(self) -> bool:
-        """End the run: its questions are withdrawn, and what has not begun to execute does not. A call that executes
-        ends first.
+        """Cancel the run: withdraw its questions, and execute no more calls. A call that is executing ends first.
 
         Returns:
-            Whether it was this that ended the run.
+            Whether this call ended the run.
 
         Raises:
             InboxUnavailable: The store cannot be reached.

@@ -23,7 +23,7 @@ from tool_approval.inbox.entry import Content, write_content
 from tool_approval.inbox.errors import RequestTooLarge
 
 VERSION = 1
-"""Of what is kept. A worker takes up only runs of its own version."""
+"""Version of the stored state. A worker executes only runs of its own version."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -34,30 +34,30 @@ class StoredCall(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     is_external: bool
-    """Whether something other than the agent carries it out."""
+    """Whether the call is executed outside of the agent."""
     is_made: bool
     """Whether a toolset has made the request."""
     request: ApprovalRequest
-    """The request, as far as it is JSON."""
+    """Request with the fields that JSON can hold."""
     facts: CallFacts
-    """The request's own: not all of them can be read from its metadata."""
+    """Facts of the request, not all of which can be read from its metadata."""
     status: Literal['blocked', 'pre_approved', 'needs_approval']
-    """The verdict about it."""
+    """Status of the verdict."""
     reason: str | None
-    """That of the verdict."""
+    """Reason of the verdict."""
     question: str | None = None
-    """The id of the parked request, where an approver was asked."""
+    """Id of the parked request, if an approver was asked."""
     denial: ApprovalDecision | None = None
-    """The denial where no approver can be asked."""
+    """Denial, if no approver can be asked."""
 
     @property
     def id(self) -> str:
-        """The call's id."""
+        """Id of the call."""
         return str(self.request.tool_call_id)
 
     @property
     def restored(self) -> ApprovalRequest:
-        """The request with its facts."""
+        """Request with its facts."""
         return self.request.changed(self.facts)
 
 
@@ -67,11 +67,11 @@ class DecidedExternal(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     refused: str | None = None
-    """Why it is not to be done, where that is so."""
+    """Reason of a refusal, or `None` if the call may be carried out."""
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """The arguments to do it with."""
+    """Arguments to carry it out with."""
     binding: dict[str, Any] | None = None
-    """The binding of its approval."""
+    """Binding of its approval."""
 
 
 class Decided(BaseModel):
@@ -80,9 +80,9 @@ class Decided(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     results: DeferredToolResults
-    """Of the calls that await approval."""
+    """Results for the calls that await approval."""
     externals: dict[str, DecidedExternal]
-    """Of the external ones, by id."""
+    """Decisions about external calls, by call id."""
 
 
 class Question(BaseModel):
@@ -91,56 +91,56 @@ class Question(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     id: str
-    """Derived from what is asked, so that a replay finds the request that is there."""
+    """Id derived from the request, so that a replay finds the existing one."""
     content: str
-    """The text that is posted."""
+    """Content to post."""
     expires_at: AwareDatetime | None
-    """When it is denied, by the time of day."""
+    """Time of day at which it is denied, or `None`."""
 
 
 class Stop(BaseModel):
-    """Where a run stopped with deferred calls."""
+    """The point at which a run stopped with deferred calls."""
 
     model_config = ConfigDict(extra='forbid')
 
     calls: list[StoredCall]
-    """All of them, in the order of a batch."""
+    """All calls, in the order of a batch."""
     decided: Decided | None = None
-    """The decisions, once nothing is left to be asked."""
+    """Decisions, once there is no open question."""
     questions: list[Question] = Field(default_factory=list[Question])
-    """The questions to post now; empty while the run waits."""
+    """Questions to post now; empty while the run waits."""
 
 
 class Versioned(BaseModel):
     """The part of a state that every version has."""
 
     version: int
-    """Of the shape."""
+    """Version of the stored state."""
 
 
 class RunState(BaseModel):
-    """The state that a segment begins with."""
+    """Input of a segment."""
 
     model_config = ConfigDict(extra='forbid')
 
     version: Literal[1] = VERSION
-    """Of this shape."""
+    """Version of the stored state."""
     history: list[ModelMessage]
-    """The messages so far; the user's prompt alone before the first segment."""
+    """Messages so far; only the user's prompt before the first segment."""
     session: str | None = None
-    """The conversation approvals are remembered for, where one was given."""
+    """Conversation that approvals are remembered for, if given."""
     deps: tuple[str, dict[str, Any]] | None = None
-    """The name of a factory, and its arguments."""
+    """Name of a factory, and its arguments."""
     usage: RunUsage = Field(default_factory=RunUsage)
-    """Of all segments so far."""
+    """Usage of all segments so far."""
     rounds: int = 0
-    """How often the agent was run so far; 0 before the first time."""
+    """Number of times the agent was run so far."""
     stop: Stop | None = None
-    """Where it stopped last."""
+    """The last stop."""
 
 
 def is_readable(row: RunRow) -> bool:
-    """Whether this version can go on with a run. One that is corrupt fails when it is read."""
+    """Whether this version can continue a run. A corrupt run fails when it is read."""
     try:
         version = Versioned.model_validate_json(row.state).version
     except ValidationError:
@@ -151,23 +151,23 @@ def is_readable(row: RunRow) -> bool:
 
 
 def read_state(row: RunRow) -> RunState:
-    """The state that the last segment left.
+    """Return the state that the last segment left.
 
     Raises:
-        ApprovalError: It cannot be read.
+        ApprovalError: The state cannot be read.
     """
     try:
         return RunState.model_validate_json(row.state)
     except ValidationError:
-        # Not the error's own text, which quotes.
+        # Not the error's own text, which quotes the state.
         raise ApprovalError('the state of the run in the store cannot be read: it was changed') from None
 
 
 def write_state(state: RunState, field: str) -> str:
-    """The text that is kept.
+    """Return the text to store.
 
     Raises:
-        UserError: Some of it has no JSON form; the error names `field`.
+        UserError: Part of the state has no JSON form. The message names `field`.
     """
     try:
         return as_json(state.model_dump(mode='json', warnings=False))
@@ -176,7 +176,7 @@ def write_state(state: RunState, field: str) -> str:
 
 
 def stored_call(prepared: Prepared, *, is_external: bool, is_made: bool) -> StoredCall:
-    """A call as it is kept. One that has no JSON form is blocked."""
+    """Return a call in its stored form. A call without a JSON form is blocked."""
     request, verdict = prepared.request, prepared.verdict
     try:
         plain = plain_request(request)
@@ -197,13 +197,13 @@ def stored_call(prepared: Prepared, *, is_external: bool, is_made: bool) -> Stor
 
 
 def plain_request(request: ApprovalRequest) -> ApprovalRequest:
-    """The request as it is kept: with what of it is JSON."""
+    """Return the request as stored, with the fields that JSON can hold."""
     kept = json.loads(write_content(Content(request=request)))['request']
     return ApprovalRequest.model_validate(kept).changed(request.facts)
 
 
 def as_json(value: object) -> str:
-    """Return a value as JSON in ASCII, which any database takes, without lone surrogates, which no reader takes."""
+    """Return a value as JSON in ASCII, which any database accepts, without lone surrogates, which no reader accepts."""
     text = json.dumps(value, separators=(',', ':'))
     if '\\ud' in text:
         value = json.loads(whole_characters(json.dumps(value, ensure_ascii=False)))
@@ -212,6 +212,6 @@ def as_json(value: object) -> str:
 
 
 def now() -> datetime:
-    """The time of day in whole milliseconds, which every store can keep."""
+    """Return the time of day in whole milliseconds, which every store can hold."""
     moment = datetime.now(UTC)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

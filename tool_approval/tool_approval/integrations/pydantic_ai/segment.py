@@ -1,7 +1,7 @@
-"""One segment of a durable run: from its start, or from answers, to its end, or to the next questions.
+"""Execute one segment of a durable run: from its start, or from answers, to its end or the next questions.
 
-The agent always stops at deferred calls, and begins again with the results: so executions begin where the run can be
-parked. Read `Segment.run` from top to bottom.
+The agent always stops at deferred calls and begins again with the results, so calls execute in a new run, where the
+durable run can be parked. Read `Segment.run` from top to bottom.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class ToolChanged(Exception):
-    """The definition of a tool is not the one whose call was approved. Nothing of the response has run."""
+    """The definition of a tool changed after its call was approved. Nothing of the response has run."""
 
     def __init__(self, ctx: RunContext[Any]) -> None:
         super().__init__('a tool was changed')
@@ -68,15 +68,15 @@ class ToolChanged(Exception):
 
 
 class ToolExited(ApprovalError):
-    """A tool wanted to end the process."""
+    """A tool tried to end the process."""
 
 
 class RunCancelled(Exception):
-    """The run was cancelled: nothing more of it is to run."""
+    """The run was cancelled: none of its calls may run any more."""
 
 
 class Answers:
-    """The UI through which a controller meets the answers that came while no process waited."""
+    """UI that gives a controller the answers that came while no process waited."""
 
     one_at_a_time = False
 
@@ -84,7 +84,7 @@ class Answers:
         self._answers = answers
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Give the recorded answer; without one the call is denied."""
+        """Return the recorded answer. If there is none, this raises, and the call is denied."""
         return self._answers[str(request.tool_call_id)]
 
 
@@ -99,10 +99,10 @@ class Segment:
         self.session: str | None = state.session
 
     async def run(self) -> str | None:
-        """Go on with the run until it waits, or has ended.
+        """Continue the run until it waits or has ended.
 
         Returns:
-            Its output, as JSON; `None` where it waits.
+            The run's output as JSON, or `None` if it waits.
         """
         state, agent = self.state, self.durable.agent
         deps = await self.durable.make_deps(state)
@@ -138,16 +138,16 @@ class Segment:
             assert state.stop is not None, 'only our handler lets calls leave the run'
 
     async def _decided(self, stop: Stop) -> Stop:
-        """The stop with its decisions, or with the questions to ask first."""
+        """Return the stop with its decisions, or with the questions to ask first."""
         if stop.decided is not None:
             return stop
         recorded = await self.durable.engine.record('decide', lambda: self._decide(stop))
         return Stop.model_validate_json(zlib.decompress(recorded))
 
     async def _decide(self, stop: Stop) -> bytes:
-        """Find out what has to be asked; if that is nothing more, decide.
+        """Find the questions to ask, and decide if there are none.
 
-        Recorded as one step: what was decided before a crash is not judged anew after it.
+        Recorded as one step, so that decisions before a crash are not judged again after it.
         """
         durable = self.durable
         answers = await self._answers(stop)
@@ -160,12 +160,12 @@ class Segment:
             request, answer = shown.get(call.id), answers.get(call.id)
             if request is None:
                 if answer is not None and not answer.approved:
-                    # Whatever would approve it by now: the approver has denied it.
+                    # The approver has denied it, even if memory or a rule would approve it now.
                     facts = call.facts._replace(is_blocked=True, block_reason=answer.note or 'The call was denied.')
                     prepared[index] = prepared[index]._replace(request=call.request.changed(facts))
                 continue
             if answer is None:
-                # Other arguments, or another definition of the tool, are another question.
+                # Other arguments, or another definition of the tool, make another question.
                 of = [self.state.rounds, call.id, durable.controller.digest_of(request), call.facts.tool_digest]
                 question = self._question(request, of)
                 if isinstance(question, ApprovalDecision):
@@ -190,7 +190,7 @@ class Segment:
         return _compressed(Stop(calls=stop.calls, decided=decided))
 
     async def _answers(self, stop: Stop) -> dict[str, ApprovalDecision]:
-        """The answers so far, by call."""
+        """Return the answers so far, by call id."""
         answers = {call.id: call.denial for call in stop.calls if call.denial is not None}
         asked = {call.question: call.id for call in stop.calls if call.question is not None}
         if not asked:
@@ -201,7 +201,7 @@ class Segment:
         return answers
 
     async def _requests(self) -> dict[str, Row]:
-        """The requests of the run, by id."""
+        """Return the requests of the run, by id."""
         rows = await self.durable.patiently(lambda: self.durable.store.requests_of(self.run_id))
         return {row.id: row for row in rows}
 
@@ -227,13 +227,13 @@ class Segment:
     def _restored(self, batch: Batch, call: StoredCall) -> Prepared:
         request, verdict = call.restored, ApprovalResult(status=call.status, reason=call.reason)
         if verdict.is_pre_approved:
-            # Time may have passed since.
+            # The policy may have changed since.
             judged = self.durable.controller.policy.judge_request(request)
             verdict = judged if judged.is_blocked else verdict
         return batch.restore(_part(self.state.history, call.id), request, verdict)
 
     def _question(self, request: ApprovalRequest, of: Sequence[object]) -> Question | ApprovalDecision:
-        """The question that asks for a request, with an id made of what it is of; or the denial."""
+        """Return the question for a request, with an id derived from `of`; or the denial if it cannot be asked."""
         content = self.durable.ui.content_of(request)
         if isinstance(content, ApprovalDecision):
             return content
@@ -246,7 +246,7 @@ class Segment:
         return Question(id=question_id, content=written, expires_at=content.expires_at)
 
     async def _park(self, stop: Stop) -> None:
-        """End the segment: the run waits in the store."""
+        """End the segment; the run waits in the store."""
         at, store, questions = now(), self.durable.store, stop.questions
         rows = [Row(id=each.id, owner=self.run_id, content=each.content, posted_at=at) for each in questions]
         deadline = min((each.expires_at for each in questions if each.expires_at is not None), default=None)
@@ -255,10 +255,10 @@ class Segment:
         await self.durable.patiently(lambda: store.park(self.run_id, self.number, state, rows, deadline, at=at))
 
     async def _asks_about_unknown(self, stop: Stop) -> bool:
-        """Settle the calls that may have happened or not; whether there are questions about some."""
+        """Settle calls that may or may not have happened. Return whether there are questions about any."""
         stop.questions = []
         ledger, asked = self.durable.ledger, {escape_line(call.id): call for call in stop.calls}
-        # Those of nested runs ask where they are tried again.
+        # Calls of nested runs ask when they are tried again.
         unknown = [row for row in await ledger.unknown(self.run_id) if row.tool_call_id in asked]
         answers = await self._requests() if unknown else {}
         for row in unknown:
@@ -279,12 +279,12 @@ class Segment:
             if await controller.ask_anew(request):
                 await ledger.again(row)
             else:
-                # One that approved, where that could not be shown or recorded, has not given it up.
+                # An approver who approved has not given it up, even if the approval could not be shown or recorded.
                 await ledger.give_up(row, None if question.approved else question.decided_by)
         return bool(stop.questions)
 
     async def _carried_out(self, stop: Stop, decided: Decided) -> DeferredToolResults:
-        """The results that the agent is resumed with; external calls are done here."""
+        """Carry out the external calls, and return the results to resume the agent with."""
         results = decided.results
         batch = self._batch(stop, self.durable.controller)
         to_do: list[Awaitable[None]] = []
@@ -311,7 +311,7 @@ class Segment:
         await self.once('external', carry_out)
 
     async def _prepared_again(self, stop: Stop, ctx: RunContext[Any]) -> Stop:
-        """The calls of a stop, with what is known of their tools now."""
+        """Return the calls of a stop, with the current facts of their tools."""
         requests = self._deferred(stop)
         for call in stop.calls:
             if call.is_made:
@@ -320,8 +320,8 @@ class Segment:
         for call in again.calls:
             asked = before[call.id]
             if self._identity(call) == self._identity(asked):
-                # Attack: memory or a rule approves by now what the approver has denied
-                # (test_durable_agent.py: test_a_denial_holds_though_the_tool_of_another_call_has_changed).
+                # Attack: memory or a rule now approves a call that the approver denied (test_durable_agent.py:
+                # test_a_denial_holds_though_the_tool_of_another_call_has_changed).
                 call.question, call.denial = asked.question, asked.denial
         return again
 
@@ -329,7 +329,7 @@ class Segment:
         return [self.durable.controller.digest_of(call.restored), call.facts.tool_digest]
 
     async def prepared(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Stop:
-        """The calls of a response, as they are kept."""
+        """Return the calls of a response in their stored form."""
         facts = facts_of(ctx, self.session)._replace(run_id=self.run_id)
         batch = Batch(self.durable.controller, requests, external=self.durable.external, facts=facts, ctx=ctx)
         prepared = await batch.prepare()
@@ -364,7 +364,7 @@ class Segment:
         )
 
     def is_changed(self, ctx: RunContext[Any]) -> bool:
-        """Whether the definition of a tool whose call was decided is another one by now."""
+        """Whether a tool's definition has changed since its call was decided."""
         return any(
             tool_facts(ctx, each.request.tool_name).get('tool_digest') != each.facts.tool_digest
             for each in cast('Stop', self.state.stop).calls
@@ -372,7 +372,7 @@ class Segment:
         )
 
     def handler(self) -> ApprovalHandler:
-        """Encloses the executions of this run, and asks for the runs nested in it."""
+        """Return a handler that encloses this run's executions, and asks for the runs nested in it."""
         return ApprovalHandler(
             controller=self.durable.controller.with_ui(self.durable.ui),
             external=self.durable.external,
@@ -382,9 +382,9 @@ class Segment:
         )
 
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
-        """Do what the ledger guards as one step of the engine: whatever steps it has inside are none of the segment's.
+        """Run an action that the ledger guards as one step of the engine. Steps inside it do not belong to the segment.
 
-        After a crash the step is not done again where it was recorded; what came of it, the ledger returns.
+        After a crash, a recorded step is not done again; the ledger returns its outcome.
         """
         ended: list[tuple[T | None, Exception | None]] = []
 
@@ -394,10 +394,10 @@ class Segment:
                 if row is None or row.status == 'cancelled':
                     raise RunCancelled
                 ended.append((await self.durable.persistently(action), None))
-            except Exception as error:  # noqa: BLE001 - an error need not be one that the engine can keep
+            except Exception as error:  # noqa: BLE001 - the engine cannot store every error
                 ended.append((None, error))
             except (SystemExit, KeyboardInterrupt) as error:
-                # Attack: it would end the engine's event loop, and with it every run of a process that seems to live
+                # Attack: it would end the engine's event loop, and with it every run of a process that seems alive
                 # (test_durable_agent.py: test_a_tool_that_exits_ends_its_run_and_no_other).
                 ended.append((None, ToolExited(f'a tool raised {type(error).__name__}')))
 
@@ -412,25 +412,25 @@ class Segment:
 
 @dataclass(eq=False)
 class DurableHandler:
-    """The handler of one run of the agent: it lets the calls leave the run, and encloses them when they come back."""
+    """Handler of one run of the agent: lets calls leave the run, and encloses them when they come back."""
 
     segment: Segment
     stop: Stop | None = None
-    """Set when calls have left the run."""
+    """The stop, once calls have left the run."""
 
     wraps_resumed = True
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         """Keep the calls, and decline them."""
         if lineage():
-            # A nested run cannot end and begin again: it asks here, and waits in this process.
+            # A nested run cannot stop and resume: it asks here, and waits in this process.
             nested = self.segment.handler()
             return await self.segment.durable.engine.record('ask', lambda: nested(ctx, requests))
         self.stop = await self.segment.prepared(ctx, requests)
         return bubble_up(ctx, requests)
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Execute what was decided, unless a tool of the response was changed meanwhile."""
+        """Execute the decided call, unless a tool of the response has changed."""
         is_nested = len(lineage()) > 1
         if not is_nested and self.segment.is_changed(ctx):
             raise ToolChanged(ctx)
@@ -439,7 +439,7 @@ class DurableHandler:
 
 
 def _part(history: Sequence[ModelMessage], call_id: str) -> ToolCallPart:
-    """The call of the last response."""
+    """Return the call of the last response."""
     response = next(each for each in reversed(history) if isinstance(each, ModelResponse))
     return next(each for each in response.tool_calls if each.tool_call_id == call_id)
 
@@ -450,7 +450,7 @@ def _prompt(history: Sequence[ModelMessage]) -> Any:
 
 
 def _compressed(stop: Stop) -> bytes:
-    # Each call is in it several times: for the approver, and for the agent.
+    # Compressed because each call is in it several times: for the approver, and for the agent.
     return zlib.compress(as_json(stop.model_dump(mode='json')).encode())
 
 
