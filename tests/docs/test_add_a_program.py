@@ -7,7 +7,7 @@ from pathlib import Path
 from tool_approval.tools.shell import __file__ as shell
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / 'docs' / 'how-to' / 'add-a-program.md'
+PAGE = ROOT / 'docs' / 'reference' / 'program-data.md'
 
 
 def test_every_field_of_the_data_is_described():

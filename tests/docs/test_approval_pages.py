@@ -13,7 +13,7 @@ import tool_approval
 
 from .blocks import ROOT
 
-AUDIT_LOG = (ROOT / 'docs' / 'how-to' / 'audit-log.md').read_text()
+AUDIT_LOG = (ROOT / 'docs' / 'reference' / 'audit-log.md').read_text()
 
 
 def tables(text: str) -> dict[str, list[str]]:
