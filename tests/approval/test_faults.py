@@ -363,7 +363,6 @@ def test_what_is_asked_beside_a_stop_is_withdrawn_and_not_decided():
     assert [entry['payload'] for entry in sink.entries] == [{'path': 'stop'}]
 
 
-# E27
 @pytest.mark.parametrize(
     ('answer', 'told'),
     [

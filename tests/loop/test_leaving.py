@@ -1,4 +1,4 @@
-"""B18, B19, B22: calls that leave the run, and handlers that fail."""
+"""Calls that leave the run, and handlers that fail."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""B7-B17: what happens to the deferred calls of one response, and what the handler is shown of them."""
+"""The deferred calls of one response: how they are answered, and how the handler receives them."""
 
 import asyncio
 from dataclasses import dataclass

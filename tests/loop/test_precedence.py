@@ -1,4 +1,4 @@
-"""B23: override, then run keyword, then constructor, then inherited; exactly one is asked."""
+"""Handlers by precedence: override, run keyword, constructor, inherited; exactly one of them is called."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""B11, B38 and the strict check: what an answer has to be, and that nothing ran where it is not."""
+"""An invalid answer of a handler is an error, and no call runs."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""B25-B27: declared and raised deferrals while a run streams."""
+"""Declared and raised deferrals while a run streams."""
 
 import asyncio
 from collections.abc import AsyncIterable

@@ -1,4 +1,4 @@
-"""B1-B6, B24, B37: where the keyword is accepted, what it accepts, and that nothing changes without it."""
+"""`deferred_tool_handler` is accepted by `Agent` and all run variants, and nothing changes without it."""
 
 import asyncio
 import inspect

@@ -1,7 +1,4 @@
-"""What `pydantic-ai-blocking-approval` promises, row by row of the specification: C1 to C14, D1 to D20, E30 and E31.
-
-One file, though a long one: it is read next to the specification.
-"""
+"""The behaviour that `pydantic-ai-blocking-approval` promises, in the order of its documentation."""
 
 import asyncio
 

@@ -62,7 +62,6 @@ class AnnouncedLock(PromptLock):
         return turn
 
 
-# A4
 def test_any_object_with_choose_is_a_ui():
     class Mine:
         def choose(self, request, *, mode):
@@ -79,7 +78,6 @@ def test_choose_may_be_a_coroutine_function():
     assert asked(Mine())[0].note == threading.current_thread().name
 
 
-# D18, as approval.md has it: a plain one does not block the run's other work
 def test_a_plain_choose_blocks_its_own_thread_alone():
     release = threading.Event()
 
@@ -96,7 +94,6 @@ def test_a_plain_choose_blocks_its_own_thread_alone():
     assert asyncio.run(main()) == [YES]
 
 
-# D15, E36, as approval.md has it
 def test_with_nobody_to_ask_the_call_is_denied():
     [decision] = asked(None)
 
@@ -105,7 +102,6 @@ def test_with_nobody_to_ask_the_call_is_denied():
     )
 
 
-# E27
 def test_a_group_is_one_question_with_one_answer_for_all():
     ui = Grouped(ApprovalDecision(approved=True, remember='session'))
 
@@ -115,7 +111,6 @@ def test_a_group_is_one_question_with_one_answer_for_all():
     assert ui.groups == [(REQUESTS, 'interactive')]
 
 
-# E27
 @pytest.mark.parametrize('shape', [list, tuple])
 def test_a_group_may_be_answered_one_by_one(shape):
     no = ApprovalDecision(approved=False, note='not b')

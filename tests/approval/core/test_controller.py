@@ -53,7 +53,6 @@ class Broken:
         raise self.error
 
 
-# A14, D16, E10
 @pytest.mark.parametrize('mode', ['approve_all', 'auto_approve'])
 def test_approve_all_approves_without_asking(mode):
     ui = deny_all()
@@ -64,7 +63,6 @@ def test_approve_all_approves_without_asking(mode):
     assert ui.requests == []
 
 
-# A14, A16, D16, E10, E34
 @pytest.mark.parametrize('mode', ['strict', 'auto_deny'])
 def test_strict_denies_without_asking(mode):
     ui = approve_all()
@@ -104,7 +102,6 @@ def test_a_policy_may_be_given_as_a_mapping():
     assert decide(ApprovalController(policy={'delete': {'approval': 'none'}}), request_for()).decided_by == 'policy'
 
 
-# D17, E10: what needs no approval runs in all modes
 @pytest.mark.parametrize('mode', MODES)
 def test_what_policy_pre_approves_is_approved_in_every_mode(mode):
     ui = deny_all()
@@ -116,7 +113,6 @@ def test_what_policy_pre_approves_is_approved_in_every_mode(mode):
     assert ui.requests == []
 
 
-# E10: a block stands in all modes, and above memory
 @pytest.mark.parametrize('mode', MODES)
 def test_a_block_beats_every_mode_and_a_remembered_approval(mode):
     memory = ApprovalMemory()
@@ -131,7 +127,6 @@ def test_a_block_beats_every_mode_and_a_remembered_approval(mode):
     assert ui.requests == []
 
 
-# E32, as approval.md has it: mode before memory
 def test_strict_denies_what_is_remembered():
     memory = ApprovalMemory()
     memory.store(request_for(), ApprovalDecision(approved=True, remember='session'))
@@ -139,7 +134,6 @@ def test_strict_denies_what_is_remembered():
     assert not decide(ApprovalController('strict', memory=memory), request_for()).approved
 
 
-# A13, D13, D20, E31, E32
 def test_what_was_approved_for_the_session_is_not_asked_about_again():
     ui = ScriptedUI(['s', True])
     controller = ApprovalController(ui=ui, now=noon)
@@ -153,7 +147,6 @@ def test_what_was_approved_for_the_session_is_not_asked_about_again():
     )
 
 
-# E30
 def test_an_approval_holds_once_unless_it_is_to_be_remembered():
     ui = ScriptedUI([True, True])
     controller = ApprovalController(ui=ui)
@@ -164,7 +157,6 @@ def test_an_approval_holds_once_unless_it_is_to_be_remembered():
     ui.assert_done()
 
 
-# A15: changed arguments come with the decision
 def test_the_approvers_arguments_are_part_of_the_decision():
     controller = ApprovalController(ui=RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'b'})))
 
@@ -173,12 +165,10 @@ def test_the_approvers_arguments_are_part_of_the_decision():
     assert (decision.approved, decision.override_args) == (True, {'path': 'b'})
 
 
-# A16
 def test_the_approvers_note_is_part_of_the_denial():
     assert decide(ApprovalController(ui=deny_all('not on a Friday')), request_for()).note == 'not on a Friday'
 
 
-# A12
 def test_every_request_of_a_response_is_decided_in_its_order():
     ui = RecordingUI(lambda request: request.args['path'] in ('a', 'c'))
 
@@ -231,7 +221,6 @@ def test_questions_of_a_response_are_asked_together():
     assert [decision.approved for decision in decisions] == [True, True]
 
 
-# E27
 def test_requests_of_one_group_are_one_question():
     ui = Grouping()
     groups = {'a': 'g', 'b': 'h', 'c': 'g', 'd': None, 'e': None}
@@ -244,7 +233,6 @@ def test_requests_of_one_group_are_one_question():
     assert [decision.approved for decision in decisions] == [True] * 5
 
 
-# E27
 def test_the_requests_of_a_response_have_an_id_in_common_and_are_no_group_by_it():
     ui = Grouping()
     controller = ApprovalController(ui=ui)
@@ -260,7 +248,6 @@ def test_the_requests_of_a_response_have_an_id_in_common_and_are_no_group_by_it(
     assert (ids['e'], ids['f'], ids['g']) == (None, 'mine', 'mine')
 
 
-# E27
 def test_all_requests_of_a_response_are_one_question_for_a_ui_that_wants_them_so():
     ui = Grouping()
     ui.groups_responses = True
@@ -289,7 +276,6 @@ def test_what_is_decided_without_asking_is_no_part_of_a_group():
     assert ui.groups == [['a', 'c']]
 
 
-# E33
 @pytest.mark.parametrize('mode', ['approve_all', 'strict'])
 def test_a_presentation_is_not_made_where_nobody_is_asked(mode):
     made = []
@@ -300,7 +286,6 @@ def test_a_presentation_is_not_made_where_nobody_is_asked(mode):
     assert made == []
 
 
-# E33
 def test_a_presentation_is_not_made_for_what_is_remembered():
     made = []
 
@@ -629,7 +614,6 @@ def test_the_policy_of_a_controller_is_asked_before_a_request_is_made():
     assert asyncio.run(controller.policy.judge(context)).is_blocked
 
 
-# E46: what a server says of its own tools approves nothing
 def test_a_tool_that_nothing_is_known_about_needs_approval_whatever_its_server_says():
     context = ApprovalContext(
         tool_name='mcp_delete', args={}, metadata={'annotations': {'readOnlyHint': True}, 'approval_policy': 'none'}
@@ -638,7 +622,6 @@ def test_a_tool_that_nothing_is_known_about_needs_approval_whatever_its_server_s
     assert asyncio.run(ApprovalController().policy.judge(context)).is_needs_approval
 
 
-# E47
 def test_the_core_needs_no_framework():
     script = (
         'import sys, tool_approval, tool_approval.audit, tool_approval.storage, tool_approval.testing\n'

@@ -54,19 +54,16 @@ def never(ctx):
     raise PermissionError('not outside of notes/')
 
 
-# E8, E10, E49: approval is optional
 @pytest.mark.parametrize('mode', MODES)
 def test_a_bare_function_runs_in_every_mode(mode):
     assert run_tool(read, {'path': 'a'}, ApprovalController(mode)) == 'content of a'
 
 
-# D4
 def test_a_bare_function_is_asked_about_where_that_is_the_default():
     with pytest.raises(ApprovalDenied, match='nobody to ask'):
         run_tool(read, {'path': 'a'}, ApprovalController(), default='required')
 
 
-# E10: what its own logic lets run, runs in all modes
 @pytest.mark.parametrize('mode', MODES)
 def test_a_call_that_needs_no_approval_runs_in_every_mode(mode):
     tool, sink = Checked(lambda ctx: None), ListSink()
@@ -75,13 +72,11 @@ def test_a_call_that_needs_no_approval_runs_in_every_mode(mode):
     assert sink.entries == []
 
 
-# E10, E12
 @pytest.mark.parametrize(('function', 'result'), [(delete, 'deleted a'), (delete_later, 'deleted a later')])
 def test_an_approved_function_runs_sync_or_async(function, result):
     assert run_tool(function, {'path': 'a'}, ApprovalController(ui=approve_all())) == result
 
 
-# E10, E12, D7
 def test_a_denied_function_does_not_run_and_its_error_holds_the_note():
     tool = Checked(lambda ctx: ApprovalRequest(tool_name='checked', args=ctx.args))
 
@@ -98,18 +93,15 @@ def test_a_denial_without_a_note_says_so():
         run_tool(delete, {'path': 'a'}, ApprovalController(ui=RecordingUI(False)))
 
 
-# D16, E34
 def test_strict_refuses_with_its_sentence():
     with pytest.raises(PermissionError, match='Strict mode: approval required'):
         run_tool(delete, {'path': 'a'}, ApprovalController('strict'))
 
 
-# D16
 def test_approve_all_runs_without_asking():
     assert run_tool(delete, {'path': 'a'}, ApprovalController('approve_all')) == 'deleted a'
 
 
-# E10, D6
 @pytest.mark.parametrize('mode', MODES)
 def test_a_block_of_the_tools_own_refuses_in_every_mode_and_is_written_down(mode):
     tool, sink, ui = Checked(never), ListSink(), approve_all()
@@ -134,7 +126,6 @@ def test_a_refusal_that_cannot_be_written_down_is_an_error_and_nothing_runs():
     assert tool.ran == []
 
 
-# A15
 def test_the_approvers_arguments_are_what_executes():
     sink = ListSink()
     ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'b'}))
@@ -182,7 +173,6 @@ def test_a_tool_that_is_cancelled_has_failed():
     assert sink.outcomes() == ['failed']
 
 
-# E3, E25
 def test_what_the_framework_knows_reaches_the_tool_the_ui_and_the_log():
     seen, sink, ui = [], ListSink(), approve_all()
     lineage = [{'agent_name': 'root', 'run_id': 'r0', 'tool_name': 'research', 'tool_call_id': 'c0'}]
@@ -203,7 +193,6 @@ def test_what_the_framework_knows_reaches_the_tool_the_ui_and_the_log():
     ] * 2
 
 
-# E27
 def test_a_batch_of_the_framework_is_a_group():
     ui = approve_all()
 
@@ -212,7 +201,6 @@ def test_a_batch_of_the_framework_is_a_group():
     assert ui.requests[0].group_id == 'batch 1'
 
 
-# D13, E28
 def test_an_identical_call_is_not_asked_about_twice():
     ui = ScriptedUI(['s', 'n'])
     controller = ApprovalController(ui=ui)
@@ -223,7 +211,6 @@ def test_an_identical_call_is_not_asked_about_twice():
     ui.assert_done()
 
 
-# E11, E49: the tool owns what it does, and knows nothing of how it is approved
 def test_a_tool_is_given_its_arguments_and_nothing_else():
     tool = Checked(lambda ctx: ApprovalRequest(tool_name='checked', args=ctx.args))
     contexts = []

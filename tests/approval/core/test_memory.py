@@ -32,7 +32,6 @@ def remembering(*requests, **options):
     return memory
 
 
-# A5, A6, D13, E28
 def test_an_identical_request_is_approved_from_memory():
     memory = remembering(request_for({'b': 1, 'a': [2]}))
 
@@ -43,7 +42,6 @@ def test_an_identical_request_is_approved_from_memory():
     )
 
 
-# D13, E28
 @pytest.mark.parametrize('path', ['b', 1, True, None, ['a'], {'a': 'a'}])
 def test_another_payload_is_not_approved_from_memory(path):
     memory = remembering(request_for('a'))
@@ -57,7 +55,6 @@ def test_numbers_that_are_spelt_differently_are_different_payloads():
     assert [memory.lookup(request_for(path)) for path in (1.0, True, '1')] == [None] * 3
 
 
-# A6
 def test_an_approval_that_is_to_be_remembered_not_at_all_is_forgotten():
     memory = ApprovalMemory()
 
@@ -67,7 +64,6 @@ def test_an_approval_that_is_to_be_remembered_not_at_all_is_forgotten():
     assert len(memory) == 0
 
 
-# E35
 @given(remember=st.sampled_from(['none', 'session', 'always']), note=st.none() | st.text())
 def test_a_denial_is_never_remembered(remember, note):
     memory = ApprovalMemory()
@@ -78,7 +74,6 @@ def test_a_denial_is_never_remembered(remember, note):
     assert memory.list_approvals() == []
 
 
-# E35, through everything that decides
 @given(
     answers=st.lists(
         st.builds(
@@ -111,7 +106,6 @@ def test_an_approval_of_changed_arguments_is_not_remembered():
     assert len(memory) == 0
 
 
-# E29
 def test_a_coarser_payload_approves_more():
     memory = remembering(request_for('a', payload={'folder': 'notes'}))
 
@@ -119,7 +113,6 @@ def test_a_coarser_payload_approves_more():
     assert memory.lookup(request_for('b')) is None
 
 
-# E48
 def test_a_wider_option_approves_what_it_covers_and_nothing_of_another_kind():
     folder = RememberOption(kind='folder', label='every file in notes/', payload={'folder': 'notes'})
     program = RememberOption(kind='program', label='every delete', payload={'folder': 'notes'})
@@ -158,7 +151,6 @@ def test_an_option_that_the_request_has_not_is_refused():
         ApprovalMemory().store(request_for(), SESSION.model_copy(update={'remember_option': 'folder'}))
 
 
-# E31
 @pytest.mark.parametrize(
     'other',
     [
@@ -218,7 +210,6 @@ def test_an_unnamed_outermost_agent_shares_with_its_own_runs_alone():
     assert memory.lookup(request_for(session_id='chat', run_id='run 3')) is None
 
 
-# E30, D11
 def test_what_is_to_hold_always_needs_a_store():
     with pytest.raises(StoreError, match="'always': this memory has no store"):
         ApprovalMemory().store(request_for(), ALWAYS)
@@ -263,7 +254,6 @@ def test_a_revoked_approver_approves_nothing_any_more(tmp_path):
     assert memory.lookup(request_for('b')) is None
 
 
-# D12
 def test_list_approvals_names_what_is_remembered_and_len_counts_the_session(tmp_path):
     store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
     memory = ApprovalMemory(store)
@@ -367,7 +357,6 @@ def test_a_payload_without_a_canonical_form_is_refused():
         ApprovalMemory().lookup(request_for(float('nan')))
 
 
-# A17
 def test_controllers_share_no_memory_unless_they_are_given_one():
     shared = ApprovalMemory()
     first = ApprovalController(ui=RecordingUI('s'))

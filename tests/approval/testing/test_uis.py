@@ -9,7 +9,6 @@ def answered(answer):
     return ScriptedUI([answer]).choose(request_for(), mode='interactive')
 
 
-# D20
 @pytest.mark.parametrize(
     ('answer', 'decision'),
     [
