@@ -1,7 +1,10 @@
-"""The page on the architecture names files and packages that exist."""
+"""The page on the architecture names files and packages that exist, and draws their layers."""
 
 import re
+import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / 'docs' / 'architecture.md'
@@ -27,3 +30,12 @@ def test_every_package_has_a_row():
     }
 
     assert {row.split('/')[0] for row in rows} == {package.removesuffix('.py') for package in packages}
+
+
+@pytest.mark.parametrize('package', ['tool_approval', 'pydantic_ai_deferred'])
+def test_the_picture_has_the_layers_of_the_import_contract(package: str):
+    contracts = tomllib.loads((ROOT / 'pyproject.toml').read_text())['tool']['importlinter']['contracts']
+    [layers] = [each['layers'] for each in contracts if each.get('containers') == [package]]
+    [picture] = re.findall(rf'^```text title="{package}"\n(.*?)^```', PAGE.read_text(), re.MULTILINE | re.DOTALL)
+
+    assert re.findall(r'^│ (.*?) +│$', picture, re.MULTILINE) == layers
