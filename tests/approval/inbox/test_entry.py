@@ -125,6 +125,7 @@ def test_the_digest_is_of_all_that_is_kept_and_of_the_request_alone():
         replace(row_of(Content(request=request_for())), content='no JSON'),
         replace(row_of(Content(request=request_for())), content='{"version":2,"request":{"tool_name":"a"}}'),
         replace(row_of(Content(request=request_for())), content='[' * 100_000),
+        replace(row_of(Content(request=request_for())), content=b'{}'),
         replace(row_of(Content(request=request_for())), state='approved'),
         replace(row_of(Content(request=request_for())), state='denied'),
         replace(row_of(Content(request=request_for())), state='somehow'),

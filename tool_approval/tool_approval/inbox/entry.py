@@ -225,8 +225,8 @@ def read_entry(row: Row) -> InboxEntry:
             settled_at=row.settled_at,
             answer=None if row.answer is None else Answer.model_validate(json.loads(row.answer)),
         )
-    except RecursionError:
-        raise ValueError('nested too deeply') from None
+    except (RecursionError, AttributeError):
+        raise ValueError('nested too deeply, or not a text') from None
     said = None if entry.answer is None else entry.answer.decision.approved
     if said is not {'approved': True, 'denied': False}.get(entry.state):
         raise ValueError('its state is not that of its answer')

@@ -193,7 +193,8 @@ def test_what_the_dsn_says_of_the_connection_holds(postgres, open_store, schema)
 
     with store._database.using() as connection:
         assert connection.execute('SHOW application_name').fetchall() == [('mine',)]
-        assert connection.execute('SHOW statement_timeout').fetchall() == [('8s',)]
+        for name in ('statement_timeout', 'idle_in_transaction_session_timeout'):
+            assert connection.execute(f'SHOW {name}').fetchall() == [('8s',)]
 
 
 def test_a_closed_store_says_so(open_store, schema):

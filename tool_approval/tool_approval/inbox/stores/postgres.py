@@ -110,7 +110,9 @@ class PostgresConnection:
         return self._connection
 
     def _set_up(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        connection.execute(sql.SQL('SET statement_timeout = {}').format(sql.Literal(STATEMENT_MS)))
+        # A process that is stopped in the middle of a transaction must not hold its rows for longer than that either.
+        for name in ('statement_timeout', 'idle_in_transaction_session_timeout'):
+            connection.execute(sql.SQL('SET {} = {}').format(sql.Identifier(name), sql.Literal(STATEMENT_MS)))
         # Attack: somebody makes a temporary table of our name, or one in a schema that is searched earlier
         # (test_postgres.py: test_other_tables_of_the_same_name_are_not_met).
         connection.execute(sql.SQL('SET search_path = {}, pg_temp').format(sql.Identifier(self._schema)))

@@ -10,6 +10,7 @@ import stat
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -122,6 +123,8 @@ class SQLiteFile:
             self._connection = sqlite3.connect(
                 self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=32
             )
+            # One row that is not UTF-8 must not hide the others.
+            self._connection.text_factory = partial(str, encoding='utf-8', errors='replace')
             self._set_up(self._connection)
         return self._connection
 
