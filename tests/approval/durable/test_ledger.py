@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 from tool_approval.core.gate import ExecutedCall, Kept
-from tool_approval.durable import Done, Ledger, ledger, open_store
+from tool_approval.durable import Done, Ledger, RunRow, ledger, open_store
 from tool_approval.inbox import InboxError, InboxUnavailable
 from tool_approval.testing import RecordingUI
 
@@ -344,6 +344,38 @@ async def test_a_worker_that_comes_back_after_another_attempt_changes_nothing(st
     assert "The result of a call of 'pay' came after it was settled otherwise" in caplog.text
 
 
+async def test_a_worker_that_comes_back_after_its_call_was_given_up_changes_nothing(store, process, caplog):
+    one, heir, tool = process(), process(), Tool()
+    running = await taken_for_dead(one, heir, tool)
+    [row] = await heir.ledger.unknown('run')
+    assert await heir.ledger.give_up(row, 'ada')
+    tool.may_end.set()
+
+    assert await running == 'paid'
+    assert 'ada decided' in (await heir.ledger.execute(CALL, tool)).text
+    assert "The result of a call of 'pay' came after it was settled otherwise" in caplog.text
+
+
+@pytest.mark.parametrize('database', ['sqlite', 'postgres'])
+async def test_a_call_of_a_run_that_has_ended_meanwhile_does_not_begin(database, tmp_path, request):
+    url = (
+        request.getfixturevalue('postgres_url') if database == 'postgres' else str(tmp_path / 'state' / 'inbox.sqlite')
+    )
+    store, tool = open_store(url), Tool()
+    store.add_run(RunRow(id='run', agent='bot', state='{}', created_at=NOON, changed_at=NOON))
+
+    def cancelled():
+        assert store.cancel('run', at=NOON)
+
+    with Ledger(store, beats=False) as one:
+        kept = await one.execute(CALL, tool, check=cancelled)
+        again = await one.execute(CALL, tool)
+
+    assert kept == again == Kept('refused', text='The run has ended, so the call was not run.')
+    assert (tool.effects, rows(store)) == ([], [(1, 'refused')])
+    store.close()
+
+
 async def test_a_worker_that_loses_its_reservation_does_not_begin(store, process):
     one, tool = process(), Tool()
     original, is_first = store.move, iter([True])
@@ -426,10 +458,20 @@ async def test_a_person_is_asked_what_the_check_cannot_find_out(store, process):
 
     [question] = questions
     assert question.endswith('It may have happened.')
-    assert kept == Kept('unknown', text=f'{question} An approver decided not to run it again.')
+    assert kept == Kept('unknown', text=f'{question} It was not run again.')
     assert await one.execute(CALL, Tool(), ask=deny) == kept
     assert len(questions) == 1
     assert await one.unknown('run') == store.unknown_executions() == []
+
+
+async def test_unknown_calls_are_found_by_the_id_of_the_run_as_it_is(store, process):
+    one = process().ledger
+    with pytest.raises(asyncio.CancelledError):
+        await one.execute(CALL._replace(run_id='a\nb'), Tool(error=asyncio.CancelledError()))
+    while not store.unknown_executions():
+        await asyncio.sleep(0.01)
+
+    assert await one.unknown('a\nb') == store.unknown_executions()
 
 
 async def test_nobody_answers_and_somebody_has_settled_it_meanwhile(process):
@@ -449,7 +491,12 @@ async def test_an_unknown_call_is_settled_once(store, process):
     one, row = await unknown(process)
 
     assert await one.give_up(row, 'ada\n') is True
-    assert await one.again(row) is True, 'until it was tried again, a person may think better of it'
+    assert [await one.settle(row, 1), await one.again(row), await one.give_up(row)] == [False] * 3, (
+        'the first answer holds'
+    )
+    given_up = store.latest(row.key)
+    assert await one.again(given_up) is True, 'until it was tried again, a person may think better of it'
+    assert store.latest(row.key).result is None
     assert [await one.settle(row, 1), await one.again(row), await one.give_up(row)] == [False] * 3
     assert rows(store) == [(1, 'unknown'), (2, 'approved')]
     assert 'ada<U+000A> decided not to run it again.' in store.executions_of('run')[0].result

@@ -205,7 +205,7 @@ def test_every_move_of_the_table_and_no_other(store):
                 started = LATER if to == 'executing' else None
                 expected = replace(row, state=to, result='1', changed_at=LATER, started_at=started)
                 assert store.latest(row.key) == expected
-                assert store.move(row, to, owner='w', at=LATER) is (to == state)
+                assert not store.move(row, to, owner='w', at=LATER)
             else:
                 with pytest.raises(ValueError, match=f'that is {state} does not become {to}'):
                     store.move(row, to, owner='w', at=LATER)
@@ -292,6 +292,16 @@ def test_what_another_program_wrote_is_refused(tmp_path):
         store.latest('key')
     with pytest.raises(InboxUntrusted, match='CHECK constraint failed'), store.inbox_store.transaction() as execute:
         execute("UPDATE runs SET status = 'later'")
+    store.close()
+
+
+def test_a_run_that_is_not_utf_8_hides_no_other(tmp_path):
+    store = open_store(f'sqlite:///{tmp_path}/state/inbox.sqlite')
+    store.add_run(RUN)
+    with store.inbox_store.transaction() as execute:
+        execute("UPDATE runs SET state = CAST(x'ff7b' AS TEXT)")
+
+    assert [run.state for run in store.list_runs()] == ['\ufffd{']
     store.close()
 
 

@@ -72,7 +72,10 @@ class Done(NamedTuple):
 
 
 Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
-"""Outcome of an unknown call, as far as its tool can find it out."""
+"""Outcome of an unknown call, as far as its tool can find it out.
+
+`not_done` runs the call again, so it has to be final: the worker may only be frozen.
+"""
 
 Reconcile: TypeAlias = Callable[[UnknownCall], Reconciled | Awaitable[Reconciled]]
 """Finds out the outcome of a call, for example by asking the tool's peer about the idempotency key."""
@@ -167,6 +170,8 @@ class Ledger:
                             await self._change(row, 'refused', _write(text=reason))
                         elif (begun := await self._begin(row)) is not None:
                             return await self._run(begun, run, dump, text_of, not_begun)
+                    case ExecutionRow(state='reserved', owner=self.worker_id):
+                        await self._change(row, 'refused', _write(text='The run has ended, so the call was not run.'))
                     case ExecutionRow(state='reserved' | 'executing'):
                         await asyncio.sleep(POLL_S)
                     case ExecutionRow(state='unknown', result=None):
@@ -181,7 +186,7 @@ class Ledger:
         Raises:
             InboxError: The store cannot be used.
         """
-        rows = await self._patiently(lambda: self.store.executions_of(run_id))
+        rows = await self._patiently(lambda: self.store.executions_of(escape_line(run_id)))
         return [row for row in rows if row.is_unsettled]
 
     async def reconcile(self, row: ExecutionRow, args: Mapping[str, Any]) -> bool:
@@ -258,8 +263,8 @@ class Ledger:
         Raises:
             InboxError: The store cannot be used.
         """
-        who = 'An approver' if by is None else escape_line(by)
-        text = f'{unknown_text(row)} {who} decided not to run it again.'
+        told = 'It was not run again.' if by is None else f'{escape_line(by)} decided not to run it again.'
+        text = f'{unknown_text(row)} {told}'
         return await self._change(row, 'unknown', _write(text=text, by=by))
 
     def start(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -350,10 +350,11 @@ class DurableStore:
         with self.inbox_store.transaction() as execute:
             given_up = execute(
                 'UPDATE executions SET owner = NULL, result = coalesce(?, result) '
-                "WHERE key = ? AND attempt = ? AND state = 'unknown' AND owner IS NOT NULL",
-                (note, row.key, row.attempt - 1),
+                "WHERE key = ? AND attempt = ? AND state = 'unknown' AND owner IS NOT NULL "
+                "AND coalesce(result, '') = ?",
+                (note, row.key, row.attempt - 1, row.result or ''),
             )
-            return given_up.rowcount == 1 and _add(execute, row)
+            return given_up.rowcount == 1 and _add(execute, replace(row, result=None))
 
     def move(
         self,
@@ -386,8 +387,15 @@ class DurableStore:
             moved = execute(
                 'UPDATE executions SET state = ?, owner = ?, result = ?, changed_at = ?, '
                 "started_at = CASE WHEN CAST(? AS text) = 'executing' THEN ? ELSE started_at END "
-                "WHERE key = ? AND attempt = ? AND state = ? AND coalesce(owner, '') = ?",
-                (to, owner, result, moment, to, moment, row.key, row.attempt, row.state, row.owner or ''),
+                "WHERE key = ? AND attempt = ? AND state = ? AND coalesce(owner, '') = ? AND coalesce(result, '') = ? "
+                # Attack: a run is cancelled while its worker is about to begin, or is stopped there
+                # (test_ledger.py: test_a_call_of_a_run_that_has_ended_meanwhile_does_not_begin).
+                "AND (CAST(? AS text) <> 'executing' OR NOT EXISTS ("
+                "SELECT 1 FROM runs WHERE id = run_id AND status NOT IN ('queued', 'waiting')))",
+                (
+                    *(to, owner, result, moment, to, moment),
+                    *(row.key, row.attempt, row.state, row.owner or '', row.result or '', to),
+                ),
             )
             return moved.rowcount == 1
 

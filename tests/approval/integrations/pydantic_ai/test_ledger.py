@@ -290,7 +290,7 @@ class Interrupted(Tools):
 
 ASKED = [
     (True, 'deleted', [('1', 1, 'unknown'), ('1', 2, 'done')]),
-    (False, 'An approver decided not to run it again.', [('1', 1, 'unknown')]),
+    (False, 'It was not run again.', [('1', 1, 'unknown')]),
     (ApprovalDecision(approved=True, override_args={'path': 'b'}), 'It may have happened.', [('1', 1, 'unknown')]),
     (OSError(), 'It may have happened.', [('1', 1, 'unknown')]),
 ]

@@ -25,6 +25,7 @@ from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.threads import call_sync_or_async
+from tool_approval.display import escape_line
 from tool_approval.durable import RunRow, open_store
 from tool_approval.durable.engine import DBOSEngine, Engine, engine_url
 from tool_approval.durable.ledger import Ledger, Reconcile
@@ -141,7 +142,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 afterwards: start it again with the same `run_id`.
         """
         run_id = run_id or secrets.token_urlsafe(16)
-        if not run_id.isprintable():
+        if escape_line(run_id) != run_id:
             raise UserError('`run_id` has characters that cannot be printed.')
         if len(run_id) > LONGEST_NAME:
             # The engine's index would reject it, and no later run would begin.

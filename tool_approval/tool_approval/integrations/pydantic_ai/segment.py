@@ -23,7 +23,7 @@ from pydantic_core import to_jsonable_python
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.gate import Allowed, Binding, Prepared
 from tool_approval.core.request import ApprovalRequest, CallFacts
@@ -280,7 +280,8 @@ class Segment:
                 await ledger.again(row)
             else:
                 # An approver who approved has not given it up, even if the approval could not be shown or recorded.
-                await ledger.give_up(row, None if question.approved else question.decided_by)
+                is_person = not question.approved and question.decided_by not in RULES
+                await ledger.give_up(row, question.decided_by if is_person else None)
         return bool(stop.questions)
 
     async def _carried_out(self, stop: Stop, decided: Decided) -> DeferredToolResults:
