@@ -502,10 +502,14 @@ async def test_an_unknown_call_is_settled_once(store, process):
     assert 'ada<U+000A> decided not to run it again.' in store.executions_of('run')[0].result
 
 
-@pytest.mark.parametrize('kind', ['settle', 'give_up'])
+@pytest.mark.parametrize('kind', ['settle', 'give_up', 'again'])
 async def test_who_has_settled_it_is_kept_and_in_the_log(store, process, kind):
+    is_first = iter([True])
+
     def pay(to):
-        raise asyncio.CancelledError
+        if next(is_first, False):
+            raise asyncio.CancelledError
+        return 'paid again'
 
     controller = ApprovalController(ui=RecordingUI(), audit=(log := ListSink()))
     with pytest.raises(asyncio.CancelledError):
@@ -516,6 +520,10 @@ async def test_who_has_settled_it_is_kept_and_in_the_log(store, process, kind):
     if kind == 'settle':
         assert await one.settle(found[0], ['paid'], 'bob')
         assert await executed(one, pay, controller, to='ada') == ['paid']
+    elif kind == 'again':
+        assert await one.again(found[0], 'bob')
+        assert await executed(one, pay, controller, to='ada') == 'paid again'
+        assert log.outcomes()[-2:] == ['failed', 'executed']
     else:
         assert await one.give_up(found[0], 'bob')
         with pytest.raises(ExecutionNotRepeated, match='bob decided not to run it again'):

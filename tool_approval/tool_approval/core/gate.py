@@ -247,6 +247,7 @@ class ExecutionLedger(Protocol):
         dump: Callable[[T], object] = ...,
         text_of: Callable[[Exception], str] = ...,
         not_begun: tuple[type[Exception], ...] = (),
+        tried_again: Callable[[str], None] = ...,
     ) -> T | Kept:
         """Execute the call, or return its recorded execution; see `Ledger.execute`."""
         ...  # pragma: no cover - a protocol has no body
@@ -443,7 +444,10 @@ class Gate:
             text = f'{question} Approve it to run it again, deny it to give it up.'
             return await self.controller.ask_anew(request.changed(description=text, described_by=None))
 
-        result = await ledger.execute(call, run, check=check, ask=ask, **how)
+        def tried_again(by: str) -> None:
+            self.record(allowed, 'failed', settled_by=by)
+
+        result = await ledger.execute(call, run, check=check, ask=ask, tried_again=tried_again, **how)
         if isinstance(result, Kept) and result.by is not None:
             self.record(allowed, 'executed' if result.state == 'done' else 'failed', settled_by=result.by)
         return result

@@ -135,6 +135,7 @@ class Ledger:
         dump: Callable[[T], object] = lambda result: result,
         text_of: Callable[[Exception], str] = lambda error: f'The call failed ({type(error).__name__}).',
         not_begun: tuple[type[Exception], ...] = (),
+        tried_again: Callable[[str], None] = lambda by: None,
     ) -> T | Kept:
         """Execute a call, unless its outcome is recorded.
 
@@ -147,6 +148,7 @@ class Ledger:
             dump: Converts the result to the JSON value to keep.
             text_of: Returns the text to keep for an error.
             not_begun: Exceptions that `run` raises if it has not done anything yet.
+            tried_again: Called before an attempt with the person who let an unknown call run again beside the run.
 
         Returns:
             The result of `run`, or the recorded outcome without calling `run`.
@@ -168,7 +170,10 @@ class Ledger:
                     case ExecutionRow(state='approved'):
                         if (reason := check()) is not None:
                             await self._change(row, 'refused', _write(text=reason))
-                        elif (begun := await self._begin(row)) is not None:
+                            continue
+                        if (by := await self._let_by(row)) is not None:
+                            tried_again(by)
+                        if (begun := await self._begin(row)) is not None:
                             return await self._run(begun, run, dump, text_of, not_begun)
                     case ExecutionRow(state='reserved', owner=self.worker_id):
                         await self._change(row, 'refused', _write(text='The run has ended, so the call was not run.'))
@@ -363,6 +368,14 @@ class Ledger:
             changed_at=self._now(),
         )
         await self._patiently(lambda: self.store.add_execution(row))
+
+    async def _let_by(self, row: ExecutionRow) -> str | None:
+        """Return who let the call run again, if it is another attempt and a person did so beside the run."""
+        if row.attempt == 1:
+            return None
+        rows = await self._patiently(lambda: self.store.executions_of(row.run_id))
+        before = (row.key, row.attempt - 1)
+        return next((_read(each).by for each in rows if (each.key, each.attempt) == before), None)
 
     async def _begin(self, row: ExecutionRow) -> ExecutionRow | None:
         """Reserve an execution and mark it as executing. Return `None` if another worker was faster."""
