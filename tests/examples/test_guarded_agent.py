@@ -31,7 +31,7 @@ def test_each_call_is_allowed_asked_about_or_refused_as_the_file_says(load, tmp_
     ]
     assert outcome_of(lines, 'read_file') == '  buy milk'
     assert outcome_of(lines, 'edit_file') == '  Replaced notes:todo.txt (9 bytes).'
-    assert 'lies outside of every directory' in outcome_of(lines, 'write_file')
+    assert 'is outside of the directories' in outcome_of(lines, 'write_file')
     assert outcome_of(lines, 'cat notes') == '  buy oats'
     assert outcome_of(lines, 'head -n 1') == '  It rained.'
     assert 'the rule `rm` blocks it' in outcome_of(lines, 'rm notes')

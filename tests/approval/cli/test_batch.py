@@ -63,7 +63,7 @@ def test_every_line_is_answered_in_order(tool_approval):
         (line(id=1, tool='x', args={}, config={'tools': {'a': {'description': '\ud800'}}}), 'lone surrogate'),
         (
             line(id=1, tool='x', args={}, config={'shell': {'rules': [{'pattern': 'a', 'sandbox_paths': ['b']}]}}),
-            'no path',
+            'no root',
         ),
         (
             line(id=1, tool='x', args={}, config={'sandbox': {'paths': {'a': {'root': '.'}, 'b': {'root': '.'}}}}),

@@ -30,12 +30,12 @@ def test_a_configuration_without_mistakes_is_fine(tool_approval):
         ('tools:\n  x: {approval: nome}', 'tools.x.approval', 2, 'did you mean `none`?'),
         ('tools: [', None, 1, 'not YAML'),
         ('shell:\n  rules:\n    - {pattern: ls, match: [cat]}', 'shell.rules.0.match', 3, 'does not decide `cat`'),
-        ('shell:\n  rules:\n    - {pattern: ls, not_match: [ls -l]}', 'shell.rules.0.not_match', 3, 'it decides'),
+        ('shell:\n  rules:\n    - {pattern: ls, not_match: [ls -l]}', 'shell.rules.0.not_match', 3, 'the rule decides'),
         (
             'shell:\n  rules:\n    - {pattern: ls, sandbox_paths: [src]}',
             'shell.rules.0.sandbox_paths',
             3,
-            'no path `src`',
+            'no root `src`',
         ),
         ('sandbox:\n  paths:\n    a: {root: x}\n    b: {root: ./x}', 'sandbox.paths.b.root', 4, 'the same directory'),
         ('sandbox:\n  toolchains: [~/tools]', 'sandbox.toolchains.0', 2, 'a toolchain is an absolute path'),
@@ -61,7 +61,7 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
     finished = tool_approval('check')
 
     assert finished.out == (
-        'error: approvals.yaml:3: shell.rules.0.match: it does not decide `cat`\n1 error, 0 warnings\n'
+        'error: approvals.yaml:3: shell.rules.0.match: the rule does not decide `cat`\n1 error, 0 warnings\n'
     )
 
 
@@ -242,11 +242,11 @@ def test_what_is_alike_is_printed_together(tool_approval, work):
 @pytest.mark.parametrize(
     ('glob', 'said'),
     [
-        ('./config/*', 'it matches nothing: names have no part that is `.`, dots or blanks'),
-        ('a/. /b', 'it matches nothing: names have no part that is `.`, dots or blanks'),
-        ('*.{key,pem}', 'it matches only names with brackets: `[...]` and `{...}` have no other meaning here'),
-        ('[a-z].key', 'it matches only names with brackets: `[...]` and `{...}` have no other meaning here'),
-        ('node_modules/**/.npmrc', 'it hides nothing from commands: no `node_modules` is searched'),
+        ('./config/*', 'it matches nothing: no name consists of only dots or blanks'),
+        ('a/. /b', 'it matches nothing: no name consists of only dots or blanks'),
+        ('*.{key,pem}', 'it matches only names with brackets: `[...]` and `{...}` have no special meaning here'),
+        ('[a-z].key', 'it matches only names with brackets: `[...]` and `{...}` have no special meaning here'),
+        ('node_modules/**/.npmrc', 'it hides nothing from commands: folders named `node_modules` are not searched'),
         ('config/*', None),
         ('**/secret/', None),
         ('node_modules', None),

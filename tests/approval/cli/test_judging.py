@@ -75,4 +75,4 @@ def test_what_cannot_be_read_is_refused_as_the_tool_refuses_it(loaded, work, mon
     judged = [judge.judge(tool, {'path': path}) for tool, path in calls]
 
     assert [each.deciding.decision for each in judged] == ['block', 'allow', 'ask']
-    assert judged[0].deciding.reason == 'notes:a.txt cannot be read, so nobody can be shown what it is.'
+    assert judged[0].deciding.reason == 'notes:a.txt cannot be read, so the approver could not see it.'

@@ -47,7 +47,7 @@ def test_settings_that_pre_approve_everything_approve_nothing(tmp_path):
     assert desk.use('list_files', path='.')[1] is True
     assert desk.use('write_file', path='a.txt', content='a')[1] is True
     said, asked = desk.use('read_file', path=str(tmp_path / 'secret.txt'))
-    assert ('lies outside of every directory' in said, asked) == (True, False)
+    assert ('is outside of the directories' in said, asked) == (True, False)
     assert [profile.network for profile in backend.profiles] == [False]
     assert not any(profile.access(str(tmp_path / 'secret.txt')) for profile in backend.profiles)
     assert not any('Lists files.' in request.description for request in desk.ui.requests)

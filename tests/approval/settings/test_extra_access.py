@@ -46,7 +46,7 @@ UNASKED = (
     '[It ran without a question, so it could not write in this directory. To change a file, use the file tools; the '
     'user is asked then.]'
 )
-AGAIN = 'the command may have run before, and had effects'
+AGAIN = 'the command may already have run and had effects'
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_a_remember_option_covers_the_access_by_name(desk):
     [option] = checked(desk, 'pip uninstall -y a').remember_options
     [plain] = checked(desk, 'pip list').remember_options
 
-    covered = 'in this directory, with safe arguments and paths in it'
+    covered = 'in this directory, with safe arguments and paths inside it'
     assert option.label == f'every plain `pip uninstall`, writes to .venv included, {covered}'
     assert option.payload['extra_access'] == {'writes': [str(desk.folder / '.venv')]}
     assert plain.label == f'every plain `pip list` {covered}'
@@ -294,7 +294,7 @@ def test_without_an_os_sandbox_there_is_no_word_of_it(tmp_path):
     assert desk.run('false') == ('[exit status 1]', False)
     said, asked = desk.run('false', access=['network'])
     assert (said, asked) == (
-        "Blocked 'run_shell': There is no `access` to ask for: no OS sandbox confines commands here.",
+        "Blocked 'run_shell': `access` is not available: no OS sandbox confines commands here.",
         False,
     )
 

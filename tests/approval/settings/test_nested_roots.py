@@ -150,11 +150,11 @@ def test_without_an_os_sandbox_a_directory_above_a_root_that_asks_is_asked_about
 @table(
     'command, reason',
     [
-        ('cat private/a', 'the rule `cat` holds only below `top`, and the root `private` within asks for itself'),
-        ('touch src/b', 'the rule `touch` holds only below `top`, and the root `src` within asks for itself'),
-        ('cat /etc/passwd', 'the rule `cat` holds only below `top`, and it is not certain that it reads nothing else'),
-        ('cat "$x"', 'the rule `cat` holds only below `top`, and it is not certain that it reads nothing else'),
-        ('cd src; cat a', 'the rule `cat` holds only below `top`, and it is not certain that it reads nothing else'),
+        ('cat private/a', 'the rule `cat` applies only to paths in `top`, and the root `private` in it asks'),
+        ('touch src/b', 'the rule `touch` applies only to paths in `top`, and the root `src` in it asks'),
+        ('cat /etc/passwd', 'the rule `cat` applies only to paths in `top`, and this command may use others'),
+        ('cat "$x"', 'the rule `cat` applies only to paths in `top`, and this command may use others'),
+        ('cd src; cat a', 'the rule `cat` applies only to paths in `top`, and this command may use others'),
     ],
 )
 def test_the_reason_names_the_root_that_asks(folder, command, reason):

@@ -35,10 +35,10 @@ def test_the_default_of_the_shell_takes_a_word(word, booleans, decision):
 @pytest.mark.parametrize(
     ('rule', 'key', 'problem'),
     [
-        ({'approval': 'deny'}, 'shell.rules.0.approval', 'use `required`, `none` or `blocked`'),
-        ({'approval': 'no'}, 'shell.rules.0.approval', 'use `required`, `none` or `blocked`'),
-        ({'approval': 'none', 'allowed': False}, 'shell.rules.0', 'write `approval` in a word, or'),
-        ({'approval': 'blocked', 'allowed': True}, 'shell.rules.0', 'write `approval` in a word, or'),
+        ({'approval': 'deny'}, 'shell.rules.0.approval', 'must be true, false, `required`, `none` or `blocked`'),
+        ({'approval': 'no'}, 'shell.rules.0.approval', 'must be true, false, `required`, `none` or `blocked`'),
+        ({'approval': 'none', 'allowed': False}, 'shell.rules.0', 'give `approval` as a word, or'),
+        ({'approval': 'blocked', 'allowed': True}, 'shell.rules.0', 'give `approval` as a word, or'),
     ],
 )
 def test_a_word_that_means_nothing_or_another_thing_is_a_mistake(rule, key, problem):

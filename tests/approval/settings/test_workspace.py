@@ -162,7 +162,7 @@ def test_confined_no_link_on_the_way_to_the_settings_that_were_named_is_replaced
     assert was_stopped(said, is_approved=is_approved), said
     assert (work / named).read_text() == before
     assert (work / 'sub/conf').is_symlink()
-    assert desk.use('delete', path='sub/conf' if 'conf/' in named else 'sub/policy.yaml')[0].endswith('changes it.')
+    assert desk.use('delete', path='sub/conf' if 'conf/' in named else 'sub/policy.yaml')[0].endswith('may change it.')
 
 
 def test_confined_the_start_says_where_a_link_on_the_way_to_the_settings_keeps_commands_from_making_anything(confined):
@@ -395,7 +395,7 @@ def test_rules_keep_to_roots_as_the_file_tools_see_them(tmp_path):
 def test_a_rule_that_names_no_root_is_an_error(tmp_path):
     settings = settings_of('{shell: {rules: [{pattern: cat, sandbox_paths: [nowhere]}]}}')
 
-    with pytest.raises(ApprovalConfigError, match='there is no path `nowhere` to keep to'):
+    with pytest.raises(ApprovalConfigError, match='there is no root `nowhere`'):
         open_workspace(settings, tmp_path, backend=Backend())
 
 
@@ -413,6 +413,6 @@ def test_the_file_tools_do_not_write_what_is_protected(tmp_path):
     for path in ('log/audit.jsonl', 'store.json', 'alias', 'LOG/audit.jsonl', '.git/hooks/x', 'approvals.yml'):
         said, asked = desk.use('write_file', path=path, content='x')
         assert not asked
-        assert 'protected' in said or 'never changed' in said or 'another name' in said or 'no directory' in said
+        assert 'protected' in said or 'no tool may' in said or 'another path' in said or 'not a directory' in said
     assert 'is protected' in desk.use('move', path='log', dest='other')[0]
     assert sorted(path.name for path in (desk.folder / 'log').iterdir()) == []

@@ -55,7 +55,7 @@ def test_a_command_that_failed_goes_on_with_the_network(scenario: Scenario, addr
         shell('/usr/bin/python3 fetch.py'),
         shell('/usr/bin/python3 fetch.py', access=['network']),
         shell(f'curl -sS {address}'),
-        questions=[('fetch.py', 'y'), ('the command may have run before, and had effects', 'y'), ('extra access', 'y')],
+        questions=[('fetch.py', 'y'), ('the command may already have run and had effects', 'y'), ('extra access', 'y')],
     )
 
     assert 'no access to: network' in results[0]

@@ -509,7 +509,7 @@ def test_a_call_that_was_denied_lets_no_direct_call_run(arrangement, tmp_path):
 
     async def main():
         assert 'Strict mode' in str(await denied)
-        with pytest.raises(PermissionError, match='Nobody was asked'):
+        with pytest.raises(PermissionError, match='No approval was requested'):
             delete(path='a')
 
     asyncio.run(main())

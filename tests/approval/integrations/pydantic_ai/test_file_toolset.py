@@ -68,7 +68,7 @@ def test_all_eight_work_when_approved(base):
         'Wrote notes:new.txt (3 bytes).',
         'Replaced notes:new.txt (3 bytes).',
         'Copied notes:new.txt to cache:copy.txt (3 bytes).',
-        'Made notes:deep/.',
+        'Created notes:deep/.',
         'Moved notes:new.txt to notes:deep/new.txt.',
         'two',
         'notes:deep:\nnew.txt (3 bytes)',
@@ -188,7 +188,7 @@ def test_a_path_that_leads_elsewhere_since_it_was_judged_is_refused(base):
 
     result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
 
-    told = 'A path leads elsewhere than when the call was judged, so it was not run.'
+    told = 'A path leads elsewhere than when the call was judged, so the call was not run.'
     assert returns(result.all_messages())['1'] == (told, FAILED)
     assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
     assert (base / 'notes/b.txt').read_text() == 'b\n'

@@ -38,7 +38,7 @@ def test_what_has_changed_stays(folder, tmp_path, monkeypatch, has_exchange):
     seen = state_of(folder, 'x')
     (tmp_path / 'x').write_text('newer')
 
-    with pytest.raises(FileToolError, match='root:x: it has changed since it was looked at'):
+    with pytest.raises(FileToolError, match='root:x: it has changed in the meantime'):
         put(folder, seen)
     with pytest.raises(FileToolError, match='it has changed'):
         put(folder, MISSING)
@@ -116,7 +116,7 @@ def test_a_second_change_right_after_the_swap_is_kept_beside(folder, tmp_path, m
 
     swapping(monkeypatch, another)
 
-    with pytest.raises(FileToolError, match=r"one of its versions is in 'x\.kept-[0-9a-f]{8}' beside it"):
+    with pytest.raises(FileToolError, match=r"one version is now called 'x\.kept-[0-9a-f]{8}'"):
         put(folder, 'sha256:seen')
 
     assert contents(tmp_path) == ['not what was seen', 'third']
@@ -173,7 +173,7 @@ def test_what_cannot_be_put_back_is_named(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(commit, 'state_of', taken)
 
-    with pytest.raises(FileToolError, match=r"it is in '\.tool-approval-[0-9a-f]{16}\.tmp' now"):
+    with pytest.raises(FileToolError, match=r"it is now called '\.tool-approval-[0-9a-f]{16}\.tmp'"):
         commit.take_away(folder, 'x', expected='sha256:seen', shown='root:x')
 
     assert contents(tmp_path) == ['another', 'not what was seen']

@@ -35,12 +35,12 @@ def test_a_text_that_is_too_long_is_neither_read_nor_written(world):
         assert perform(sandbox, access, {}) == '0123456789'
     with (
         sandbox.open('read_file', 'cache/y') as access,
-        pytest.raises(FileToolError, match='cache:y: it has 11 bytes, and at most 10 are read'),
+        pytest.raises(FileToolError, match='cache:y: it has 11 bytes; at most 10 can be read'),
     ):
         perform(sandbox, access, {})
     with (
         sandbox.open('write_file', 'cache/x') as access,
-        pytest.raises(FileToolError, match='the text has 12 bytes, and at most 10 are written'),
+        pytest.raises(FileToolError, match='the text has 12 bytes; at most 10 can be written'),
     ):
         perform(sandbox, access, {'content': 'ä' * 6})
     assert (world.ws / 'cache/x').read_text() == '0123456789'
@@ -113,7 +113,7 @@ def test_a_replaced_file_keeps_its_permissions_but_is_no_program_that_sets_the_u
 
 
 def test_half_characters_are_refused(world):
-    with pytest.raises(FileToolError, match='half characters'):
+    with pytest.raises(FileToolError, match='surrogates'):
         world.do('write_file', 'cache/x', content='\ud800')
     assert not (world.ws / 'cache/x').exists()
 
@@ -142,9 +142,9 @@ def test_what_is_no_text_is_not_edited(world):
 
 
 def test_directories_are_made(world):
-    assert world.do('make_directory', 'cache/x/y') == 'Made cache:x/y/.'
-    assert world.do('make_directory', 'cache/x/y/') == 'cache:x/y/ exists already.'
-    assert world.do('make_directory', 'cache') == 'cache:/ exists already.'
+    assert world.do('make_directory', 'cache/x/y') == 'Created cache:x/y/.'
+    assert world.do('make_directory', 'cache/x/y/') == 'cache:x/y/ already exists.'
+    assert world.do('make_directory', 'cache') == 'cache:/ already exists.'
     assert (world.ws / 'cache/x/y').is_dir()
 
 
@@ -273,7 +273,7 @@ def test_no_descriptor_stays_open(world):
 def test_what_is_not_what_was_consented_to_stays(world, operation, dest, arguments, expected):
     (world.ws / 'cache/y').write_text('y')
 
-    with pytest.raises(FileToolError, match='it has changed since it was looked at'):
+    with pytest.raises(FileToolError, match='it has changed in the meantime'):
         world.do(operation, 'cache/c.dat', dest, expected=expected, **arguments)
 
     assert (world.ws / 'cache/c.dat').read_text() == 'c\n'
@@ -342,7 +342,7 @@ def test_the_way_out_and_back_does_not_tell_what_there_is(world, folder, rest):
     }
 
     assert len(told) == 1
-    assert 'It lies outside of every directory' in told.pop()
+    assert 'It is outside of the directories' in told.pop()
 
 
 def test_a_path_may_go_up_where_it_is_known_what_there_is(world):

@@ -72,7 +72,7 @@ def test_another_name_for_the_directory_of_a_root_is_refused(world, monkeypatch)
     decision = sandbox.decide('write_file', 'cache/x')
 
     assert decision.outcome == 'block'
-    assert "another name for 'ref'" in decision.reason
+    assert "another path of 'ref'" in decision.reason
 
 
 def test_an_inode_that_was_used_again_is_no_other_name(world):
@@ -95,7 +95,7 @@ def test_no_roots_allow_nothing(world):
     decision = FileSandbox({}, world.ws).decide('read_file', 'notes/a.txt')
 
     assert decision.outcome == 'block'
-    assert decision.reason.endswith('There are: none.')
+    assert decision.reason.endswith('Allowed: none.')
 
 
 def test_who_asks_for_one_path_is_told_what_it_needs(world):

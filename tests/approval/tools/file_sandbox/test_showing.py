@@ -72,19 +72,19 @@ def test_only_line_feeds_end_lines(world):
     [
         ('read_file', {'path': 'priv/p.txt'}, 'Reads priv:p.txt'),
         ('list_files', {'path': 'priv'}, 'Lists the names in priv:'),
-        ('make_directory', {'path': 'cache/d'}, 'Makes the directory cache:d'),
+        ('make_directory', {'path': 'cache/d'}, 'Creates the directory cache:d'),
         ('move', {'path': 'cache/c.dat', 'dest': 'priv/x'}, 'Moves cache:c.dat (2 bytes) to priv:x'),
         (
             'move',
             {'path': 'notes/sub', 'dest': 'priv/x'},
-            'Moves the directory notes:sub/ with all it contains to priv:x',
+            'Moves the directory notes:sub/ and everything in it to priv:x',
         ),
         ('copy', {'path': 'ref/r.md', 'dest': 'priv/x'}, 'Copies ref:r.md (2 bytes) to priv:x'),
         ('copy', {'path': 'ref/x.md', 'dest': 'priv/x'}, 'Copies ref:x.md (missing) to priv:x'),
         ('delete', {'path': 'cache/none'}, 'Deletes cache:none (missing)'),
-        ('delete', {'path': 'cache/link'}, 'Deletes the link cache:link, not what it leads to'),
+        ('delete', {'path': 'cache/link'}, 'Deletes the link cache:link, not its target'),
         ('delete', {'path': 'cache/bytes'}, 'Deletes cache:bytes (2 bytes)'),
-        ('delete', {'path': 'notes/sub'}, 'Deletes the directory notes:sub/ and all it contains (1 entries):\nb.txt'),
+        ('delete', {'path': 'notes/sub'}, 'Deletes the directory notes:sub/ and everything in it (1 entries):\nb.txt'),
         (
             'edit_file',
             {'path': 'cache/none', 'old_text': 'a', 'new_text': 'b'},
@@ -95,13 +95,13 @@ def test_only_line_feeds_end_lines(world):
             {'path': 'cache/c.dat', 'old_text': 'x', 'new_text': 'b'},
             (
                 'Would change nothing in cache:c.dat:'
-                ' `old_text` does not occur in it; it has to match exactly, blanks and line ends too.'
+                ' `old_text` does not occur in the file; it must match exactly, including blanks and line ends.'
             ),
         ),
         (
             'write_file',
             {'path': 'cache/bytes', 'content': 'x'},
-            'Replaces cache:bytes (2 bytes) by 1 bytes in 1 lines:\nx',
+            'Replaces cache:bytes (2 bytes) with 1 bytes in 1 lines:\nx',
         ),
         (
             'copy',
@@ -169,7 +169,7 @@ def test_what_is_too_long_for_a_diff_is_summed_up(world, old):
     assert shown.type == 'text'
     assert shown.metadata == {'path': 'notes/a.txt', 'full_content': new, 'is_summary': True, 'is_usual': True}
     first, second, *_ = shown.content.split('\n')
-    assert first.startswith(f'Changes notes:a.txt, too long for a diff: from {len(old)} bytes in ')
+    assert first.startswith(f'Changes notes:a.txt, which is too long for a diff: from {len(old)} bytes in ')
     assert second.startswith('y')
     assert len(shown.content) < 9000
 
@@ -179,7 +179,7 @@ def test_a_long_text_that_goes_is_summed_up(world):
 
     shown = show(world, 'delete', path='notes/a.txt')
 
-    assert shown.content == 'Deletes notes:a.txt, too long for a diff: from 12000 bytes in 6000 lines'
+    assert shown.content == 'Deletes notes:a.txt, which is too long for a diff: from 12000 bytes in 6000 lines'
 
 
 def test_a_file_that_is_too_long_to_be_read_is_told_by_its_size(world):

@@ -82,7 +82,7 @@ def test_a_directory_with_too_much_in_it_is_not_deleted(world, monkeypatch):
     decision = world.sandbox().decide('delete', 'cache/d')
 
     assert decision.outcome == 'block'
-    assert decision.reason == 'cache:d cannot be looked through: more than 3 entries.'
+    assert decision.reason == 'cache:d cannot be searched: more than 3 entries.'
 
 
 def test_a_directory_that_is_too_deep_is_not_deleted(world):

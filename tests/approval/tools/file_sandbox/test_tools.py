@@ -59,7 +59,7 @@ def test_a_call_that_was_denied_lets_no_direct_call_run(world):
     async def main():
         with pytest.raises(ApprovalDenied):
             await execute_tool(tools['write_file'], 'write_file', arguments, ApprovalController('strict'))
-        with pytest.raises(PermissionError, match='Nobody was asked'):
+        with pytest.raises(PermissionError, match='No approval was requested'):
             tools['write_file'](**arguments)
 
     asyncio.run(main())
@@ -103,7 +103,7 @@ def test_an_edit_that_would_change_nothing_is_answered_and_not_asked(world):
 
     for arguments, why in (
         (same, 'nothing was changed: `old_text` and `new_text` are the same'),
-        ({**same, 'new_text': 'c'}, 'nothing was changed: `old_text` does not occur in it'),
+        ({**same, 'new_text': 'c'}, 'nothing was changed: `old_text` does not occur in the file'),
         ({**same, 'path': 'notes/none.txt', 'new_text': 'c'}, 'it does not exist'),
     ):
         with pytest.raises(FileToolError, match=why):
@@ -120,7 +120,7 @@ def test_an_edit_that_nobody_was_asked_about_changes_nothing_later(world):
     assert tools.check_approval(context('edit_file', **arguments)) is None
     (world.ws / 'notes/a.txt').write_text('b\n')
 
-    with pytest.raises(PermissionError, match='It did not when the call was judged'):
+    with pytest.raises(PermissionError, match='This is new since the call was judged'):
         tools.run('edit_file', arguments)
 
     assert (world.ws / 'notes/a.txt').read_text() == 'b\n'
@@ -260,7 +260,7 @@ def test_what_needs_approval_only_since_the_check_does_not_run(world):
     (world.ws / 'cache/c.dat').unlink()
     os.link(world.top / 'outside/secret.txt', world.ws / 'cache/c.dat')
 
-    with pytest.raises(PermissionError, match='It did not when the call was judged'):
+    with pytest.raises(PermissionError, match='This is new since the call was judged'):
         tools.run('read_file', {'path': 'cache/c.dat'})
 
 
@@ -268,7 +268,7 @@ def test_without_a_check_only_what_needs_no_approval_runs(world):
     tools = world.tools()
 
     assert tools.run('read_file', {'path': 'notes/a.txt'}) == 'a\n'
-    with pytest.raises(PermissionError, match='Nobody was asked'):
+    with pytest.raises(PermissionError, match='No approval was requested'):
         tools.run('write_file', {'path': 'notes/a.txt', 'content': 'new'})
 
 
@@ -278,7 +278,7 @@ def test_a_check_lets_one_call_run(world):
 
     do(tools, 'write_file', **arguments)
 
-    with pytest.raises(PermissionError, match='Nobody was asked'):
+    with pytest.raises(PermissionError, match='No approval was requested'):
         tools.run('write_file', arguments)
 
 
@@ -288,14 +288,14 @@ def test_a_check_is_of_just_its_call(world, other):
     arguments = {'path': 'notes/a.txt', 'content': 'new'}
     tools.check_approval(context('write_file', **arguments))
 
-    with pytest.raises(PermissionError, match='Nobody was asked'):
+    with pytest.raises(PermissionError, match='No approval was requested'):
         tools.run('write_file', {**arguments, **other})
-    with pytest.raises(PermissionError, match='Nobody was asked'):
+    with pytest.raises(PermissionError, match='No approval was requested'):
         world.tools().run('write_file', arguments)
-    with pytest.raises(PermissionError, match='Nobody was asked'):
+    with pytest.raises(PermissionError, match='No approval was requested'):
         contextvars.Context().run(tools.run, 'write_file', arguments)
     tools.forget()
-    with pytest.raises(PermissionError, match='Nobody was asked'):
+    with pytest.raises(PermissionError, match='No approval was requested'):
         tools.run('write_file', arguments)
 
 
@@ -320,8 +320,8 @@ def test_arguments_that_cannot_be_judged_are_refused(world, name, arguments):
 @pytest.mark.parametrize(
     ('name', 'arguments', 'problem'),
     [
-        ('write_file', {'path': 'cache/x'}, "'content' has to be a text"),
-        ('write_file', {'path': 'cache/x', 'content': b'x'}, "'content' has to be a text"),
+        ('write_file', {'path': 'cache/x'}, "'content' must be a string"),
+        ('write_file', {'path': 'cache/x', 'content': b'x'}, "'content' must be a string"),
         ('edit_file', {'path': 'cache/c.dat', 'old_text': 'c', 'new_text': 'd', 'replace_all': 'no'}, 'true or false'),
         ('read_file', {'path': 'cache/c.dat', 'mode': 'rb'}, "no parameter 'mode'"),
     ],

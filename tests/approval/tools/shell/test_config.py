@@ -48,9 +48,12 @@ def test_a_configuration_does_not_change():
 @pytest.mark.parametrize(
     ('rules', 'problem'),
     [
-        ([{'pattern': 'git status', 'match': ['git log']}], r'shell\.rules\.0\.match: it does not decide `git log`'),
+        (
+            [{'pattern': 'git status', 'match': ['git log']}],
+            r'shell\.rules\.0\.match: the rule does not decide `git log`',
+        ),
         ([{'pattern': 'git'}, {'pattern': 'git push', 'match': ['git push']}], r'shell\.rules\.1\.match'),
-        ([{'pattern': 'git', 'not_match': ['git push']}], r'shell\.rules\.0\.not_match: it decides `git push`'),
+        ([{'pattern': 'git', 'not_match': ['git push']}], r'shell\.rules\.0\.not_match: the rule decides `git push`'),
         ([{'pattern': 'git', 'match': ['$a']}], r'shell\.rules\.0\.match'),
     ],
 )

@@ -20,7 +20,13 @@ def test_every_part_says_which_rule_decided_and_why():
                 'rule': 'git status',
                 'reason': 'the rule `git status` allows it',
             },
-            {'text': 'y', 'kind': 'redirection', 'decision': 'ask', 'rule': None, 'reason': 'the file is written'},
+            {
+                'text': 'y',
+                'kind': 'redirection',
+                'decision': 'ask',
+                'rule': None,
+                'reason': 'the redirection would write this file',
+            },
             {
                 'text': 'rm x > y',
                 'kind': 'command',
@@ -35,14 +41,14 @@ def test_every_part_says_which_rule_decided_and_why():
 def test_an_option_from_the_table_is_named():
     [part] = judge(*unasked('sort')).explain('sort --out=x f').parts
 
-    assert part.reason == 'the option is not listed as safe (`--out=x`)'
+    assert part.reason == '`--out=x` is not listed as a safe option'
 
 
 def test_what_is_not_understood_is_said():
     explanation = judge(default=OPEN).explain('echo ${a@P}')
 
     assert explanation.deciding.kind == 'syntax'
-    assert explanation.deciding.reason == 'not understood: expansion is not understood'
+    assert explanation.deciding.reason == 'not understood: expansion'
 
 
 def test_a_wrapper_and_what_it_runs_are_parts_of_their_own():
@@ -55,17 +61,18 @@ def test_an_empty_command_has_a_part_too():
     explanation = judge(default=OPEN).explain('')
 
     assert explanation.decision == 'ask'
-    assert explanation.deciding.reason == 'there is nothing to run, so no rule matches'
+    assert explanation.deciding.reason == 'there is no command to run'
 
 
 @pytest.mark.parametrize(
     ('command', 'reason'),
     [
-        ('pytest "$t"', 'it is not known before it runs, and may be an option (`"$t"`)'),
-        ('pytest @f', 'options or values are read from the file (`@f`)'),
-        ('pytest --pdb', 'the option is not listed as safe (`--pdb`)'),
+        ('pytest "$t"', '`"$t"` is unknown until the command runs, and may be an option'),
+        ('pytest @f', '`@f` may read options or values from a file'),
+        ('pytest --pdb', '`--pdb` is not listed as a safe option'),
         ('echo a | xargs pytest',
-            'it is not known before it runs, and may be an option (what `xargs` or the like adds)'),
+            ('an argument added by `xargs` or a similar program '
+             'is unknown until the command runs, and may be an option')),
     ],
 )  # fmt: skip
 def test_what_was_given_is_said_and_not_what_the_table_has(command, reason):
@@ -76,7 +83,7 @@ def test_a_rule_that_does_not_hold_for_these_paths_is_named():
     rule = {'pattern': 'pytest', 'approval': False, 'sandbox_paths': ['out']}
     decide = judge(rule, roots={'out': '/here/out'}).explain
 
-    reason = 'the rule `pytest` holds only below `out`, and it is not certain that it reads nothing else'
+    reason = 'the rule `pytest` applies only to paths in `out`, and this command may use others'
     assert decide('pytest no').deciding.reason == decide('pytest').deciding.reason == reason
 
 

@@ -88,7 +88,7 @@ def test_an_entry_is_in_one_file(tmp_path):
     (tmp_path / 'x.toml').write_text('[a]')
     (tmp_path / 'y.toml').write_text('[a]')
 
-    with pytest.raises(ValueError, match=r'y\.toml: \[a\] is in x\.toml, too'):
+    with pytest.raises(ValueError, match=r'y\.toml: \[a\] is also in x\.toml'):
         read_sources(tmp_path)
 
 

@@ -3,28 +3,28 @@ import pytest
 from .parts import OPEN, blocked, decision, judge
 
 NOT_UNDERSTOOD = [
-    ('ls|#c\nls', 'a comment stands where bash may see none'),
-    ('(#c\nls)', 'a comment stands where bash may see none'),
-    ('\\ ', 'a part of it is not understood'),
-    ('case a in +(a)) ls;; esac', 'a pattern is not understood'),
-    ('ls a $', '$ is not understood in a command'),
-    ('&> |in=~', 'it may be an assignment'),
-    ('a[0] =1', 'an assignment is not understood'),
-    ('1<<E', 'a redirection is not understood'),
-    ('cat <\nls', 'a redirection is not understood'),
-    ('[[ a =~ (b) ]]', 'is not understood in a test'),
-    ('a=#b', 'a word begins with `#`'),
-    ('echo "a\\\nb"', 'a text in double quotes is not understood'),
-    ('echo "$a\\\n"', 'a text in double quotes is not understood'),
-    ('echo a$"', 'a text in double quotes is not understood'),
-    ('echo a$', 'a word is not understood'),
-    ('ls a\\\n#; ls', 'a comment stands where bash may see none'),
-    ('if\\\nls; then ls; fi', 'two words stand without a blank'),
-    ('!\\\nls', 'two words stand without a blank'),
-    ('[ a || ls ]', '`||` is not understood in `[`'),
-    ('[ a && ls -eq 1 ]', '`&&` is not understood in `[`'),
-    ('[ a > b ]', '`>` is not understood in `[`'),
-    ('[ (a) ]', '`(` is not understood in `[`'),
+    ('ls|#c\nls', 'a `#` that may not begin a comment'),
+    ('(#c\nls)', 'a `#` that may not begin a comment'),
+    ('\\ ', 'text between two words'),
+    ('case a in +(a)) ls;; esac', 'a pattern of `case`'),
+    ('ls a $', '$ in a command'),
+    ('&> |in=~', 'a program that may be an assignment'),
+    ('a[0] =1', 'an assignment'),
+    ('1<<E', 'a redirection'),
+    ('cat <\nls', 'a redirection'),
+    ('[[ a =~ (b) ]]', ' in a test'),
+    ('a=#b', 'a word that begins with `#`'),
+    ('echo "a\\\nb"', 'a string in double quotes'),
+    ('echo "$a\\\n"', 'a string in double quotes'),
+    ('echo a$"', 'a string in double quotes'),
+    ('echo a$', 'a word with special characters'),
+    ('ls a\\\n#; ls', 'a `#` that may not begin a comment'),
+    ('if\\\nls; then ls; fi', 'two words without a blank between them'),
+    ('!\\\nls', 'two words without a blank between them'),
+    ('[ a || ls ]', '`||` in `[`'),
+    ('[ a && ls -eq 1 ]', '`&&` in `[`'),
+    ('[ a > b ]', '`>` in `[`'),
+    ('[ (a) ]', '`(` in `[`'),
 ]
 
 
@@ -42,7 +42,7 @@ def test_a_script_in_a_script_is_followed_only_so_deep():
 
     assert explanation.decision == 'block'
     assert deeper.decision == 'ask'
-    assert any(part.reason == 'not understood: scripts within scripts' for part in deeper.parts)
+    assert any(part.reason == 'not understood: scripts are nested too deeply' for part in deeper.parts)
 
 
 def test_a_wrapper_of_assignments_alone_is_judged_by_itself():

@@ -85,7 +85,7 @@ def test_a_command_that_takes_too_long_is_ended(tmp_path):
     result = run(tmp_path, 'echo a; sleep 4242', timeout_s=0.3)
 
     assert result.is_timed_out
-    assert result.for_model() == 'a\n[ended: it took longer than 0.3 s]'
+    assert result.for_model() == 'a\n[timed out after 0.3 s]'
     assert living('sleep 4242') == []
 
 
@@ -200,7 +200,7 @@ def test_a_hundred_at_once_keep_to_themselves(tmp_path):
 
 @pytest.mark.parametrize(('timeout_s', 'command', 'shown'), [(30, 'echo a; exit 3', 'a\n[exit status 3]'),
                                                              (0.3, 'sleep 4249',
-                                                                 '[ended: it took longer than 0.3 s]')])  # fmt: skip
+                                                                 '[timed out after 0.3 s]')])  # fmt: skip
 def test_the_end_is_seen_without_descriptors_of_processes(tmp_path, monkeypatch, timeout_s, command, shown):
     monkeypatch.delattr(os, 'pidfd_open', raising=False)
 

@@ -192,7 +192,7 @@ def test_a_blocking_rule_is_never_skipped():
 
 
 def test_a_rule_that_names_an_unknown_root_is_a_mistake(tmp_path):
-    with pytest.raises(ApprovalConfigError, match=r'shell\.rules\.0\.sandbox_paths: there is no path `out`'):
+    with pytest.raises(ApprovalConfigError, match=r'shell\.rules\.0\.sandbox_paths: there is no root `out`'):
         ShellTool(ShellConfig.model_validate({'rules': [RULE]}), cwd=tmp_path)
 
 

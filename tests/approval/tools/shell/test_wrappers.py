@@ -11,7 +11,7 @@ def test_an_option_of_a_wrapper_that_is_not_known_is_asked_about(wrapper):
 
     assert explanation.decision == 'ask'
     assert any(
-        part.reason == 'it is not known before it runs, and may be an option (`"$a"`)' for part in explanation.parts
+        part.reason == '`"$a"` is unknown until the command runs, and may be an option' for part in explanation.parts
     )
 
 

@@ -115,7 +115,7 @@ COMMIT = ApprovalRequest(
         content='git commit -am "Greet by name"',
         metadata={'cwd': '/home/ada/shop', 'extra_access': ['writes to .git'], 'is_usual': True},
     ),
-    reason='no rule matches it, and the default is to ask',
+    reason='no rule matches, and the default is to ask',
     remember_options=(
         RememberOption(
             kind='sub-command',

@@ -108,7 +108,7 @@ def _missing(*arguments: object) -> int:
     return -1
 
 
-CHANGED = 'it has changed since it was looked at, so nothing was done; read it again'
+CHANGED = 'it has changed in the meantime, so nothing was done; read it again'
 
 
 def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) -> None:
@@ -162,7 +162,7 @@ def replace(
     except NoExchange:
         if source_state is not None:
             raise FileToolError(
-                shown, 'nothing can be replaced by moving on this file system; delete it first'
+                shown, 'this file system cannot replace a file by moving another to its name; delete it first'
             ) from None
         _replace_in_steps(folder, source, name, expected=expected, shown=shown)
         return
@@ -177,7 +177,7 @@ def replace(
         # Another process replaced the file in between: the content that came back must not be deleted.
         kept = _keep(source_folder, source, folder, name)
         raise FileToolError(
-            shown, f'it kept changing, so nothing was done; one of its versions is in {kept!r} beside it'
+            shown, f'it kept changing, so nothing was done; one version is now called {kept!r}, in the same directory'
         )
     raise FileToolError(shown, CHANGED)
 
@@ -222,7 +222,7 @@ def _put_back(rename: Callable[[], None], kept: str, shown: str) -> None:
     try:
         rename()
     except OSError:
-        raise FileToolError(shown, f'it kept changing, so nothing was done; it is in {kept!r} now') from None
+        raise FileToolError(shown, f'it kept changing, so nothing was done; it is now called {kept!r}') from None
 
 
 def _replace_in_steps(folder: int, source: str, name: str, *, expected: str, shown: str) -> None:

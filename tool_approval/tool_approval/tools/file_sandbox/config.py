@@ -18,13 +18,13 @@ _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}')
 def _is_name(name: str) -> str:
     # Messages write `name:path`, so a name must not look like part of a path.
     if _NAME.fullmatch(name) is None:
-        raise ValueError('a name of a root has letters, digits, `_`, `-` and `.`, and is at most 64 characters long')
+        raise ValueError('a root name may contain only letters, digits, `_`, `-` and `.`, and at most 64 characters')
     return name
 
 
 def _is_suffix(suffix: str) -> str:
     if len(suffix) < 2 or not suffix.startswith('.') or '/' in suffix or '\0' in suffix:
-        raise ValueError(f'{suffix!r} is no suffix; write one as `.txt`')
+        raise ValueError(f'{suffix!r} is not a suffix; write it like `.txt`')
     return suffix
 
 
@@ -39,7 +39,7 @@ def _read_need(need: object) -> bool | Literal['blocked']:
     if isinstance(need, bool):
         return need
     if not isinstance(need, str) or need not in _NEEDS:
-        raise ValueError('neither true nor false; use `required`, `none` or `blocked`')
+        raise ValueError('must be true, false, `required`, `none` or `blocked`')
     return _NEEDS[need]
 
 
@@ -83,7 +83,7 @@ class PathConfig(BaseModel):
         write: bool | str = self.write_approval
         if self.approval is not None:
             if {'write_approval', 'read_approval'} & self.model_fields_set:
-                raise ValueError('write either `approval`, or `write_approval` and `read_approval`, not both')
+                raise ValueError('give either `approval`, or `write_approval` and `read_approval`, not both')
             write = _NEEDS[self.approval.write]
             object.__setattr__(self, 'read_approval', _NEEDS[self.approval.read])
         object.__setattr__(self, 'write_approval', bool(write))

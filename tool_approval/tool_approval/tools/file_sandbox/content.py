@@ -32,11 +32,11 @@ def open_file(folder: int, name: str) -> int:
     """
     found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISREG(found.st_mode):  # opening a device can already have an effect
-        raise OSError(errno.EINVAL, 'no regular file')
+        raise OSError(errno.EINVAL, 'not a regular file')
     descriptor = os.open(name, _READING, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, 'no regular file')
+        raise OSError(errno.EINVAL, 'not a regular file')
     return descriptor
 
 

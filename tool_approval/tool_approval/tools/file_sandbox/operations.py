@@ -31,7 +31,7 @@ def perform(
     """Perform an operation that was checked, and return the text for the model.
 
     Args:
-        sandbox: Sets the size limits.
+        sandbox: The sandbox, for its size limits.
         access: The checked operation with its open paths.
         arguments: The arguments other than paths: `content`; `old_text`, `new_text` and `replace_all`.
         expected: Approved states of the files to replace, move, copy or delete.
@@ -45,7 +45,7 @@ def perform(
     except FileNotFoundError:
         raise FileToolError(target.shown, 'it does not exist') from None
     except UnicodeEncodeError:
-        raise FileToolError(target.shown, 'the text has half characters (surrogates), which UTF-8 lacks') from None
+        raise FileToolError(target.shown, 'the text contains surrogates, which UTF-8 cannot encode') from None
     except OSError as error:
         # Not the error's own text, which may name a path on the host.
         raise FileToolError(target.shown, f'the system refused: {os.strerror(error.errno or 0).lower()}') from None
@@ -63,7 +63,7 @@ def read_text(target: PathTarget, max_bytes: int) -> tuple[bytes, str | None]:
     content = read_file(target.place.parent, target.place.name, max_bytes)
     if content is None:
         size = target.place.status.st_size if target.place.status is not None else 0
-        raise FileToolError(target.shown, f'it has {size} bytes, and at most {max_bytes} are read')
+        raise FileToolError(target.shown, f'it has {size} bytes; at most {max_bytes} can be read')
     return content, as_text(content)
 
 
@@ -88,7 +88,7 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
         raise ValueError(SAME)
     count = text.count(old) if old else 0
     if count == 0:
-        raise ValueError('`old_text` does not occur in it; it has to match exactly, blanks and line ends too')
+        raise ValueError('`old_text` does not occur in the file; it must match exactly, including blanks and line ends')
     if count > 1 and not is_everywhere:
         raise ValueError(
             f'`old_text` occurs {count} times; add lines around it until it is unique, or set `replace_all`'
@@ -167,10 +167,10 @@ def _edit_file(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str,
 def _make_directory(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
     [target] = access.targets
     if target.place.is_folder:
-        return f'{target.shown}/ exists already.'
+        return f'{target.shown}/ already exists.'
     _make_parents(target)
     os.mkdir(target.place.name, dir_fd=target.place.parent)
-    return f'Made {target.shown}/.'
+    return f'Created {target.shown}/.'
 
 
 def _delete(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:
@@ -208,7 +208,7 @@ def _copy(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any]
 def _write(sandbox: FileSandbox, target: PathTarget, content: bytes, seen: str) -> str:
     if len(content) > sandbox.max_bytes:
         raise FileToolError(
-            target.shown, f'the text has {len(content)} bytes, and at most {sandbox.max_bytes} are written'
+            target.shown, f'the text has {len(content)} bytes; at most {sandbox.max_bytes} can be written'
         )
     _make_parents(target)
     put(target.place.parent, target.place.name, content, expected=seen, shown=target.shown)
@@ -226,7 +226,7 @@ def _expected(target: PathTarget, expected: Expected, *, is_there: bool = False)
 def _make_parents(target: PathTarget) -> None:
     # Nothing is created outside of a root, and the root itself is outside.
     if len(target.place.folders) - 1 < len(target.root.names):
-        raise FileToolError(target.shown, f'the directory {target.root.name} does not exist; a person has to make it')
+        raise FileToolError(target.shown, f'the directory {target.root.name} does not exist; the user has to create it')
     target.place.make_parents()
 
 

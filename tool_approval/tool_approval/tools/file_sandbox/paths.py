@@ -196,7 +196,7 @@ def _go(place: WalkedPath, names: list[str], follows_last: bool, path: str) -> N
         raise OSError(errno.ENOTDIR, '')
 
 
-OUTSIDE = 'It lies outside of every directory that these tools may use.'
+OUTSIDE = 'It is outside of the directories that these tools may use.'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,12 +276,12 @@ class SandboxRoots:
     def _check_look_alike(self, root: SandboxRoot, place: WalkedPath) -> None:
         beginning = place.names[: len(root.names)]
         is_like = list(map(fold, beginning)) == list(map(fold, root.names)) and tuple(beginning) != root.names
-        # Attack: if the file system ignores case, `Ref/` is `ref/` without its rule; so is a second mount of it.
+        # Attack: if the file system ignores case, `Ref/` avoids the rule for `ref/`. So does a second mount of `ref/`.
         if is_like or any(
             _identity_of(folder) == root.identity and tuple(place.names[:depth]) != root.names and root.is_where_it_was
             for depth, folder in enumerate(place.folders)
         ):
-            raise PermissionError(f'It is, or looks like, another name for {root.name!r}; use the name itself.')
+            raise PermissionError(f'It is, or looks like, another path of {root.name!r}; use the configured path.')
 
     def below(self, names: Sequence[str]) -> list[SandboxRoot]:
         """Return the roots at a path or below it."""

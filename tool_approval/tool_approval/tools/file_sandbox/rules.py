@@ -139,7 +139,7 @@ def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
         target.needs.append(f'{target.shown} usually holds secrets.')
     if has_more_names(target):
         # Attack: `ln ~/.ssh/id notes/a.txt`. The other names of a file cannot be found out (test_links.py).
-        target.needs.append(f'{target.shown} has more than one name (hard links); the others may lie elsewhere.')
+        target.needs.append(f'{target.shown} has more than one name (hard links); the others may be elsewhere.')
 
 
 def has_more_names(target: PathTarget) -> bool:
@@ -153,23 +153,23 @@ def _check_change(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> Non
         raise PermissionError(f'{target.shown} cannot be changed: {target.root.name} is read-only.')
     # Attack: `.git` is a link to a directory of another name (test_control_files.py).
     if any(map(is_control, (target.place.names, *target.place.links))):
-        raise PermissionError(f'{target.shown} belongs to git or to the approval rules, which are never changed.')
+        raise PermissionError(f'{target.shown} belongs to git or to the approval rules, which no tool may change.')
     if target.is_root and target.use != 'make':
-        raise PermissionError(f'{target.shown} is the whole of {target.root.name}; name a file in it.')
+        raise PermissionError(f'{target.shown} is the directory {target.root.name} itself; name a file in it.')
     if roots_below and target.use != 'make':
         # Attack: moving or replacing a directory takes the roots in it out of their rules (test_overlap.py).
         inner = roots_below[0].name
-        raise PermissionError(f'{target.shown} contains {inner}, which has rules of its own, so it stays where it is.')
+        raise PermissionError(f'{target.shown} contains {inner}, which has its own rules, so it must stay in place.')
 
 
 def _check_kind(target: PathTarget) -> None:
     place, use = target.place, target.use
     if use == 'list':
         if not place.is_folder and not place.is_missing:
-            raise PermissionError(f'{target.shown} is no directory.')
+            raise PermissionError(f'{target.shown} is not a directory.')
         return
     if use == 'put' and not place.is_missing:
-        raise PermissionError(f'{target.shown} exists already, and a directory replaces nothing.')
+        raise PermissionError(f'{target.shown} already exists, and a directory cannot replace it.')
     if place.is_folder and use in ('read', 'write', 'edit'):
         raise PermissionError(f'{target.shown} is a directory; name a file.')
     if place.status is None:
@@ -190,16 +190,16 @@ def _check_tree(target: PathTarget) -> None:
         for path, status in tree(target.place.parent, target.place.name):
             inner = _inner(target, path)
             if is_control(path.split('/')):
-                raise PermissionError(f'{inner} belongs to git or to the approval rules, which are never changed.')
+                raise PermissionError(f'{inner} belongs to git or to the approval rules, which no tool may change.')
             if stat.S_ISDIR(status.st_mode) or (stat.S_ISLNK(status.st_mode) and target.use == 'delete'):
                 continue
             if not stat.S_ISREG(status.st_mode):
-                raise PermissionError(f'{inner} is neither a file nor a directory, so {target.shown} stays.')
+                raise PermissionError(f'{inner} is neither file nor directory, so {target.shown} must stay in place.')
             _check_suffix(inner, path, target.root)
     except OSError as error:
         if error.errno is None:  # a PermissionError raised above
             raise
-        raise PermissionError(f'{target.shown} cannot be looked through: {error.strerror}.') from None
+        raise PermissionError(f'{target.shown} cannot be searched: {error.strerror}.') from None
 
 
 def check_suffixes_below(source: PathTarget, root: SandboxRoot) -> None:

@@ -115,7 +115,7 @@ class FileSandbox:
                 is_folder = uses[0] == 'take' and targets[0].place.is_folder
                 targets.append(self._target('put' if is_folder else uses[1], dest, stack))
                 _check_pair(*targets)
-            # A key of USES is an operation.
+            # Every key of USES is an Operation.
             yield FileAccess(operation=cast('Operation', operation), targets=tuple(targets))
 
     def decide(self, operation: str, path: str, dest: str | None = None) -> Decision:
@@ -206,7 +206,7 @@ class FileSandbox:
 
     def _walked(self, path: str, *, follows: bool) -> WalkedPath:
         if not isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a model's argument
-            raise PermissionError('A path is a text.')
+            raise PermissionError('A path must be a string.')
         check_text(path)
         try:
             place = walk(self.roots.base, path, follows_last=follows)
@@ -232,7 +232,7 @@ class FileSandbox:
             root = next(root for root in self.roots.all if root.name == beginning)
             folder = os.path.relpath(root.place, Path('/', *self.roots.base))
             hint = f' Write {printable(os.path.join(folder, rest.lstrip("/")))!r}.'
-        listed = f' There are: {self.roots.listed()}.' if reason == OUTSIDE else ''
+        listed = f' Allowed: {self.roots.listed()}.' if reason == OUTSIDE else ''
         return f'{printable(path, 200)!r} is refused. {reason}{hint or listed}'
 
     def _check_protected(self, target: PathTarget) -> None:
@@ -241,7 +241,7 @@ class FileSandbox:
             # Attack: a directory moved there brings its own version of a protected file (test_control_files.py).
             is_on_the_way = target.use != 'make' and starts_with(protected, names)
             if is_on_the_way or starts_with(names, protected):
-                raise PermissionError(f'{target.shown} is protected: no tool changes it.')
+                raise PermissionError(f'{target.shown} is protected: no tool may change it.')
 
 
 def _check_pair(source: PathTarget, dest: PathTarget) -> None:

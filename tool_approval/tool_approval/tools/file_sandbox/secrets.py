@@ -155,18 +155,18 @@ MOST_FOLDERS: Final = 20_000
 _NOT_SEARCHED: Final = frozenset({'.git', '__pycache__', 'node_modules'})
 """Folders written by programs, in which people keep no secrets."""
 _UNSETTLED_NS: Final = 2_000_000_000
-"""Chosen: file systems round times to at most two seconds (FAT), so a later change within them may not show."""
+"""Chosen: file systems round times by up to two seconds (FAT), so a second change within that time may not show."""
 
 
 def glob_problem(glob: str) -> str | None:
     """Return a warning if a glob of `hidden` or `visible` does not match what it seems to, else `None`."""
     parts = [part for part in glob.split('/') if part]
     if not all(map(fold, parts)):
-        return 'it matches nothing: names have no part that is `.`, dots or blanks'
+        return 'it matches nothing: no name consists of only dots or blanks'
     if re.search(r'[\[{]', glob):
-        return 'it matches only names with brackets: `[...]` and `{...}` have no other meaning here'
+        return 'it matches only names with brackets: `[...]` and `{...}` have no special meaning here'
     folder = next((part for part in parts[:-1] if part in _NOT_SEARCHED), None)
-    return None if folder is None else f'it hides nothing from commands: no `{folder}` is searched'
+    return None if folder is None else f'it hides nothing from commands: folders named `{folder}` are not searched'
 
 
 @dataclass(frozen=True, kw_only=True)

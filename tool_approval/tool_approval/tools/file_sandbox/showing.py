@@ -24,6 +24,7 @@ MOST_LINES = 5_000
 LISTED = 200
 """Chosen: most names to show of a directory that is deleted."""
 
+_VERBS = {'read_file': 'Reads', 'list_files': 'Lists the names in', 'make_directory': 'Creates the directory'}
 _LANGUAGES = {
     '.c': 'c', '.cpp': 'cpp', '.css': 'css', '.go': 'go', '.h': 'c', '.html': 'html', '.ini': 'ini', '.java': 'java',
     '.js': 'javascript', '.json': 'json', '.md': 'markdown', '.py': 'python', '.rb': 'ruby', '.rs': 'rust',
@@ -58,8 +59,7 @@ def _shown(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any
         case 'move' | 'copy':
             return _transfer(sandbox, access)
         case _:
-            verbs = {'read_file': 'Reads', 'list_files': 'Lists the names in', 'make_directory': 'Makes the directory'}
-            return _text(target, f'{verbs[access.operation]} {target.shown}')
+            return _text(target, f'{_VERBS[access.operation]} {target.shown}')
 
 
 def _change(sandbox: FileSandbox, target: PathTarget, new: str) -> ApprovalPresentation:
@@ -67,7 +67,7 @@ def _change(sandbox: FileSandbox, target: PathTarget, new: str) -> ApprovalPrese
         return ApprovalPresentation.of('file_content', new, language=_language(target), path=target.title, is_new=True)
     old = _old_text(sandbox, target)
     if old is None:
-        return _text(target, f'Replaces {_described(target)} by {_size(new)}:\n{truncate_for_display(new)}', full=new)
+        return _text(target, f'Replaces {_described(target)} with {_size(new)}:\n{truncate_for_display(new)}', full=new)
     return _diff(target, old, new)
 
 
@@ -85,7 +85,7 @@ def _deletion(sandbox: FileSandbox, target: PathTarget) -> ApprovalPresentation:
     if target.place.is_folder:
         names = [printable(path, 300) for path, _ in tree(target.place.parent, target.place.name)]
         shown = '\n'.join(names[:LISTED] + ([f'... [{len(names) - LISTED} more]'] if len(names) > LISTED else []))
-        heading = f'Deletes the directory {target.shown}/ and all it contains ({len(names)} entries):'
+        heading = f'Deletes the directory {target.shown}/ and everything in it ({len(names)} entries):'
         return ApprovalPresentation.of(
             'text', f'{heading}\n{shown}', max_lines=LISTED + 2, max_chars=40_000, path=target.title
         )
@@ -111,8 +111,8 @@ def _diff(
     lines = old.count('\n') + new.count('\n')
     if len(old) + len(new) > LONGEST_DIFF or lines > MOST_LINES:
         what = 'Deletes' if is_deleted else 'Changes'
-        after = '' if is_deleted else f' to {_size(new)}. It begins now:\n{truncate_for_display(new)}'
-        summary = f'{what} {target.shown}, too long for a diff: from {_size(old)}{after}'
+        after = '' if is_deleted else f' to {_size(new)}. It now begins:\n{truncate_for_display(new)}'
+        summary = f'{what} {target.shown}, which is too long for a diff: from {_size(old)}{after}'
         return _text(target, '\n'.join(filter(None, (heading, summary))), full=new, is_summary=True)
     import difflib  # slow to import, and not needed to judge a call
 
@@ -144,9 +144,9 @@ def _old_text(sandbox: FileSandbox, target: PathTarget) -> str | None:
 
 def _described(target: PathTarget) -> str:
     if target.place.is_folder:
-        return f'the directory {target.shown}/ with all it contains'
+        return f'the directory {target.shown}/ and everything in it'
     if target.is_link:
-        return f'the link {target.shown}, not what it leads to'
+        return f'the link {target.shown}, not its target'
     status = target.place.status
     return f'{target.shown} ({status.st_size} bytes)' if status is not None else f'{target.shown} (missing)'
 

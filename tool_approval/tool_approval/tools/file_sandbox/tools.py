@@ -28,7 +28,7 @@ _VERBS = {
     'list_files': 'List',
     'write_file': 'Write',
     'edit_file': 'Edit',
-    'make_directory': 'Make the directory',
+    'make_directory': 'Create the directory',
     'delete': 'Delete',
     'move': 'Move',
     'copy': 'Copy',
@@ -95,8 +95,8 @@ class FileTools:
         Reads the files that the call would replace, up to 16 MiB each. Only the paths are required in the arguments.
 
         Returns:
-            `None` if the call may run, or would change nothing, as `run` then reports; else the request for approval.
-            Its `bound_to['files']` has the state of each path.
+            The request for approval, or `None` if the call may run, or would change nothing, which `run` reports.
+            The request's `bound_to['files']` has the state of each path.
 
         Raises:
             PermissionError: The rules forbid the call. The message is for the model.
@@ -138,15 +138,15 @@ class FileTools:
                 or not found.take()
             ):
                 if access.needs:
-                    raise PermissionError(f'{" ".join(access.needs)} Nobody was asked, so the call was not run.')
+                    raise PermissionError(f'{" ".join(access.needs)} No approval was requested, so it was not run.')
                 return perform(self.sandbox, access, arguments)
             # Attack: a link is created or redirected after the check (test_races.py).
             if {target.key for target in access.targets} != set(found.files):
-                raise PermissionError('A path leads elsewhere than when the call was judged, so it was not run.')
+                raise PermissionError('A path leads elsewhere than when the call was judged, so the call was not run.')
             if access.needs and not found.needed_approval:
                 if (idle := self._idle(access, arguments)) is not None:
                     raise idle
-                raise PermissionError(f'{" ".join(access.needs)} It did not when the call was judged.')
+                raise PermissionError(f'{" ".join(access.needs)} This is new since the call was judged.')
             expected = {key: state for key, state in found.files.items() if state != _ANY}
             return perform(self.sandbox, access, arguments, expected)
 
@@ -226,7 +226,7 @@ class FileTools:
 
         Raises:
             FileToolError: The files have changed since the request was made.
-            PermissionError: The rules forbid the call by now.
+            PermissionError: The rules now forbid the call.
         """
         operation = self._operation(request.tool_name)
         if (wrong := _wrong_arguments(operation, request.args)) is not None:
@@ -258,7 +258,7 @@ class FileTools:
     def _open(self, operation: str, arguments: Mapping[str, Any]) -> Generator[FileAccess]:
         path, dest = arguments.get('path'), arguments.get('dest')
         if not isinstance(path, str) or not isinstance(dest, str | None):
-            raise PermissionError(f'{operation} takes paths as text.')
+            raise PermissionError(f'{operation} takes paths as strings.')
         with self.sandbox.open(operation, path, dest) as access:
             yield access
 
@@ -305,19 +305,19 @@ def _wrong_arguments(operation: str, arguments: Mapping[str, Any]) -> str | None
         return f'it has no parameter {unknown[0]!r}'
     for name, kind in parameters.items():
         if not isinstance(arguments.get(name, _DEFAULTS.get(name)), kind):
-            return f'{name!r} has to be {"true or false" if kind is bool else "a text"}'
+            return f'{name!r} must be {"true or false" if kind is bool else "a string"}'
     return None
 
 
 def _files(access: FileAccess) -> dict[str, str]:
-    """Return the state of each path, by `root:path`, that an approval is bound to."""
+    """Return the state of each path by `root:path`. An approval is bound to these states."""
     is_read_only = access.operation in ('read_file', 'list_files')
     try:
         return {
             target.key: _ANY if is_read_only or target.use == 'make' else target.state() for target in access.targets
         }
     except OSError:
-        raise PermissionError(f'{access.targets[0].shown} cannot be read, so nobody can be shown what it is.') from None
+        raise PermissionError(f'{access.targets[0].shown} cannot be read, so the approver could not see it.') from None
 
 
 def _request(ctx: ApprovalContext, access: FileAccess, files: Mapping[str, str]) -> ApprovalRequest:
@@ -334,7 +334,7 @@ def _request(ctx: ApprovalContext, access: FileAccess, files: Mapping[str, str])
 
 
 def _ending(target: PathTarget) -> str:
-    return '/ and all it contains' if target.use in ('take', 'delete') and target.place.is_folder else ''
+    return '/ and everything in it' if target.use in ('take', 'delete') and target.place.is_folder else ''
 
 
 def _payload(access: FileAccess) -> dict[str, Any]:

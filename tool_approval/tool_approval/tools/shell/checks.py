@@ -11,6 +11,8 @@ from .environment import is_harmless
 from .scripts import is_plain_awk, is_plain_sed
 from .words import UnsafeArgument, Word
 
+UNKNOWN_OPTION: Final = 'is unknown until the command runs, and may be an option'
+
 
 def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
     """Return an argument of `test` that may hide a subscript, or an operator that is not known."""
@@ -18,14 +20,14 @@ def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
     may_expand = words[0].value == '[[' or _is_one_test(words)
     for at, word in enumerate(words[1:], start=1):
         if not word.is_fixed and not may_expand:
-            return UnsafeArgument(word.raw, 'it is not known before it runs, and may be an operator')
+            return UnsafeArgument(word.raw, 'is unknown until the command runs, and may be an operator')
         if word.is_fixed and word.value in ('-v', '-R') and not _asks_for_variable(words):
-            return UnsafeArgument(word.raw, 'it evaluates a subscript, which may run a command')
+            return UnsafeArgument(word.raw, 'evaluates a subscript, which may run a command')
         # `test` and `[` accept only numbers here; `[[` evaluates the operands (test_honest_commands.py asks bash).
         if words[0].value == '[[' and word.is_fixed and word.value in arithmetic:
             sides = [*words[at - 1 : at], *words[at + 1 : at + 2]]
             if not all(side.is_fixed and re.fullmatch(r'[+-]?\d{1,18}', side.value) for side in sides):
-                return UnsafeArgument(word.raw, 'it evaluates arithmetic, which may run a command')
+                return UnsafeArgument(word.raw, 'evaluates arithmetic, which may run a command')
     return None
 
 
@@ -66,11 +68,11 @@ def unsafe_printf(words: Sequence[Word]) -> UnsafeArgument | None:
     """Return `-v`, or a format with `%n`: both set a variable."""
     first = words[1] if len(words) > 1 else None
     if first is not None and first.can_be_option and first.value != '--':
-        return UnsafeArgument(first.raw, '`-v` sets a variable, and evaluates its subscript')
+        return UnsafeArgument(first.raw, 'may be `-v`, which sets a variable and evaluates its subscript')
     template = next((word for word in words[1:] if word.value != '--'), None)
     # `%%` prints a percent sign. Of an odd number of signs, the last one remains.
     if template is not None and (not template.is_fixed or _SETTING.search(template.value.replace('%%', ''))):
-        return UnsafeArgument(template.raw, '`%n` sets a variable')
+        return UnsafeArgument(template.raw, 'may contain `%n`, which sets a variable')
     return None
 
 
@@ -85,7 +87,7 @@ def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
     has_name, takes_next = False, False
     for word in words[1:]:
         if not word.is_fixed:
-            return UnsafeArgument(word.raw, 'it is not known before it runs, and may be the name of any variable')
+            return UnsafeArgument(word.raw, 'is unknown until the command runs, and may be the name of any variable')
         if takes_next:
             takes_next = False
         elif word.value in ('-p', '-d'):
@@ -93,8 +95,8 @@ def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
         elif re.fullmatch(r'[a-z]\w*', word.value) and is_harmless(word.value, is_exported=False):
             has_name = True
         elif not re.fullmatch(r'-[rs]+', word.value):
-            return UnsafeArgument(word.raw, 'it sets a variable that may change what runs, or evaluates a subscript')
-    return None if has_name else UnsafeArgument(words[0].raw, 'it sets a variable that is not named')
+            return UnsafeArgument(word.raw, 'may set a variable that changes what runs, or evaluate a subscript')
+    return None if has_name else UnsafeArgument(words[0].raw, 'sets a variable that the command does not name')
 
 
 def _is_plain_sql(text: str) -> bool:
@@ -125,24 +127,24 @@ def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
     """Check letters without a dash in the first word, and archives on other machines."""
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
-        return UnsafeArgument(words[1].raw, 'it is not known before it runs, and may be an option')
+        return UnsafeArgument(words[1].raw, UNKNOWN_OPTION)
     # Attack: `tar xf- a.tar`. Without a leading dash, the first word consists of option letters.
     if not letters.startswith('-') and (bad := re.search(r'[IFxruAcgUPTML]|[^A-Za-z]', letters)):
-        return UnsafeArgument(letters, f'`{bad[0]}` may unpack, write, change or run something')
+        return UnsafeArgument(letters, f'contains `{bad[0]}`, which may unpack, write, change or run something')
     if any(word.value == '--force-local' for word in words):
         return None
     for word in words[1:]:
         # Attack: `tar tf host:x` runs rsh. A name with `/` before its `:` is a local file.
         name = word.value.partition('=')[2] if word.value.startswith('--') else word.value
         if re.match(r'[^/:]+:', name) or (not word.is_fixed and name and '/' not in name):
-            return UnsafeArgument(word.raw, 'an archive on another machine is fetched by running another program')
+            return UnsafeArgument(word.raw, 'may be on another machine, which tar reaches by running another program')
     return None
 
 
 def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
     """Return an option of msbuild that begins with a slash."""
     found = next((word for word in words[1:] if re.match(r'/[a-zA-Z]+:', word.value)), None)
-    return UnsafeArgument(found.raw, 'it may set a property, or load a program') if found is not None else None
+    return UnsafeArgument(found.raw, 'may set a property, or load a program') if found is not None else None
 
 
 CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}

@@ -42,7 +42,7 @@ class ShellDefault(BaseModel):
         given = cast('dict[str, Any]', rule)
         word = given.get('approval')
         if isinstance(word, str) and 'allowed' in given:
-            raise ValueError('write `approval` in a word, or `allowed` and `approval` as true and false')
+            raise ValueError('give `approval` as a word, or `allowed` and `approval` as true or false')
         return {**given, **_WORDS[word]} if isinstance(word, str) and word in _WORDS else given
 
     @field_validator('approval', mode='before')
@@ -50,7 +50,7 @@ class ShellDefault(BaseModel):
     def _is_no_word(cls, approval: Any) -> Any:
         if isinstance(approval, str):
             # Not a TypeError: pydantic reports only a ValueError as a mistake in the file.
-            raise ValueError('neither true nor false; use `required`, `none` or `blocked`')  # noqa: TRY004
+            raise ValueError('must be true, false, `required`, `none` or `blocked`')  # noqa: TRY004
         return approval
 
 
@@ -74,12 +74,12 @@ class ShellRule(ShellDefault):
     @classmethod
     def _is_words(cls, pattern: str) -> str:
         if not pattern.split():
-            raise ValueError('a pattern has at least one word')
+            raise ValueError('a pattern needs at least one word')
         if any(unicodedata.category(char)[0] == 'C' or (char.isspace() and char != ' ') for char in pattern):
-            raise ValueError('a pattern is plain words with blanks between them')
+            raise ValueError('a pattern must be plain words separated by blanks')
         # The author of `rm *` means more than the command `rm *`, so the rule would guard less than intended.
         if any(char in _GLOB for char in pattern):
-            raise ValueError('a pattern is words, not a glob: it matches whatever follows them already')
+            raise ValueError('a pattern is words, not a glob; it matches every command that begins with them')
         return pattern
 
     @property

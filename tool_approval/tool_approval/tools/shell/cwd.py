@@ -27,7 +27,7 @@ def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
     Git counts only if `.git` is in the working directory; otherwise it reads a repository further up.
 
     Args:
-        command: The command. Its program is a fixed word.
+        command: The command. Its program name is known.
         cwd: The working directory, absolute.
     """
     found = label(command.words)

@@ -85,7 +85,7 @@ class OptionRole(NamedTuple):
     place: Place = 'next'
     """Where the value is if it is not attached."""
     allowed: re.Pattern[str] | None = None
-    """Pattern of the values that are safe; `None` if every value of this kind is."""
+    """Pattern of safe values; `None` if the kind alone decides."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +227,7 @@ def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
             raise ValueError(f'{path.name}: {error}') from error
         for name, fields in tables.items():
             if name in found:
-                raise ValueError(f'{path.name}: [{name}] is in {found[name][0]}, too')
+                raise ValueError(f'{path.name}: [{name}] is also in {found[name][0]}')
             found[name] = (path.name, fields)
     return found
 
@@ -267,13 +267,13 @@ def _problems(name: str, all_fields: Mapping[str, Fields], aliases: Mapping[str,
     yield from _unlisted_names(entry, all_fields)
     for key in ('transparent', 'appends'):
         if key in entry.flags and (entry.operands or ())[-1:] not in (('command',), ('script',)):
-            yield f'`{key}` is for programs whose last operand is a command'
+            yield f'`{key}` requires a command or script as the last operand'
     if 'writes' not in entry.flags and any(role.kind == 'target' for role in entry.options.values()):
-        yield '`target` is for programs with `writes = true`'
+        yield '`target` requires `writes = true`'
     if name in aliases:
-        yield f'the name is an alias of `{aliases[name]}`, too'
+        yield f'the name is also an alias of `{aliases[name]}`'
     if not name or name != ' '.join(name.split()):
-        yield 'the name is words with one blank between them'
+        yield 'the name must be words separated by single blanks'
     parent = name.rpartition(' ')[0]
     if parent and not name.startswith('_') and not all_fields.get(parent, {}).get('sub_commands'):
         yield f'`{parent}` has no entry with `sub_commands = true`'
@@ -282,9 +282,9 @@ def _problems(name: str, all_fields: Mapping[str, Fields], aliases: Mapping[str,
 def _unlisted_names(entry: Entry, all_fields: Mapping[str, Fields]) -> Iterator[str]:
     for key, options in entry.listed.items():
         for option in sorted(options - {*entry.options, '*'}):
-            yield f'`{key}` names `{option}`, which is not listed'
+            yield f'`{key}` names `{option}`, which is not an option of the entry'
     if entry.handed_on is not None and entry.handed_on not in all_fields:
-        yield f'it hands words on to `{entry.handed_on}`, which is missing'
+        yield f'`handed_on` names `{entry.handed_on}`, which has no entry'
 
 
 def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
@@ -294,7 +294,7 @@ def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
         for alias in fields.get('aliases', '').split():
             other = f'{parent} {alias}'.strip()
             if other in found:
-                raise ValueError(f'[{name}] has the alias `{alias}`, which `{found[other]}` has, too')
+                raise ValueError(f'[{name}] has the alias `{alias}`, which `{found[other]}` also has')
             found[other] = name
     return found
 
@@ -337,7 +337,7 @@ def _inherited(name: str, all_fields: Mapping[str, Fields]) -> Fields:
 
 def _needs(text: str) -> frozenset[AccessName]:
     if unknown := sorted(set(text.split()) - set(ACCESS_NAMES)):
-        raise ValueError(f'`needs` cannot have `{unknown[0]}`; it may have {", ".join(ACCESS_NAMES)}')
+        raise ValueError(f'`needs` cannot contain `{unknown[0]}`; use {", ".join(ACCESS_NAMES)}')
     return frozenset(name for name in ACCESS_NAMES if name in text.split())
 
 
@@ -348,16 +348,16 @@ def _kinds(kinds: list[str]) -> tuple[Kind, ...]:
 def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...]) -> dict[str, OptionRole]:
     """Return the options of an entry. They include those of the entries it is like, and replace them."""
     if name not in all_fields:
-        raise ValueError(f'it is like `{name}`, which is missing')
+        raise ValueError(f'`like` names `{name}`, which has no entry')
     if name in path:
-        raise ValueError(f'it is like itself: {" like ".join((*path, name))}')
+        raise ValueError(f'`like` leads back to the entry: {" like ".join((*path, name))}')
     fields = all_fields[name]
     own = _own_options(fields)
     found: dict[str, OptionRole] = {}
     for other in fields.get('like', ()):
         for option, role in _options(other, all_fields, (*path, name)).items():
             if option not in own and found.setdefault(option, role) != role:
-                raise ValueError(f'`{option}` has two roles in the entries it is like')
+                raise ValueError(f'the entries in `like` give `{option}` different roles')
     found.update(own)
     for options, pattern in fields.get('values', {}).items():
         for option in options.split():
@@ -377,7 +377,7 @@ def _own_options(fields: Fields) -> dict[str, OptionRole]:
             if not _OPTION.fullmatch(option):
                 raise ValueError(f'`{given}` is not an option')
             if kind is None and given != option:
-                raise ValueError(f'the flag `{given}` has a value')
+                raise ValueError(f'the flag `{given}` cannot have a value')
             if option in own and not (own[option].kind is None and place == 'attached'):
                 raise ValueError(f'`{option}` is listed twice')
             own[option] = OptionRole(kind, place=place)

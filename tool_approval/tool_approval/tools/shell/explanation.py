@@ -81,7 +81,7 @@ class Explanation:
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 _RUNS_MODULE: Final = (('python', '-m'), ('python3', '-m'))
 _MODULE: Final = 'pytest'
-"""The only module that may be remembered. Others may be files of the working directory."""
+"""Only module that an approval of `python -m` is remembered for. Others may be files of the working directory."""
 
 
 def remembered_words(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_BYTES: Final = 8_192
-"""Chosen: longer than commands that people write, and short enough to limit an attacker's use of time."""
+"""Chosen: longer than the commands people write, and short enough to bound the time for parsing."""
 MAX_PARSE_S: Final = 0.020
 """Chosen: most time for parsing. Some inputs of 8 kB take the grammar a second."""
 MAX_DEPTH: Final = 60
@@ -45,7 +45,7 @@ class Parsed:
     def literals(self, start: int, inner: Sequence[Node], end: int, plain: re.Pattern[bytes]) -> list[str] | None:
         """Return the literal texts before, between and after the expansions in a text.
 
-        Returns `None` if bash may expand more than these.
+        Returns `None` if bash may expand other parts of the text.
 
         Args:
             start: First byte of the text.
@@ -97,7 +97,7 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
     except ImportError as error:
         raise MissingExtraError(error.name or 'tree_sitter', extra='shell') from None
     if (strange := strange_character(command)) is not None:
-        return Parsed(source=b'', problem=f'it contains the character {strange}')
+        return Parsed(source=b'', problem=f'the character {strange}')
     source = command.encode()
     if len(source) > MAX_BYTES:
         return Parsed(source=source, problem=f'it is longer than {MAX_BYTES} bytes')
@@ -117,7 +117,7 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
         return Parsed(source=source, problem=f'parsing it takes longer than {MAX_PARSE_S * 1000:.0f} ms')
     if _is_deeper(root, MAX_DEPTH):
         return Parsed(source=source, problem='it is nested too deeply')
-    return Parsed(source=source, root=root, problem='it has an error in its syntax' if root.has_error else None)
+    return Parsed(source=source, root=root, problem='it has a syntax error' if root.has_error else None)
 
 
 def _is_deeper(node: Node, depth: int) -> bool:

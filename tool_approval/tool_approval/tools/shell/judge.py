@@ -1,6 +1,6 @@
 """Judge a command: split it into parts, and decide on each by the rules. The strictest part decides.
 
-`_line` judges a text and `_command` one simple command of it. Both are called again for what the command runs.
+`_line` judges a text, and `_command` one simple command. The commands that a command runs are judged in the same way.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MAX_DEPTH: Final = 8
 """Chosen: deepest nesting of `sh -c 'sh -c ...'` and `env env ...` that is judged."""
 _LOOKED_AT: Final = 1_000
 """Chosen: if a command cannot be parsed, this many characters are searched for a blocked program."""
-BY_DEFAULT: Final = 'no rule matches it, and the default is to ask'
+BY_DEFAULT: Final = 'no rule matches, and the default is to ask'
 """Most frequent reason to ask."""
 _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
@@ -105,7 +105,7 @@ class ShellJudge:
         state = _LineState()
         commands = self._line(command, state)
         if not state.parts:
-            state.add(command, 'ask', 'there is nothing to run, so no rule matches', kind='syntax')
+            state.add(command, 'ask', 'there is no command to run', kind='syntax')
         return Explanation(
             command=command,
             parts=tuple(state.parts),
@@ -157,7 +157,7 @@ class ShellJudge:
             return
         first = words[0].value
         if not words[0].is_fixed or not first or first.startswith('-') or not first.isascii():
-            state.add(command.raw, 'ask', 'which program it runs is not known before it runs')
+            state.add(command.raw, 'ask', 'the program is unknown until the command runs')
             self._guard_within(command, state)
             return
         inside = unwrap(words)
@@ -169,13 +169,13 @@ class ShellJudge:
         path = target.value
         if is_write and target.is_fixed and not path.startswith('/dev/'):
             state.need(['names'], [path])
-        verdict: _Verdict = 'ask', 'the file is written', None
+        verdict: _Verdict = 'ask', 'the redirection would write this file', None
         if path.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
-            verdict = 'ask', 'where it leads is not known, or is another machine', None
+            verdict = 'ask', 'the target of the redirection is unknown, or on another machine', None
         elif not is_write or path in SINKS:
             return
         elif self._may_write(target, state):
-            verdict = 'allow', 'the file sandbox lets it be written unasked', None
+            verdict = 'allow', 'the file sandbox allows writing this file', None
         state.add(target.raw, *verdict, kind='redirection')
 
     def _may_write(self, target: Word, state: _LineState) -> bool:
@@ -188,9 +188,9 @@ class ShellJudge:
         return is_plain and is_inside(self._cwd, os.path.join(self._cwd, path.value))
 
     def _assignment(self, name: str, *, is_exported: bool, state: _LineState) -> None:
-        verdict: _Verdict = 'ask', 'the variable may change what runs', None
+        verdict: _Verdict = 'ask', 'setting this variable may change what runs', None
         if is_harmless(name, is_exported=is_exported):
-            verdict = 'allow', 'the variable changes nothing that runs', None
+            verdict = 'allow', 'setting this variable cannot change what runs', None
         state.add(name, *verdict, kind='assignment')
 
     def _inside(
@@ -201,7 +201,7 @@ class ShellJudge:
             self._assignment(name, is_exported=True, state=state)
         state.cwd_changed = state.cwd_changed or inside.changes_cwd
         if state.depth >= _MAX_DEPTH:
-            state.add(command.raw, 'ask', 'not understood: scripts within scripts', kind='syntax')
+            state.add(command.raw, 'ask', 'not understood: scripts are nested too deeply', kind='syntax')
             return
         state.depth += 1
         rest = _rest(decided, command.words, inside.own)
@@ -212,7 +212,7 @@ class ShellJudge:
             granted = rest if is_named else None
             if decided is not None and granted is None and 'fetches' in label(command.words).flags:
                 # Attack: `npx ls` runs whatever the owner of the package `ls` has published.
-                state.add(command.raw, 'ask', 'it fetches a program that the rule does not name')
+                state.add(command.raw, 'ask', 'it may download a program that the rule does not name')
             elif inside.is_runner and words[0].value in _NEUTRAL:
                 self._script(command.of(words), granted, state)
             else:
@@ -228,12 +228,12 @@ class ShellJudge:
         if decided is not None:
             state.add(command.raw, *_by_rule(decided))
         elif self._config.default.approval or not self._config.default.allowed:
-            state.add(command.raw, 'ask', 'no rule names the script that is run')
+            state.add(command.raw, 'ask', 'no rule names this script')
 
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> Found:
         """Find the rule that decides. Add a part if an earlier rule might match."""
         cwd_changed = state.cwd_changed
-        # Attack: if the directory replaced the paths that are named, `ls /etc` would run without approval
+        # Attack: if the directory counted instead of the paths named, `ls /etc` would run without approval
         # (test_sandbox_paths.py).
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
 
@@ -246,7 +246,8 @@ class ShellJudge:
         found = self._book.find(command.words, is_in_roots)
         if found.possible is not None:
             pattern = found.possible.rule.pattern
-            state.add(command.raw, 'ask', f'a word is not known before it runs, and it may be `{pattern}`', pattern)
+            why = f'part of it is unknown until the command runs, so the rule `{pattern}` may match'
+            state.add(command.raw, 'ask', why, pattern)
         if found.decided is not None and found.decided.is_guard and state.description is None:
             state.description = found.decided.rule.description
         return found
@@ -280,27 +281,27 @@ class ShellJudge:
         if inside is not None and not (inside.is_program or inside.is_runner) and skipped is None:
             is_itself = entries().is_listed(name) or (is_shell(name) and trusted_name(name) is not None)
             if inside.is_transparent and is_itself:
-                return 'allow', 'what it runs is judged by itself', None
+                return 'allow', 'the command that it runs is judged separately', None
             if default.allowed:
-                return 'ask', 'it runs another program in its own way, and no rule matches that', None
+                return 'ask', f'it runs another command, and no rule matches `{name}` itself', None
         if not default.allowed:
-            return 'block', 'no rule matches it, and the default is to block', 'default'
+            return 'block', 'no rule matches, and the default is to block', 'default'
         if name in _NEUTRAL and not state.is_in_runner:
-            return 'allow', 'it changes nothing outside of the shell', None
+            return 'allow', 'it changes nothing outside the shell', None
         if not default.approval:
-            return 'allow', 'no rule matches it, and the default is to run it', 'default'
+            return 'allow', 'no rule matches, and the default is to allow', 'default'
         if skipped is None:
             return 'ask', BY_DEFAULT, 'default'
         return 'ask', self._skipping(command, skipped, state), 'default'
 
     def _skipping(self, command: SimpleCommand, rule: CompiledRule, state: _LineState) -> str:
         names, after = rule.rule.sandbox_paths, len(rule.words)
-        below = f'{rule.rule.shown} holds only below {", ".join(f"`{name}`" for name in names)}'
+        limit = f'{rule.rule.shown} applies only to paths in {", ".join(f"`{name}`" for name in names)}'
         is_here = reads_implicit_cwd(command, self._cwd)
         inner = None if state.cwd_changed else self._roots.asking(command, names, after=after, is_here=is_here)
         if inner is not None:
-            return f'{below}, and the root `{inner}` within asks for itself'
-        return f'{below}, and it is not certain that it reads nothing else'
+            return f'{limit}, and the root `{inner}` in it asks'
+        return f'{limit}, and this command may use others'
 
     def _lifted(
         self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState
@@ -310,11 +311,11 @@ class ShellJudge:
         is_inline = inside is not None and inside.is_transparent
         runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags
         if command.is_fed and not is_inline and runs_input:
-            return 'it runs what it is fed'
+            return 'it runs its standard input'
         is_listed = entries().program(words[0].value) is not None
         is_exact = decided is not None and decided.rule.arguments == 'listed'
         if command.is_fed and is_exact and not is_listed and not is_inline:
-            return 'the program is not listed, and may run what it is fed'
+            return 'the program is not listed, and may run its standard input'
         if state.cwd_changed and not is_inline and not runs_anywhere(words):
             return 'it runs in another directory, whose files may change what it does'
         if is_shell(words[0].value):
@@ -331,14 +332,15 @@ class ShellJudge:
             hit = code_within(words)
         if hit is None:
             return None
-        return f'{hit.why} (`{hit.word}`)' if hit.word else f'{hit.why} (what `xargs` or the like adds)'
+        subject = f'`{hit.word}`' if hit.word else 'an argument added by `xargs` or a similar program'
+        return f'{subject} {hit.why}'
 
     def _guard_within(self, command: SimpleCommand, state: _LineState) -> None:
         """Ask if an argument names a blocked program, unless arguments are only data to this program."""
         rule = self._book.blocked_within(command.words)
         if rule is not None and not takes_data(command.words):
             pattern = rule.rule.pattern
-            state.add(command.raw, 'ask', f'`{pattern}` is blocked, and may be what this runs', pattern)
+            state.add(command.raw, 'ask', f'it may run `{pattern}`, which is blocked', pattern)
 
 
 def _names_file(words: Sequence[Word], decided: CompiledRule | None) -> bool:

@@ -81,7 +81,7 @@ _ANY: Final = re.compile('.*')
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
 """Values that begin with a dash but are never options: `-` and numbers such as `-7`."""
 _FILE: Final = re.compile('@|fileb?://')
-"""Beginnings of words or values that programs replace by the content of a file."""
+"""Beginnings of words or values that programs replace with the content of a file."""
 _ASSIGNING: Final = frozenset({'env', 'sudo', 'time'})
 """Checkers of programs that accept variables in front of their command."""
 
@@ -90,7 +90,7 @@ _Found = tuple[tuple[str, ...], OptionRole, str | None]
 
 
 def label(words: Sequence[Word]) -> LabelledCommand:
-    """Label the words of a command. Its program must be a fixed word."""
+    """Label the words of a command whose program name is known."""
     entry = entries().program(words[0].value)
     if entry is None:
         labels = (Label(each, 'unknown_program' if at else 'program') for at, each in enumerate(words))
@@ -202,7 +202,7 @@ class _Labeller:
             self._labels += _Labeller((self._words[0], *self._words[len(self._labels) :]), entry).run().labels[1:]
 
     def _unknown_word(self, word: Word) -> None:
-        """Label a word such as `$x`, which only programs that are harmless with any option may be given."""
+        """Label a word such as `$x`. It is an operand only for programs that are harmless with any option."""
         # After its program, awk takes only files and variables.
         is_file = self._entry.checker == 'awk' and self._operands and not word.value.startswith('-')
         if 'sub_commands' in self._entry.flags or not (is_file or self._is_harmless):

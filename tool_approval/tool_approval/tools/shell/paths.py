@@ -32,7 +32,7 @@ class OuterRoot(Protocol):
         ...
 
     def asking(self, path: str, *, is_written: bool) -> str | None:
-        """Return the name of an inner root that contains a path and asks or refuses; `None` if there is none."""
+        """Return the name of the inner root that contains a path, if it asks about or refuses the path; or `None`."""
         ...
 
 

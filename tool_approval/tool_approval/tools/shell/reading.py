@@ -84,7 +84,7 @@ class CommandReader:
             case 'comment':
                 # Attack: after a backslash at the end of a line, `#` belongs to the last word (test_reading.py).
                 if not _BEFORE_COMMENT.search(self._parsed.source[: node.start_byte]):
-                    self._problem('a comment stands where bash may see none')
+                    self._problem('a `#` that may not begin a comment')
             case 'test_command':
                 self._test(node)
             case 'declaration_command' | 'unset_command' | 'function_definition':
@@ -97,7 +97,7 @@ class CommandReader:
                 self._unknown(node, node.named_children)
 
     def _unknown(self, node: Node, parts: Sequence[Node], where: str = '') -> None:
-        self._problem(f'{node.type.replace("_", " ")} is not understood{where}')
+        self._problem(f'{node.type.replace("_", " ")}{where}')
         for part in parts:
             self._statement(part)
 
@@ -105,10 +105,10 @@ class CommandReader:
         text = self._parsed.text(node)
         # Bash may read `((` as arithmetic, the grammar as two subshells.
         if text.startswith(('((', '$((', '$[')):
-            self._problem('it may be arithmetic')
+            self._problem('brackets that may be arithmetic')
         # To bash the next backquote ends the substitution, quoted or not. The grammar nests them.
         if text.startswith('`') and ('\\' in text or '`' in text[1:-1]):
-            self._problem('backquotes with a backslash or a backquote in them')
+            self._problem('backquotes that contain a backslash or backquotes')
         self.has_loop = self.has_loop or node.type in ('for_statement', 'while_statement')
         before = self._input
         for at, child in enumerate(node.children):
@@ -116,7 +116,7 @@ class CommandReader:
                 self._check_between(node.children[at - 1], child)
             if not child.is_named:
                 if child.type not in _OPERATORS[node.type].split():
-                    self._problem(f'`{child.type}` is not understood here')
+                    self._problem(f'`{child.type}` in this place')
                 if node.type == 'pipeline' and self._input != 'file':
                     self._input = 'pipe'
             elif node.type == 'for_statement' and child.type == 'variable_name':
@@ -124,7 +124,7 @@ class CommandReader:
                 self.commands.append(SimpleCommand((), name, assignments=(name,)))
             elif node.type == 'case_item' and child.type == 'extglob_pattern':
                 if not _PATTERN.fullmatch(self._parsed.text(child)):
-                    self._problem('a pattern is not understood')
+                    self._problem('a pattern of `case`')
             else:
                 self._statement(child)
         self._input = before
@@ -133,17 +133,17 @@ class CommandReader:
         # A backslash at the end of a line joins it with the next.
         gap = self._gap(before.end_byte, after.start_byte).replace(b'\\\n', b'')
         if not gap and all(each.is_named or each.type.isalpha() or each.type == '!' for each in (before, after)):
-            self._problem('two words stand without a blank')
+            self._problem('two words without a blank between them')
         is_command = [each.is_named and each.type not in WORDS for each in (before, after)]
         is_apart = before.type == 'comment' or after.type in _CLAUSES or b'\n' in gap
         if all(is_command) and not is_apart:
-            self._problem('two commands stand without a separator')
+            self._problem('two commands without a separator between them')
         return gap
 
     def _gap(self, start: int, end: int) -> bytes:
         gap = self._parsed.source[start:end]
         if start > end or not _GAP.fullmatch(gap):
-            self._problem('a part of it is not understood')
+            self._problem('text between two words')
         return gap
 
     def _redirected(self, node: Node) -> None:
@@ -199,9 +199,9 @@ class CommandReader:
 
     def _check_program(self, raw: str) -> None:
         if raw in _KEYWORDS:
-            self._problem(f'the keyword `{raw}` is in the place of a program')
+            self._problem(f'the keyword `{raw}` in place of a program')
         if re.match(r'[A-Za-z_]\w*(?:\+?=|\[)', raw):
-            self._problem('it may be an assignment')
+            self._problem('a program that may be an assignment')
 
     def _between(self, before: Node, after: Node) -> list[Word]:
         """Check for blanks between two nodes. Return the `-` that the grammar drops in front of a here-document."""
@@ -212,9 +212,9 @@ class CommandReader:
         if gap == b'' and after.type.endswith('_redirect') and not has_descriptor:
             # Attack: to bash, `0` in `find -newer 0<f -name` is a descriptor, and `-name` the file.
             if _DESCRIPTOR.fullmatch(self._parsed.text(before)):
-                self._problem('a word may be a descriptor')
+                self._problem('a word that may be a file descriptor')
         elif not _BLANK.fullmatch(gap):
-            self._problem('two words stand without a blank')
+            self._problem('two words without a blank between them')
         return []
 
     def _assignment(self, node: Node) -> str:
@@ -224,7 +224,7 @@ class CommandReader:
             [child.type for child in rest[:1]] in (['='], ['+=']) and len(rest) <= 2 and are_joined(node.children)
         )
         if name.type != 'variable_name' or not NAME.fullmatch(text) or not is_plain:
-            self._problem('an assignment is not understood')
+            self._problem('an assignment')
         for value in rest[1:]:
             self._statement(value)
         return text
@@ -236,11 +236,11 @@ class CommandReader:
             self._between(before, after)
         gaps = [self._gap(before.end_byte, after.start_byte) for before, after in pairwise(node.children)]
         if b'\n' in b''.join(gaps).replace(b'\\\n', b''):
-            self._problem('a redirection is not understood')
+            self._problem('a redirection')
         if operator.type in ('>&-', '<&-'):
             return words
         if operator.type not in ('<', '>', '>>', '>|', '&>', '&>>', '>&', '<&') or not words:
-            self._problem('a redirection is not understood')
+            self._problem('a redirection')
             return words
         target, *more = words
         is_duplicate = operator.type in ('>&', '<&') and target.is_fixed and re.fullmatch(r'\d+-?|-', target.raw)
@@ -273,7 +273,7 @@ class CommandReader:
                     # the grammar reads the word `-` as part of the operator.
                     is_plain = is_plain and self._parsed.text(child) == kind in ('<<', '<<-', '&&', '||', '|')
         if not is_plain:
-            self._problem('a here-document is not understood')
+            self._problem('a here-document')
         self._input = before
 
     def _test(self, node: Node) -> None:
@@ -282,7 +282,7 @@ class CommandReader:
         opening, closing = ('[[', ']]') if text.startswith('[[') else ('[', ']')
         inner = text.removeprefix(opening).removesuffix(closing)
         if not re.match(r'[ \t]', inner) or not re.search(r'(?<!\\)[ \t]\Z', inner):
-            self._problem('a bracket without a blank may be a pattern')
+            self._problem('a bracket without a blank, which may be a pattern')
         words: list[Word] = []
         self._leaves(node, words)
         self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._input != 'none'))
@@ -293,7 +293,7 @@ class CommandReader:
             # Attack: `[ a || ./b ]`, `[ a > b ]`. Only `[[` has operators of its own, and spans lines.
             is_operator = not child.is_named and re.search(r'[()<>|&;]', child.type)
             if words and words[0].value == '[' and (is_operator or b'\n' in gap):
-                self._problem(f'`{child.type}` is not understood in `[`')
+                self._problem(f'`{child.type}` in `[`')
             text = self._parsed.text(child)
             if child.type in ('unary_expression', 'binary_expression', 'parenthesized_expression'):
                 self._leaves(child, words)
@@ -309,7 +309,7 @@ class CommandReader:
     def _declaration(self, node: Node) -> None:
         raw = self._parsed.text(node)
         keyword = raw.split()[0]
-        self._problem(f'`{keyword}` defines or changes what other commands see')
+        self._problem(f'`{keyword}`, which changes what other commands see')
         if node.type != 'function_definition':
             self.commands.append(SimpleCommand((fixed(keyword),), raw))
         for child in node.named_children:

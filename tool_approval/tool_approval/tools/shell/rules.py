@@ -127,7 +127,7 @@ class RuleBook:
         """Find the rule that decides on a command.
 
         Args:
-            words: The command. The program is a fixed word.
+            words: The command. Its program name is known.
             is_in_roots: Returns whether the paths of the command satisfy the rule's `sandbox_paths`.
         """
         possible = skipped = None
@@ -243,7 +243,7 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
 
 
 def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | None) -> Iterator[tuple[int, int]]:
-    """Yield how many words of the command, and of the pattern, may be skipped together at this word."""
+    """Yield how many words to advance in the command, and in the pattern, from this word."""
     if text == want or _is_same_place(text, want) or (want.startswith('-') and _is_option(text, want)):
         yield 1, 1
         if len(want) == 2 and len(text) > 2:
@@ -296,13 +296,13 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot]
         key = f'shell.rules.{at}'
         for name in rule.sandbox_paths:
             if name not in known.names:
-                raise ApprovalConfigError(f'there is no path `{name}` to keep to', key=f'{key}.sandbox_paths')
+                raise ApprovalConfigError(f'there is no root `{name}`', key=f'{key}.sandbox_paths')
         for example in rule.match:
             if at not in _deciding(example, book, known):
-                raise ApprovalConfigError(f'it does not decide `{example}`', key=f'{key}.match')
+                raise ApprovalConfigError(f'the rule does not decide `{example}`', key=f'{key}.match')
         for example in rule.not_match:
             if at in _deciding(example, book, known):
-                raise ApprovalConfigError(f'it decides `{example}`', key=f'{key}.not_match')
+                raise ApprovalConfigError(f'the rule decides `{example}`', key=f'{key}.not_match')
 
 
 def _deciding(example: str, book: RuleBook, roots: ShellRoots) -> set[int]:

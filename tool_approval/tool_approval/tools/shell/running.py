@@ -48,7 +48,7 @@ class BoundedOutput:
         return self.total > self._head_room + self._tail_room
 
     def text(self) -> str:
-        """Return what was kept, with a line in place of the middle that says how many bytes were left out.
+        """Return what was kept. A line in the middle gives the number of bytes left out.
 
         Bytes that are not UTF-8 become U+FFFD. For output with NUL bytes, only the size is returned.
         """
@@ -96,7 +96,7 @@ class ShellResult:
         lines = [self.stdout.rstrip('\n')] if self.stdout else []
         lines += [f'[stderr]\n{self.stderr.rstrip()}'] if self.stderr else []
         if self.is_timed_out:
-            lines.append(f'[ended: it took longer than {self.timeout_s:g} s]')
+            lines.append(f'[timed out after {self.timeout_s:g} s]')
         elif self.exit_status:
             lines.append(f'[exit status {self.exit_status}]')
         lines += [f'[{note}]' for note in self.notes]

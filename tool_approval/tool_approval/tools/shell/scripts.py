@@ -35,8 +35,9 @@ class WrappedCommand:
     """Why the commands are not fully known; `None` if they are."""
 
 
+UNKNOWN_CODE: Final = 'the code for the shell is unknown until the command runs'
 _MAX_SCRIPT: Final = 2_000
-"""Chosen: longer scripts ask without being read."""
+"""Chosen: longest script that is read, in characters. Longer ones need approval."""
 _ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?|\\\|(?:[^|\\\n]|\\.)*\|I?|\\,(?:[^,\\\n]|\\.)*,I?)'
 _PART: Final = r'(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)'
 _SED: Final = re.compile(
@@ -83,7 +84,7 @@ SHELLS: Final = _INLINE_SHELLS | {
 def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
     """Return what a shell runs, or `None` if the program is not a shell.
 
-    Attack: `bash5.2 -c`, `ksh93 -c`, `bash-static -c`. A shell with an unusual name is recognised but asks.
+    Attack: `bash5.2 -c`, `ksh93 -c`, `bash-static -c`. A shell with an unusual name is recognised, but needs approval.
 
     Args:
         name: The program without its path.
@@ -93,7 +94,7 @@ def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
     if shell not in SHELLS:
         return None
     inside = _shell(shell, words)
-    return inside if shell == name else replace(inside, problem=inside.problem or 'it is a shell of another version')
+    return inside if shell == name else replace(inside, problem=inside.problem or 'it is a shell under an unusual name')
 
 
 def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
@@ -112,13 +113,13 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
         else:
             is_known = re.fullmatch(r'-[ceuf]+', text) is not None
             is_inline = is_inline or _INLINE.fullmatch(text) is not None
-        problem = problem if is_known else 'a shell is started with options'
+        problem = problem if is_known else 'the shell has options that are not listed as safe'
     if not is_inline:
-        return WrappedCommand(problem='a shell runs a file, or what it is fed')
+        return WrappedCommand(problem='the shell runs a file or its standard input')
     if at >= len(words) or not words[at].is_fixed:
-        return WrappedCommand(problem='a shell is given code that is not known')
+        return WrappedCommand(problem=UNKNOWN_CODE)
     if name not in _INLINE_SHELLS:
-        problem = 'the shell has another grammar'
+        problem = 'the grammar of this shell differs from that of bash'
     elif 'bash' not in name:
         problem = reads_otherwise(words[at].value) or problem
     return WrappedCommand(scripts=(words[at].value,), is_transparent=True, problem=problem)
@@ -126,7 +127,7 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
 
 def reads_otherwise(script: str) -> str | None:
     """Return why `sh` may read a script differently than bash, or `None`."""
-    return 'a shell that is not bash reads it in another way' if _BASH_ONLY.search(script) else None
+    return 'other shells read this code differently than bash' if _BASH_ONLY.search(script) else None
 
 
 # Attack: to dash, `echo &>/dev/null touch x` is two commands, `[[ a > x ]]` redirects, `a+=/b` is a program, and `10`
@@ -152,9 +153,9 @@ def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
     for at, word in enumerate(words[1:-1], start=1):
         name, following = guarded_name(word.value), words[at + 1]
         if name in SHELLS and any(_INLINE.fullmatch(each.value) for each in words[at + 1 :]):
-            return UnsafeArgument(word.raw, 'it may run code in a shell')
+            return UnsafeArgument(word.raw, 'may run code in a shell')
         if name in INTERPRETERS and following.value.startswith('-'):
-            return UnsafeArgument(word.raw, 'it may run code')
+            return UnsafeArgument(word.raw, 'may run code')
     return None
 
 

@@ -26,7 +26,7 @@ _SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/hom
 """Paths of bash. Not looked up in PATH, which may have been changed."""
 _MAX_OUTPUT_BYTES: Final = 65_536
 """Chosen: about as much as a model can use of one result."""
-_AGAIN: Final = 'the command may have run before, and had effects'
+_AGAIN: Final = 'the command may already have run and had effects'
 _LONGEST_DESCRIPTION: Final = 160
 """Chosen: the description is one line. The presentation shows the whole command."""
 
@@ -91,7 +91,7 @@ class ShellTool:
         """
         command: object = ctx.args.get('command')
         if not isinstance(command, str):
-            raise PermissionError('`command` must be a text')
+            raise PermissionError('`command` must be a string')
         explanation = self.explain(command)
         if explanation.decision == 'block':
             raise PermissionError(_refusal(explanation))
@@ -113,7 +113,7 @@ class ShellTool:
             PermissionError: The model asks for access that does not exist.
         """
         if asked:
-            raise PermissionError('There is no `access` to ask for: no OS sandbox confines commands here.')
+            raise PermissionError('`access` is not available: no OS sandbox confines commands here.')
         return ExtraAccess()
 
     def _request(self, ctx: ApprovalContext, explanation: Explanation, extra: ExtraAccess) -> ApprovalRequest:
@@ -124,7 +124,7 @@ class ShellTool:
         if explanation.remember is not None:
             words = ' '.join(explanation.remember)
             included = f', {"; ".join(lines)} included,' if extra else ''
-            label = f'every plain `{words}`{included} in this directory, with safe arguments and paths in it'
+            label = f'every plain `{words}`{included} in this directory, with safe arguments and paths inside it'
             payload = {'program': list(explanation.remember), **bound_to}
             brief = f'{words} with network' if extra.network else words
             options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=brief),)
@@ -185,7 +185,7 @@ class ShellTool:
             raise ApprovalBlocked('shell', _refusal(explanation))
         shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), None)
         if shell is None:
-            return ShellResult(exit_status=None, stdout='', stderr='', problem='there is no bash')
+            return ShellResult(exit_status=None, stdout='', stderr='', problem='bash was not found')
         # `--`: otherwise bash reads a command that begins with a dash as options.
         return await execute([shell, '--noprofile', '--norc', '-c', '--', command], explanation)
 

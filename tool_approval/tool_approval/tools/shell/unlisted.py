@@ -8,31 +8,31 @@ from typing import Final
 
 from tool_approval.os_sandbox.access import AccessName
 
-from .checks import CHECKS, CODE, is_device
+from .checks import CHECKS, CODE, UNKNOWN_OPTION, is_device
 from .entries import Kind, entries
 from .labels import Label, LabelKind, LabelledCommand, label
 from .words import UnsafeArgument, Word, fixed
 
 _ASKS: Final[dict[LabelKind, str]] = {
-    'unknown_program': 'the program is not listed, so a rule covers its exact words only',
-    'unknown_sub_command': 'the sub-command is not listed, so a rule covers its exact words only',
-    'unknown_option': 'the option is not listed as safe',
-    'unlisted_operand': 'the argument is not listed as safe',
-    'refused_value': 'the value is not listed as safe',
-    'unknown_word': 'it is not known before it runs, and may be an option',
-    'response_file': 'options or values are read from the file',
-    'missing_operand': 'it runs what it is fed, or starts a shell',
+    'unknown_program': 'is not covered: the program is not listed, so a rule covers only its exact words',
+    'unknown_sub_command': 'is not covered: the sub-command is not listed, so a rule covers only its exact words',
+    'unknown_option': 'is not listed as a safe option',
+    'unlisted_operand': 'is not listed as a safe argument',
+    'refused_value': 'is not listed as a safe value',
+    'unknown_word': UNKNOWN_OPTION,
+    'response_file': 'may read options or values from a file',
+    'missing_operand': 'runs its standard input, or starts a shell',
 }
-"""Reasons to ask, by the label of a word."""
+"""Reasons to ask, as predicates of the word, by its label."""
 _WHOLE: Final = frozenset({'unknown_program', 'unknown_sub_command'})
 _UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
 _UNSAFE_KINDS: Final[dict[Kind, str]] = {
-    'write': 'the file is written',
-    'code': 'it is code that the program runs',
-    'context': 'it changes where, as whom, or with which rights or settings the program works',
-    'command': 'it is a command that the program runs',
-    'script': 'it is a command that the program runs',
-    'rest': 'it is a command that the program runs',
+    'write': 'names a file that would be written',
+    'code': 'contains code that the program would run',
+    'context': 'changes where, as whom, or with which rights or settings the program runs',
+    'command': 'contains a command that the program would run',
+    'script': 'contains a command that the program would run',
+    'rest': 'contains a command that the program would run',
 }
 _MAKES: Final = frozenset({'make', 'bmake', 'ninja'})
 _NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
@@ -51,7 +51,7 @@ def find_unlisted(
     """Return the first word that must ask although a rule allows the program, and the reason.
 
     Args:
-        words: A command. Its program is a fixed word.
+        words: A command whose program name is known.
         named: Number of words that the rule names, which its author has accepted. `None` if no rule decides and the
             default allows commands.
         any_arguments: Whether the rule covers all arguments of a program or sub-command that is not listed.
@@ -88,7 +88,7 @@ def find_unlisted(
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
         path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
         if path is not None and 'runs_beside' in found.flags and not is_here(path):
-            return UnsafeArgument(word.raw, 'configuration beside the file may be code that runs')
+            return UnsafeArgument(word.raw, 'may be outside of the working directory, next to configuration that runs')
     return None
 
 
@@ -101,7 +101,7 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
     """Return the access that a command needs beyond an OS sandbox's default, and where it creates or removes names.
 
     Args:
-        words: A command. Its program is a fixed word.
+        words: A command whose program name is known.
 
     Returns:
         Names of access, and, if `names` is one of them, paths as written, or `.` if no path is known.
@@ -124,7 +124,7 @@ def takes_data(words: Sequence[Word]) -> bool:
     Attack: `ln -s /bin/rm y`, which gives a program another name.
 
     Args:
-        words: A command. Its program is a fixed word.
+        words: A command whose program name is known.
     """
     found = label(words)
     entry = found.entry
@@ -142,27 +142,27 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     if entry is None:
         return None
     if 'never' in entry.flags:
-        return UnsafeArgument(words[0].raw, 'it runs or changes something, whatever its arguments are')
+        return UnsafeArgument(words[0].raw, 'runs or changes something, whatever its arguments are')
     # Even if the default is to run, git asks: its configuration and history cannot be restored.
     is_needed = entry.name.startswith('git ') if named is None else named < found.sub_at
     if 'named' in entry.flags and is_needed:
-        return UnsafeArgument(words[found.sub_at - 1].raw, 'a rule has to name the sub-command')
+        return UnsafeArgument(words[found.sub_at - 1].raw, 'needs a rule that names it')
     if 'needs_operand' in entry.flags:
         fed = (each.word for each in found.labels if each.kind == 'operand')
         if (device := next(filter(is_device, fed), None)) is not None:
-            return UnsafeArgument(device.raw, 'it runs what it is fed')
+            return UnsafeArgument(device.raw, 'makes the program run its standard input')
     # Attack: a rule allows `make test`, and `make test deploy` deploys.
     more = found.labels[named:] if entry.name in _MAKES and named is not None and named > 1 else ()
     if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
-        return UnsafeArgument(target.word.raw, 'it may be one more target, which the rule does not name')
+        return UnsafeArgument(target.word.raw, 'may be another target, which the rule does not name')
     behind = words[named] if named is not None and 1 < named < len(words) else None
     if behind is not None and behind.value.casefold() in _NO and words[(named or 1) - 1].value.startswith('-'):
         # Attack: `tsc --noEmit false`.
-        return UnsafeArgument(behind.raw, 'it may take back what the rule names')
+        return UnsafeArgument(behind.raw, 'may cancel what the rule names')
     check = CHECKS.get(entry.checker or '')
     hit = check(words) if check is not None else None
     if check is not None and hit is not None and hit.word in [word.raw for word in words[1 : named or 1]]:
-        # The rule names the first such word but nothing after it. Only tar's first word may be letters without a dash.
+        # The rule covers the words it names, so check the others. Only tar's first word may be letters without a dash.
         return check([words[0], *([fixed('-')] if entry.checker == 'tar' else []), *words[named or 1 :]])
     return hit
 

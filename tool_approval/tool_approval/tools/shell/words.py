@@ -20,7 +20,7 @@ class UnsafeArgument:
     word: str
     """The word as written in the command."""
     why: str
-    """Reason, such as what the argument may do."""
+    """Reason to ask, as a predicate of the word, such as `is not listed as a safe option`."""
 
 
 Growth = Literal['none', 'alike', 'any']
@@ -156,7 +156,7 @@ class WordReader:
     parsed: Parsed
     """The parsed command."""
     problem: Callable[[str], None]
-    """Called with a description of each piece that is not understood."""
+    """Called with a noun phrase for each piece that is not understood."""
     inside: Callable[[Node], None]
     """Called with each command or process substitution."""
 
@@ -164,7 +164,7 @@ class WordReader:
         """Return the word of a syntax node."""
         word = self._piece(node)
         if word.raw.startswith('#'):
-            self.problem('a word begins with `#`')
+            self.problem('a word that begins with `#`')
         # A home directory never begins with a dash, so `~` is never an option.
         return Word(word.raw, '/', is_fixed=False, growth=word.growth) if word.raw.startswith('~') else word
 
@@ -194,14 +194,14 @@ class WordReader:
             case 'brace_expression' if _RANGE.fullmatch(text):
                 growth = 'alike'
             case _:
-                self.problem(f'{node.type.replace("_", " ")} is not understood')
+                self.problem(node.type.replace('_', ' '))
                 self._expansions(node)
                 growth = 'any'
         return Word(text, '', is_fixed=False, growth=growth)
 
     def _bare(self, text: str) -> Word:
         if not _BARE.fullmatch(text):
-            self.problem('a word is not understood')
+            self.problem('a word with special characters')
             return Word(text, '', is_fixed=False, growth='any')
         if not _is_glob(text) and not _lists(text):
             return Word(text, _BARE_ESCAPE.sub(r'\1', text))
@@ -212,7 +212,7 @@ class WordReader:
         inner = [child for child in node.named_children if child.type != 'string_content']
         literals = self.parsed.literals(node.start_byte + 1, inner, node.end_byte - 1, _DOUBLE)
         if literals is None or len(text) < 2 or text[0] + text[-1] != '""':
-            self.problem('a text in double quotes is not understood')
+            self.problem('a string in double quotes')
         pieces = [self._piece(child) for child in inner]
         is_several = any(_ALL_ARGUMENTS.fullmatch(piece.raw) for piece in pieces)
         value = _DOUBLE_ESCAPE.sub(r'\1', literals[0]) if literals else ''
@@ -220,12 +220,12 @@ class WordReader:
 
     def _concatenation(self, node: Node, text: str) -> Word:
         if not all(child.is_named for child in node.children) or not are_joined(node.children):
-            self.problem('a word is not understood')
+            self.problem('a word with special characters')
         pieces = [self._piece(child) for child in node.named_children]
         unknown = next((at for at, piece in enumerate(pieces) if not piece.is_fixed), len(pieces))
         value = ''.join(piece.value for piece in pieces[: unknown + 1])
         growths = {piece.growth for piece in pieces}
-        # The pieces of a brace list are no list by themselves, so the whole is checked. Each item becomes a word.
+        # A brace list is split into pieces, so check them joined. Each item becomes a word of its own.
         # Attack: `x=-oy; sort {"$x",a}` writes `y` (test_word_reading.py).
         is_list = _lists(
             ''.join(self.parsed.text(child) for child in node.children if child.type in ('word', 'number'))

@@ -10,18 +10,17 @@ from typing import Final
 
 from .labels import LabelledCommand, command_end, label
 from .names import program_name
-from .scripts import WrappedCommand, reads_otherwise, run_by_shell
+from .scripts import UNKNOWN_CODE, WrappedCommand, reads_otherwise, run_by_shell
 from .words import Word, fixed
 
 _ANYTHING: Final = Word('', '', is_fixed=False, growth='any')
-_UNKNOWN_CODE: Final = 'a shell is given code that is not known'
 
 
 def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
     """Return what a program runs for the caller, or `None` if it runs nothing that is known.
 
     Args:
-        words: A command. Its program is a fixed word.
+        words: A command whose program name is known.
     """
     if (shell := run_by_shell(program_name(words[0].value), words)) is not None:
         return shell
@@ -41,7 +40,7 @@ def _labelled(found: LabelledCommand) -> WrappedCommand | None:
     if at is None and not scripts:
         # Attack: `time PATH=.; ls`, where the shell's own `time` sets the variable.
         return WrappedCommand(is_program=True, assignments=assignments) if assignments else None
-    problem = None if all(each.word.is_fixed for each in scripts) else _UNKNOWN_CODE
+    problem = None if all(each.word.is_fixed for each in scripts) else UNKNOWN_CODE
     problem = problem or next(filter(None, (reads_otherwise(each.value or '') for each in scripts)), None)
     inner = found.words[at:] if at is not None else ()
     if inner and 'appends' in found.flags:
@@ -90,7 +89,7 @@ def _env(found: LabelledCommand) -> WrappedCommand | None:
     for word in found.words[1 : found.command_at]:
         # `-S` splits its value by rules that differ from the shell's.
         if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
-            return WrappedCommand(words=(_split(found.words),), problem='`env -S` splits a text into a command')
+            return WrappedCommand(words=(_split(found.words),), problem='`env -S` splits its value into a command')
     return _labelled(found)
 
 
@@ -108,14 +107,14 @@ def _command(found: LabelledCommand) -> WrappedCommand | None:
 
 def _eval(found: LabelledCommand) -> WrappedCommand:
     if not all(word.is_fixed for word in found.words):
-        return WrappedCommand(problem='`eval` is given code that is not known')
+        return WrappedCommand(problem='the code for `eval` is unknown until the command runs')
     operands = [word.value for word in found.words[1:]]
     return WrappedCommand(scripts=(' '.join(operands[operands[:1] == ['--'] :]),), is_transparent=True)
 
 
 def _trap(found: LabelledCommand) -> WrappedCommand:
     scripts = tuple(word.value for word in found.words[1:] if word.is_fixed and not word.value.startswith('-'))[:1]
-    return WrappedCommand(scripts=scripts, problem='`trap` runs it later')
+    return WrappedCommand(scripts=scripts, problem='`trap` runs the command later')
 
 
 def _joined(problem: str | None) -> Callable[[LabelledCommand], WrappedCommand | None]:
@@ -132,7 +131,7 @@ def _joined(problem: str | None) -> Callable[[LabelledCommand], WrappedCommand |
 def _flock(found: LabelledCommand) -> WrappedCommand | None:
     given = found.words[found.command_at or len(found.words) :]
     if len(given) > 1 and given[0].value in ('-c', '--command') and given[1].is_fixed:
-        return WrappedCommand(scripts=(given[1].value,), problem='it is given to a shell')
+        return WrappedCommand(scripts=(given[1].value,), problem='it runs the command in a shell')
     return _labelled(found)
 
 
@@ -141,7 +140,7 @@ def _entr(found: LabelledCommand) -> WrappedCommand | None:
     if at is None or not any(re.fullmatch(r'-[a-z]*s[a-z]*', word.value) for word in found.words[1:at]):
         return _labelled(found)
     script = found.words[at]
-    return WrappedCommand(scripts=(script.value,), problem=None if script.is_fixed else _UNKNOWN_CODE)
+    return WrappedCommand(scripts=(script.value,), problem=None if script.is_fixed else UNKNOWN_CODE)
 
 
 def _find(found: LabelledCommand) -> WrappedCommand | None:
@@ -158,7 +157,7 @@ def _find(found: LabelledCommand) -> WrappedCommand | None:
         words=tuple(each for each in inner if each),
         is_program=True,
         changes_cwd=any(word.value in ('-execdir', '-okdir') for word in words),
-        problem=None if all(inner) else 'nothing to execute',
+        problem=None if all(inner) else '`-exec` has no command',
     )
 
 
@@ -182,7 +181,7 @@ _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] =
     'entr': _entr,
     'xargs': _xargs,
     'watch': _joined(None),
-    'parallel': _joined('`parallel` makes commands of its input'),
-    'ssh': _joined('it runs on another machine'),
+    'parallel': _joined('`parallel` builds commands from its input'),
+    'ssh': _joined('the command runs on another machine'),
 }
 """Programs whose wrapped command labels alone do not show, by the name of their checker."""
