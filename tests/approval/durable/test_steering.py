@@ -43,7 +43,7 @@ def test_why_a_run_does_not_go_on(store):
         'It waits for 2 answers since 2026-03-04 12:00:01 UTC',
         'It waits for 1 answer since 2026-03-04 12:00:01 UTC',
         'It has its answers, and goes on as soon as a worker takes it up',
-        'It is executed, or waits for a worker, since 2026-03-04 12:00:01 UTC',
+        'It is executed, or waits for a worker that knows its agent and version, since 2026-03-04 12:00:01 UTC',
         'It ended at 2026-03-04 12:00:01 UTC: failed',
     ]
 

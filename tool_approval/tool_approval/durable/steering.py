@@ -161,7 +161,7 @@ class RunDetails:
             return f'It waits for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
         if self.run.status == 'waiting':
             return 'It has its answers, and goes on as soon as a worker takes it up'
-        return f'It is executed, or waits for a worker, {since}'
+        return f'It is executed, or waits for a worker that knows its agent and version, {since}'
 
     @property
     def view(self) -> RunView:
