@@ -1,4 +1,4 @@
-"""Open requests that are answered elsewhere: who posts, who waits, who may answer, and where they are kept."""
+"""Post approval requests, wait for the answers, and check who may answer."""
 
 from .approvers import Approver, ApproverRule
 from .entry import Answer, Content, InboxEntry

@@ -1,4 +1,4 @@
-"""Who may answer what."""
+"""Approvers, and the rules for who may answer which tool's requests."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from tool_approval.core.decision import RULES
 
 LONGEST_NAME = 200
-"""Chosen: characters of an id, a name or a group. Longer than any that a directory gives out."""
+"""Chosen: maximum length of an id or a name, in characters. User directories use shorter ones."""
 
 
 class Approver(BaseModel):
-    """The person who answers, as the channel has made sure of. Whoever calls `decide` vouches for it."""
+    """The person who answers a request. The caller of `Inbox.decide` must have authenticated them."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     id: str = Field(min_length=1, max_length=LONGEST_NAME)
-    """Who it is, unmistakably: an account's id, not a name one can choose. It becomes `decided_by`."""
+    """Unique id of the person's account, not a name they can choose. Stored as `decided_by`."""
     name: str | None = Field(default=None, max_length=LONGEST_NAME)
-    """What the person is called. Hostile text: escape it."""
+    """Display name. Untrusted text: escape it."""
     groups: frozenset[str] = frozenset()
-    """The groups the person is in, as far as the channel knows."""
+    """Groups of the person that the channel knows."""
 
     @field_validator('id')
     @classmethod
     def _is_a_person(cls, value: str) -> str:
-        # Attack: somebody calls themselves like a rule, and the log says that policy has approved
+        # Attack: an approver takes the name of a rule, and the log says that the policy approved
         # (test_approvers.py: test_nobody_is_called_like_a_rule).
         if value in RULES:
             raise ValueError(f'{value!r} is the name of a rule; call the person otherwise')
@@ -37,35 +37,36 @@ class Approver(BaseModel):
 
 
 class ApproverRule(BaseModel):
-    """Who may answer: these users, and the members of these groups. An empty one lets nobody."""
+    """Users and groups that may answer a request. An empty rule lists no approver."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     users: frozenset[str] = frozenset()
-    """Ids of persons."""
+    """Ids of approvers; see `Approver.id`."""
     groups: frozenset[str] = frozenset()
-    """Groups; one of a person's is enough."""
+    """Names of groups whose members may answer."""
 
     def lists(self, approver: Approver) -> bool:
-        """Whether the person is one of them."""
+        """Return whether the rule lists the approver, by id or by one of their groups."""
         return approver.id in self.users or not self.groups.isdisjoint(approver.groups)
 
 
 class ApproverRules:
-    """Rules by tool. The most specific that matches a tool's name holds."""
+    """Approver rules by tool name. The most specific matching rule applies."""
 
     def __init__(self, rules: Mapping[str, ApproverRule]) -> None:
         """Read the rules.
 
         Args:
-            rules: By tool name or glob. An exact name beats a glob, the glob with more literal characters beats the
-                other. Of a tie all have to list the person. A tool that nothing matches can be answered by nobody.
+            rules: Rules by tool name or glob. An exact name takes precedence over a glob, and a glob with more literal
+                characters over one with fewer. If several globs have equally many, all their rules must list the
+                approver. Requests of a tool without a matching rule cannot be answered.
         """
         self._exact = dict(rules)
         self._globs = [(re.compile(translate(pattern)), _literals(pattern), rule) for pattern, rule in rules.items()]
 
     def for_tool(self, tool_name: str) -> tuple[ApproverRule, ...]:
-        """The rules that all have to list whoever answers for a tool. Never none."""
+        """Return the rules for a tool, at least one. Each of them must list the approver."""
         if tool_name in self._exact:
             return (self._exact[tool_name],)
         found = [(weight, rule) for pattern, weight, rule in self._globs if pattern.fullmatch(tool_name)]

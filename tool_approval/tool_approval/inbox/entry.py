@@ -1,4 +1,4 @@
-"""A request in the inbox: what of it is kept and shown, and what an answer to it is bound to."""
+"""Define inbox entries: stored content, answers, and the digest that binds an answer to its content."""
 
 from __future__ import annotations
 
@@ -22,91 +22,91 @@ from .errors import AlreadySettled, InvalidAnswer, NotAnApprover, OtherContent, 
 from .store import Row, State
 
 LONGEST_SHOWN = 80
-"""Chosen, in characters: of a longer name of a person or of a run the beginning is shown."""
+"""Chosen: characters to show of the name of a person or a run; the rest is cut off."""
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Chosen: a thousand pages of text in a request, or in an answer. More cannot be read before deciding."""
+"""Chosen: maximum size of a request or an answer, about a thousand pages of text. An approver cannot read more."""
 
 
 _TEXTS = ('description', 'described_by', 'group_id', 'tool_call_id', 'run_id', 'session_id', 'reason')
-"""The fields of a request in which half characters are replaced."""
+"""Fields of a request in which unpaired surrogates are replaced."""
 
 
 class Content(BaseModel):
-    """What is posted: all that a person is shown, and who may answer."""
+    """Posted content: everything the approver is shown, and who may answer."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', populate_by_name=True)
 
     version: Literal[1] = 1
-    """Of this shape."""
+    """Version of this format."""
     request: ApprovalRequest
-    """The request. Of its metadata, and of its presentation's, what is JSON."""
+    """The request. Metadata that is not JSON is left out, here and in its presentation."""
     approvers: tuple[ApproverRule, ...] | None = None
-    """All of them have to list whoever answers; `None` where everybody may."""
+    """Rules that must all list the approver; `None` lets everyone answer."""
     requester: str | None = None
-    """The id of the person for whom the agent works, where it is known."""
+    """Id of the person the agent works for; `None` if unknown."""
     forbid_self_approval: bool = Field(
         default=False, validation_alias='bars_requester', serialization_alias='bars_requester'
     )
-    """Whether that person may not answer. Its stored name is `bars_requester`."""
+    """Whether the requester may not answer. Stored under the name `bars_requester`."""
     expires_at: AwareDatetime | None = None
-    """When the wait is to end, by the clock of who waits; to be shown. That clock decides, and nobody else's."""
+    """Time when the request expires, for display only. The clock of the waiting process decides."""
 
 
 class Answer(BaseModel):
-    """What somebody decided, of what."""
+    """An approver's decision, and the digest of the content they were shown."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     decision: ApprovalDecision
-    """With `decided_by`, the approver's id, and `decided_at`."""
+    """The decision, with `decided_by` (the approver's id) and `decided_at`."""
     by: Approver
-    """Who answered. The note and the names are hostile text: escape them."""
+    """The approver who answered. Notes and names are untrusted text: escape them."""
     digest: str
-    """Of what this person was shown."""
+    """`InboxEntry.digest` of the content the approver was shown."""
 
 
 class InboxEntry(BaseModel):
-    """A request in the inbox, as it was when it was read."""
+    """A snapshot of a request in the inbox."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     id: str
-    """Unguessable, and used once. Whoever knows it, and may call `decide`, can answer."""
+    """Unguessable id, never reused. Code that knows it and can call `Inbox.decide` can answer the request."""
     state: State
-    """`pending` while it is open."""
+    """State of the request; `pending` while it is open."""
     digest: str
-    """Of all that is shown. An answer has to carry it."""
+    """Digest of the content. An answer must carry it."""
     content: Content
-    """What is shown."""
+    """The content shown to approvers."""
     posted_at: AwareDatetime
-    """When, in UTC, by the clock of who posted it."""
+    """Time of posting in UTC, by the poster's clock."""
     settled_at: AwareDatetime | None = None
-    """When it ceased to be open, by the clock of who settled it."""
+    """Time when the request was settled, by the clock of the process that settled it; `None` while it is open."""
     answer: Answer | None = None
-    """What was answered, where somebody has."""
+    """The answer; `None` if the request is open, expired or was withdrawn."""
 
     @property
     def request(self) -> ApprovalRequest:
-        """The request."""
+        """The approval request in the content."""
         return self.content.request
 
     @property
     def outcome(self) -> str:
-        """What became of it, as a sentence without the time and the full stop, escaped; empty while it is open."""
+        """Outcome as an escaped sentence without time and full stop, such as `Approved by ann`; empty while open."""
         word, rest = outcome_words(self.state, None if self.answer is None else self.answer.decision)
         by = '' if self.answer is None else f' by {short_name(self.answer.by.id)}'
         return f'{word}{rest}{by}'
 
     def check_open(self, digest: str) -> None:
-        """Refuse an answer to what is no longer open, or was shown differently.
+        """Raise unless the request is open and its content is what the approver was shown.
 
         Args:
-            digest: `digest` of what the person was shown.
+            digest: `InboxEntry.digest` of the content the approver was shown.
 
         Raises:
-            AlreadySettled: The request is no longer open; the error says who was first, and when.
-            OtherContent: It shows something else than what the digest is of.
+            AlreadySettled: The request is no longer open. The error says who answered, and when.
+            OtherContent: The digest is not that of the stored content.
         """
         if self.state != 'pending':
             raise already_settled(self)
@@ -114,10 +114,10 @@ class InboxEntry(BaseModel):
             raise OtherContent
 
     def check_approver(self, approver: Approver) -> None:
-        """Refuse who may not answer.
+        """Raise unless the approver may answer this request.
 
         Raises:
-            NotAnApprover: It says why.
+            NotAnApprover: The approver is not listed, or is the requester and self-approval is forbidden.
         """
         content = self.content
         if content.forbid_self_approval and approver.id == content.requester:
@@ -126,13 +126,13 @@ class InboxEntry(BaseModel):
             raise NotAnApprover(approver.id, self.request.tool_name, 'they are not listed')
 
     def check_decision(self, decision: ApprovalDecision) -> ApprovalDecision:
-        """The decision, if it is one that this request offers.
+        """Return the decision, validated against what the request offers.
 
         Raises:
-            InvalidAnswer: It says why.
+            InvalidAnswer: The decision is malformed, or the request does not offer it.
         """
         try:
-            # It may have been built without validation.
+            # The caller may have built the decision without validation.
             decision = ApprovalDecision.model_validate(decision.model_dump(warnings='none'))
             canonical_json(decision.override_args)
         except ValidationError:
@@ -147,23 +147,23 @@ class InboxEntry(BaseModel):
 
 
 def already_settled(entry: InboxEntry) -> AlreadySettled:
-    """The error for an answer to a request that is no longer open."""
+    """Return the error for an answer to a request that is no longer open."""
     assert entry.state != 'pending', 'a store says that a request is not pending only if it is not'
     by = None if entry.answer is None else entry.answer.by.id
     return AlreadySettled(entry.state, by=by, at=entry.settled_at)
 
 
 def short_name(name: str) -> str:
-    """The name of a person or of a run, escaped and on one line; the beginning of a long one."""
+    """Return the name of a person or a run, escaped, on one line, and cut to `LONGEST_SHOWN` characters."""
     return escape_line(name if len(name) <= LONGEST_SHOWN else f'{name[:LONGEST_SHOWN]}...')
 
 
 def write_content(content: Content) -> str:
-    """The JSON text of what is posted: ASCII, so that any database takes it.
+    """Return content as ASCII JSON, which every database can store.
 
     Raises:
-        NotCanonicalError: Arguments, payload or what the call is bound to have no single JSON form.
-        RequestTooLarge: It is longer than `MAX_BYTES`.
+        NotCanonicalError: The arguments, the payload or the bound values have no canonical JSON form.
+        RequestTooLarge: The text is longer than `MAX_BYTES`.
     """
     request = content.request
     options = [option.payload for option in request.remember_options]
@@ -193,10 +193,10 @@ def write_content(content: Content) -> str:
 
 
 def write_answer(answer: Answer) -> str:
-    """The JSON text of an answer.
+    """Return an answer as ASCII JSON.
 
     Raises:
-        InvalidAnswer: It is longer than `MAX_BYTES`.
+        InvalidAnswer: The text is longer than `MAX_BYTES`.
     """
     try:
         return _limited(json.dumps(answer.model_dump(mode='json'), separators=(',', ':')))
@@ -205,15 +205,15 @@ def write_answer(answer: Answer) -> str:
 
 
 def digest_of(request_id: str, content: str) -> str:
-    """What an answer is bound to: this request, and every character that was kept of it. 64 hexadecimal digits."""
+    """Return the digest that binds an answer to a request id and its stored content, as 64 hexadecimal digits."""
     return blake2b(content.encode(), digest_size=32, key=request_id.encode()[:64], person=b'inbox').hexdigest()
 
 
 def read_entry(row: Row) -> InboxEntry:
-    """The entry that a row holds.
+    """Parse the row of a store.
 
     Raises:
-        ValueError: It holds none: the store was changed by somebody else, or by a later version of this package.
+        ValueError: The row is invalid. Another program or a later version of this package changed the store.
     """
     try:
         entry = InboxEntry(
@@ -234,7 +234,7 @@ def read_entry(row: Row) -> InboxEntry:
 
 
 def _writable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a framework's data is JSON. Frameworks hang live objects there, which nobody could be shown."""
+    """Return the values that are JSON. Frameworks also put live objects there, which cannot be shown."""
     kept: dict[str, Any] = {}
     for key, value in values.items():
         try:

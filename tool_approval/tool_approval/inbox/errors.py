@@ -1,17 +1,17 @@
-"""What can go wrong with the inbox, drawn as a tree.
+"""Define the errors of the inbox.
 
 ```
 ApprovalError
 └── InboxError
-    ├── AnswerRefused          an answer was not taken; the request is as it was
-    │   ├── UnknownRequest     there is none of that id
-    │   ├── AlreadySettled     somebody else was first, or nobody needs the answer any more
-    │   ├── OtherContent       the answer is to something else than what the request shows
-    │   ├── NotAnApprover      this person may not answer this request
-    │   └── InvalidAnswer      the answer says something that the request does not offer
-    ├── RequestTooLarge        more than a person can be shown
-    ├── InboxUnavailable       the store cannot be reached, or not written to, for the time being
-    └── InboxUntrusted         the store is not what this package made, or not the user's alone
+    ├── AnswerRefused          the answer was refused; the request is unchanged
+    │   ├── UnknownRequest     no request has this id
+    │   ├── AlreadySettled     the request was answered, expired or was withdrawn before
+    │   ├── OtherContent       the answer is for other content than the request has
+    │   ├── NotAnApprover      this approver may not answer this request
+    │   └── InvalidAnswer      the request does not offer this answer, or the answer is malformed
+    ├── RequestTooLarge        the request is too large to be shown
+    ├── InboxUnavailable       the store cannot be reached or written to at the moment
+    └── InboxUntrusted         another program made or changed the store, or other users can access it
 ```
 """
 
@@ -28,31 +28,31 @@ from .store import Settled
 
 
 class InboxError(ApprovalError):
-    """The root of what the inbox raises. Nothing was approved by what raised it."""
+    """Base class of the inbox's errors. A call that raised one has not approved anything."""
 
 
 class AnswerRefused(InboxError):
-    """An answer was not taken. The request is as it was."""
+    """The answer was refused. The request is unchanged."""
 
 
 class UnknownRequest(AnswerRefused):
-    """There is no request of that id: there never was, or it was pruned."""
+    """No request has this id: it never existed or was pruned."""
 
     def __init__(self) -> None:
-        """Say so; never the id, which is a secret or a stranger's guess."""
+        """Leave the id out of the message: it is either a secret or a guess."""
         super().__init__('there is no such request in the inbox')
 
 
 class AlreadySettled(AnswerRefused):
-    """The request is no longer open. The first valid answer holds."""
+    """The request is no longer open. Only the first valid answer counts."""
 
     def __init__(self, state: Settled, *, by: str | None = None, at: datetime | None = None) -> None:
-        """Say who was first, and when.
+        """Describe how the request was settled.
 
         Args:
-            state: What became of the request.
-            by: The id of the person whose answer it was, where it was a person.
-            at: When.
+            state: State of the request.
+            by: Id of the approver who answered; `None` if the request expired or was withdrawn.
+            at: Time when the request was settled.
         """
         self.state: Settled = state
         self.by = by
@@ -63,23 +63,23 @@ class AlreadySettled(AnswerRefused):
 
 
 class OtherContent(AnswerRefused):
-    """The answer carries another digest than that of what the request shows."""
+    """The digest in the answer is not that of the request's content."""
 
     def __init__(self) -> None:
-        """Say what to do."""
+        """Ask the approver to load the request again."""
         super().__init__('the answer is to something else than what the request shows; load it again and decide anew')
 
 
 class NotAnApprover(AnswerRefused):
-    """This person may not answer this request."""
+    """The approver may not answer this request."""
 
     def __init__(self, approver: str, tool_name: str, problem: str) -> None:
-        """Say who may not answer what.
+        """Name the approver, the tool and the reason.
 
         Args:
-            approver: The id of the person.
-            tool_name: The tool that is asked about.
-            problem: Why, as the end of a sentence.
+            approver: Id of the approver.
+            tool_name: Tool of the request.
+            problem: Reason, as a clause without a full stop.
         """
         self.approver = approver
         self.tool_name = tool_name
@@ -88,39 +88,39 @@ class NotAnApprover(AnswerRefused):
 
 
 class InvalidAnswer(AnswerRefused):
-    """The answer says something that the request does not offer, or nothing that can be kept."""
+    """The request does not offer this answer, or the answer is malformed or too large."""
 
     def __init__(self, problem: str) -> None:
-        """Say what is wrong with it."""
+        """Describe the problem, as a clause without a full stop."""
         self.problem = problem
         super().__init__(f'this is no answer to the request: {problem}')
 
 
 class RequestTooLarge(InboxError):
-    """The request is larger than a person can be shown. It was not posted."""
+    """The request is too large to be shown, and was not posted."""
 
     def __init__(self, size: int, limit: int) -> None:
-        """Say how large it is, and may be, in bytes."""
+        """Give the size of the request and the limit, in bytes."""
         self.size = size
         self.limit = limit
         super().__init__(f'the request has {size} bytes, and the inbox takes {limit}; present less of it')
 
 
 class InboxUnavailable(InboxError):
-    """The store cannot be reached, or not written to, for the time being. Try again."""
+    """The store cannot be reached or written to at the moment. Try again."""
 
     def __init__(self, place: str, problem: str) -> None:
-        """Name the store, without secrets, and what is wrong."""
+        """Name the store, without secrets, and the problem."""
         self.place = place
         self.problem = problem
         super().__init__(f'the inbox in {place} is unavailable: {problem}')
 
 
 class InboxUntrusted(InboxError):
-    """The store is not what this package made, or not the user's alone. Trying again does not help."""
+    """Another program made or changed the store, or other users can access it. Trying again does not help."""
 
     def __init__(self, place: str, problem: str) -> None:
-        """Name the store, without secrets, and what is wrong."""
+        """Name the store, without secrets, and the problem."""
         self.place = place
         self.problem = problem
         super().__init__(f'the inbox in {place} cannot be used: {problem}')
@@ -132,12 +132,12 @@ def refusal_text(
     name: Callable[[str], str] = escape_line,
     text: Callable[[str], str] = escape_line,
 ) -> str:
-    """Why an answer did not count, in sentences for the person who gave it.
+    """Return why an answer was not accepted, as a text for the approver.
 
     Args:
-        error: What was raised: by `Inbox.decide`, or by `decision_on`.
-        name: Makes the id of a person harmless where the text is shown.
-        text: Makes any other text harmless there.
+        error: Error of `Inbox.decide` or `decision_on`.
+        name: Function that escapes an approver's id for the place where the text is shown.
+        text: Function that escapes any other text for that place.
     """
     match error:
         case AlreadySettled():

@@ -1,4 +1,4 @@
-"""Open requests that are answered elsewhere: in a browser, in a chat, by another process."""
+"""Post requests to an inbox, where approvers answer them in a browser, a chat or another process."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ KEEP_HISTORY = timedelta(days=30)
 """Chosen: long enough to look up last month's answers. What must last is in the audit log."""
 
 GRACE_S = 5.0
-"""Chosen: seconds that a store may take to say whether an answer came before the time was up."""
+"""Chosen: seconds to wait, after the timeout, for the store to report whether an answer came in time."""
 
 _ID = re.compile(r'[A-Za-z0-9_-]{43}')
-"""What `secrets.token_urlsafe(32)` makes."""
+"""Format of an id made by `secrets.token_urlsafe(32)`."""
 
 _log = logging.getLogger('tool_approval')
 
 
 class Inbox:
-    """Posts requests, waits for answers, and takes them. Safe to share between runs, threads and event loops.
+    """Posts requests, waits for their answers and accepts answers, from any number of runs, threads and event loops.
 
-    Make one for each store and process, after forking. Nothing is opened or started before the first call.
+    Create one for each store and process, after forking. It opens and starts nothing before the first call.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class Inbox:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Use a store.
+        """Create an inbox on a store.
 
         Args:
-            store: Where the requests are. The inbox closes it.
-            keep_history: Settled requests are forgotten after this time.
-            now: The time of day, to be written down. Nothing is decided by it.
-            clock: Seconds that never go back, for leases and pauses.
+            store: Store of the requests. The inbox closes it.
+            keep_history: Time after which settled requests are deleted.
+            now: Returns the current time, which is only recorded.
+            clock: Returns monotonic seconds, for leases and pauses.
         """
         self.store = store
         self._now = now
@@ -77,22 +77,22 @@ class Inbox:
         forbid_self_approval: bool = False,
         expires_at: datetime | None = None,
     ) -> str:
-        """Put a request into the inbox. From now on it is kept open by this process's heartbeat.
+        """Post a request. The heartbeat of this process keeps it open.
 
         Args:
-            request: What to decide on, with its presentation: all of it is kept for whoever opens the inbox.
-            approvers: All of these have to list whoever answers; `None` lets everybody answer.
-            requester: The id of the person for whom the agent works.
-            forbid_self_approval: Whether that person may not answer.
-            expires_at: When the wait is to end; only to be shown.
+            request: The request with its presentation, all of which is stored for the approvers.
+            approvers: Rules that must all list the approver; `None` lets everyone answer.
+            requester: Id of the person the agent works for.
+            forbid_self_approval: Whether the requester may not answer.
+            expires_at: Time when the request expires, for display only.
 
         Returns:
-            Its id.
+            The id of the posted request.
 
         Raises:
-            NotCanonicalError: The arguments have no single JSON form.
-            RequestTooLarge: It is more than a person can be shown.
-            InboxUnavailable: The store cannot keep it.
+            NotCanonicalError: The arguments have no canonical JSON form.
+            RequestTooLarge: The request is too large to be shown.
+            InboxUnavailable: The store cannot keep the request.
         """
         entry = await self.post_entry(
             Content(
@@ -106,8 +106,8 @@ class Inbox:
         return entry.id
 
     async def post_entry(self, content: Content) -> InboxEntry:
-        """As `post`, and return what was kept."""
-        # A new id each time: an answer to one request can never be sent again for another.
+        """Post a request as `post` does, and return its entry."""
+        # A new id each time, so that an answer cannot be replayed for another request.
         row = Row(
             id=secrets.token_urlsafe(32), owner=self._owner, content=write_content(content), posted_at=self._moment()
         )
@@ -116,27 +116,27 @@ class Inbox:
         try:
             await self._worker.run(lambda: self.store.add(row))
         except BaseException:
-            # It may be in the store nevertheless, or about to be.
+            # The store may have kept the request nevertheless, or may be about to.
             self.abandon(row.id)
             raise
         return read_entry(row)
 
     async def wait(self, request_id: str, timeout: float | None = None, *, digest: str | None = None) -> InboxEntry:
-        """Wait until a request is settled. While the store cannot be reached, the wait goes on.
+        """Wait until a request is settled, also while the store cannot be reached.
 
         Args:
-            request_id: Its id.
-            timeout: Seconds until it expires; `None` waits on. An answer that comes first holds.
-            digest: What was posted, as the entry has it. An answer to something else is an error then.
+            request_id: Id of the request.
+            timeout: Seconds until the request expires unless it is answered before; `None` waits without limit.
+            digest: `InboxEntry.digest` of the posted entry. An answer with another digest then raises `OtherContent`.
 
         Returns:
-            The request as it was settled.
+            The settled request.
 
         Raises:
-            UnknownRequest: It is not in the store, or not any more.
-            InboxUnavailable: The time was up, and the store did not say in 5 seconds whether somebody has answered.
-                The request will expire as soon as the store can be reached.
-            OtherContent: The answer is to something else than what was posted: somebody has changed the store.
+            UnknownRequest: The store does not have the request, or no longer has it.
+            InboxUnavailable: The timeout passed, and the store did not report within 5 seconds whether the request was
+                answered. The request expires as soon as the store can be reached.
+            OtherContent: The answer is for other content than was posted, so the store was tampered with.
         """
         self._keeper.start()
         try:
@@ -149,24 +149,24 @@ class Inbox:
         return entry
 
     async def decide(self, request_id: str, decision: ApprovalDecision, *, by: Approver, digest: str) -> InboxEntry:
-        """Answer a request. The first valid answer holds.
+        """Answer a request. Only the first valid answer counts.
 
         Args:
-            request_id: Its id.
-            decision: What was decided. `decided_by` and `decided_at` are filled in.
-            by: Who decided. The caller has made sure that it is this person.
-            digest: `InboxEntry.digest` of what this person was shown.
+            request_id: Id of the request.
+            decision: The decision. `decided_by` and `decided_at` are filled in.
+            by: The approver, whom the caller has authenticated.
+            digest: `InboxEntry.digest` of the content the approver was shown.
 
         Returns:
-            The request, with this answer.
+            The request with this answer.
 
         Raises:
-            UnknownRequest: There is none of that id.
-            AlreadySettled: It is no longer open; the error says who was first, and when.
-            OtherContent: It shows something else than what the digest is of.
-            NotAnApprover: This person may not answer it.
-            InvalidAnswer: It offers no such answer.
-            InboxUnavailable: The store cannot keep the answer. It was not given.
+            UnknownRequest: No request has this id.
+            AlreadySettled: The request is no longer open. The error says who answered, and when.
+            OtherContent: The digest is not that of the request's content.
+            NotAnApprover: The approver may not answer this request.
+            InvalidAnswer: The request does not offer this answer.
+            InboxUnavailable: The store cannot keep the answer, which does not count.
         """
         entry = await self.get(request_id)
         entry.check_open(digest)
@@ -181,12 +181,12 @@ class Inbox:
         return entry.model_copy(update={'state': state, 'settled_at': at, 'answer': answer})
 
     async def withdraw(self, request_id: str) -> None:
-        """Take back a request: nobody needs the answer any more.
+        """Withdraw a request whose answer is no longer needed.
 
         Raises:
-            UnknownRequest: There is none of that id.
-            AlreadySettled: It is no longer open.
-            InboxUnavailable: The store cannot be reached. `abandon` tries until it can.
+            UnknownRequest: No request has this id.
+            AlreadySettled: The request is no longer open.
+            InboxUnavailable: The store cannot be reached. `abandon` retries until it can.
         """
         await self._row(request_id)
         at = self._moment()
@@ -194,12 +194,12 @@ class Inbox:
             raise already_settled(await self.get(request_id))
 
     def abandon(self, request_id: str, state: Settled = 'withdrawn', *, answer: Answer | None = None) -> None:
-        """As `withdraw`, without waiting for it; as soon as the store can be reached. May be called from any thread.
+        """Settle a request in the background as soon as the store can be reached. May be called from any thread.
 
         Args:
-            request_id: Its id.
-            state: What it becomes.
-            answer: What was answered elsewhere, with the state that says so. If the store is away, the request is
+            request_id: Id of the request.
+            state: New state of the request.
+            answer: Answer given in another UI, which must fit `state`. If the store is unavailable, the request is
                 withdrawn without it.
         """
         at = self._moment()
@@ -209,20 +209,20 @@ class Inbox:
             if error is not None:
                 self._keeper.settle_later(request_id, state if written is None else 'withdrawn')
 
-        with contextlib.suppress(InboxError):  # closed: others withdraw it, after the lease
+        with contextlib.suppress(InboxError):  # closed: another process withdraws it when the lease ends
             self._worker.submit(lambda: self.store.settle(request_id, state, at=at, answer=written), done)
 
     async def get(self, request_id: str) -> InboxEntry:
-        """One request as it is now.
+        """Return a request in its current state.
 
         Raises:
-            UnknownRequest: There is none of that id, or none that can be read.
+            UnknownRequest: No request has this id, or it cannot be read.
             InboxUnavailable: The store cannot be reached.
         """
         return _read(await self._row(request_id))
 
     async def open(self, limit: int = 1000) -> list[InboxEntry]:
-        """Open requests, the oldest first.
+        """Return open requests, oldest first.
 
         Raises:
             InboxUnavailable: The store cannot be reached.
@@ -233,50 +233,52 @@ class Inbox:
     async def history(
         self, limit: int = 100, before: datetime | None = None, *, after: str | None = None
     ) -> list[InboxEntry]:
-        """Settled requests, the newest first.
+        """Return settled requests, newest first.
 
         Args:
-            limit: How many at most.
-            before: Only those settled before this moment.
-            after: Only those that follow the request of this id in the history: that of the last one, to go on from it.
-                Many may have been settled at one moment. Nothing follows one that is open or no longer known.
+            limit: Maximum number of requests.
+            before: Return only requests settled before this time.
+            after: Return only requests that follow the request with this id in the history. For the next page, pass
+                the last id of the previous one: several requests may have the same time. The result is empty if the
+                request is open or unknown.
 
         Raises:
             InboxUnavailable: The store cannot be reached.
         """
         if after is not None and _ID.fullmatch(after) is None:
-            return []  # before any store meets what it cannot take
+            return []  # some stores fail on malformed ids
         return _readable(await self._worker.run(lambda: self.store.history(limit, before, after)))
 
     def changes(self) -> AsyncGenerator[frozenset[str] | None]:
-        """Follow the inbox: the ids of requests that were posted or settled, by whatever process, as it happens.
+        """Follow the requests that any process posts or settles.
 
         Yields:
-            Some ids, each maybe more than once; or `None`, first and after each interruption: any may have changed.
+            Ids of changed requests, possibly repeated; or `None` if any request may have changed, which is the first
+            item and follows each interruption.
         """
         self._keeper.start()
         return follow(self._keeper)
 
     def close(self) -> None:
-        """End the inbox's threads and close the store. Who still waits meets an `InboxError`."""
+        """Stop the inbox's threads and close the store. Pending `wait` calls raise an `InboxError`."""
         self._keeper.close()
         self._worker.close(GRACE_S)
         self.store.close()
         self._waiting.wake(self._waiting.ids())
 
     def __enter__(self) -> Self:
-        """The inbox itself."""
+        """Return the inbox itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the inbox."""
         self.close()
 
     async def _settled(self, request_id: str) -> InboxEntry:
         while True:
-            # Before the look: what happens after it then wakes.
+            # Registered before reading, so that no later change is missed.
             waiter = self._waiting.add(request_id)
             try:
                 self._keeper.nudge()
@@ -304,14 +306,14 @@ class Inbox:
 
     async def _row(self, request_id: str) -> Row:
         if _ID.fullmatch(request_id) is None:
-            raise UnknownRequest  # before any store meets what it cannot take
+            raise UnknownRequest  # some stores fail on malformed ids
         row = await self._reader.read(request_id)
         if row is None:
             raise UnknownRequest
         return row
 
     def _moment(self) -> datetime:
-        """The time of day in whole milliseconds, which every store can keep."""
+        """Return the current time in whole milliseconds, which every store can keep."""
         now = self._now().astimezone(UTC)
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
@@ -320,7 +322,7 @@ def _read(row: Row) -> InboxEntry:
     try:
         return read_entry(row)
     except ValueError:
-        # Nobody can answer it, so it will expire.
+        # It cannot be answered, so it will expire.
         _log.error('A request in the inbox cannot be read: it was changed, or written by a later version')
         raise UnknownRequest from None
 

@@ -1,4 +1,4 @@
-"""The inbox as a UI of the controller, and the channels by which people hear of its requests."""
+"""Ask through an inbox, and notify approvers over channels."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from .inbox import GRACE_S, Inbox
 from .store import Settled
 
 CHANNEL_S = 30.0
-"""Chosen: seconds that a channel may take to tell of one thing. The run does not wait for it."""
+"""Chosen: maximum seconds for one notification of a channel. The run does not wait for it."""
 
 _log = logging.getLogger('tool_approval')
 
 
 class Channel(Protocol):
-    """Tells people of requests, such as a chat. To answer, it calls `Inbox.decide`; the first valid answer wins.
+    """Notifies approvers of requests, for example in a chat. It answers with `Inbox.decide`; the first answer wins.
 
-    Coroutine functions run on the event loop of the run, plain ones in a thread of their own. What they raise is
-    logged, and keeps neither another channel nor the run from going on; so does what takes longer than 30 seconds. For
-    one request, `settled` is called after `posted` has ended, whatever became of that; for several, in any order.
+    Coroutine functions run on the event loop of the run, other functions in a thread. Exceptions, and calls that take
+    longer than 30 seconds, are logged and stop neither the other channels nor the run. For one request, `settled` is
+    called after `posted` has ended or failed. Different requests may be notified in any order.
 
-    They are called in the process of the run, and not after it has ended. What must survive that, such as the page,
-    follows `Inbox.changes` in a process of its own.
+    Channels are called in the process of the run, and not after it has ended. A UI that must outlive the run, such as
+    the web page, follows `Inbox.changes` in its own process.
     """
 
     def posted(self, entry: InboxEntry) -> Awaitable[None] | None:
-        """Tell of a new request."""
+        """Notify approvers of a new request."""
         ...  # pragma: no cover - a protocol has no body
 
     def settled(self, entry: InboxEntry) -> Awaitable[None] | None:
-        """Tell what became of it: `entry.state`, and `entry.answer.by` where a person answered."""
+        """Report how a request was settled: `entry.state`, and `entry.answer.by` if a person answered."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -57,27 +57,28 @@ async def _tell(
     try:
         async with asyncio.timeout(CHANNEL_S):
             await call_sync_or_async(getattr(channel, what), entry)
-    except Exception as error:  # noqa: BLE001 - one channel must not keep another from telling
-        # Not its text, which may quote arguments.
+    except Exception as error:  # noqa: BLE001 - one channel must not stop the others
+        # The text of the error may quote arguments, so only its type is logged.
         _log.error('%s.%s failed with %s', type(channel).__name__, what, type(error).__name__)
 
 
 TIMEOUT_S = 3600.0
-"""Chosen: who has not answered within an hour will not come back to it soon, and the run holds what it holds."""
+"""Chosen: seconds until a request expires. An approver who is silent for an hour will hardly answer soon, and the
+waiting run holds resources."""
 
 RETRY_S = 1.0
-"""Chosen: seconds between two attempts to post while the store is away."""
+"""Chosen: seconds between attempts to post while the store is unavailable."""
 
 
 class InboxUI:
-    """Asks by posting, and waits. Every mode, memory and audit rule of the controller applies.
+    """Posts each request to an inbox and waits for the answer. The controller's modes, memory and audit log apply.
 
-    Whatever goes wrong is a denial that says so. When the run is cancelled, the request is withdrawn; when another UI
-    of a `FirstOf` has answered, it is settled with that answer.
+    Errors deny the call, with a note that says why. A request is withdrawn when the run is cancelled, and settled with
+    the answer of another UI if that UI of a `FirstOf` was first.
     """
 
     one_at_a_time = False
-    """Any number of requests may be open at once."""
+    """Whether only one request may be open at a time."""
 
     def __init__(
         self,
@@ -90,27 +91,28 @@ class InboxUI:
         forbid_self_approval: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Ask by way of an inbox.
+        """Create a UI that asks through an inbox.
 
         Args:
-            inbox: Where to post.
-            timeout: Seconds until a request expires, and the call is denied. The time the store is away counts.
-            channels: Told of each request and of what became of it.
-            approvers: By tool name or glob: who may answer; see `ApproverRules`. `None`: whoever a channel lets in.
-            requester: The id of the person for whom the agent works, or what finds it out for a request.
-            forbid_self_approval: Whether that person may not answer. A request without a known requester is denied
-                then.
-            now: The time of day; only to show when a request expires.
+            inbox: Inbox to post to.
+            timeout: Seconds until a request expires and its call is denied, including time the store is unavailable.
+            channels: Channels to notify of each request and its outcome.
+            approvers: Rules for who may answer, by tool name or glob; see `ApproverRules`. `None` accepts everyone whom
+                a channel lets in.
+            requester: Id of the person the agent works for, or a function that returns it for a request.
+            forbid_self_approval: Whether the requester may not answer. Requests without a known requester are then
+                denied.
+            now: Returns the current time, to show when a request expires.
 
         Raises:
-            ValueError: The timeout is not positive, or the requester is barred and not given.
+            ValueError: The timeout is not positive, or self-approval is forbidden without a requester.
         """
         if not timeout > 0:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
         if forbid_self_approval and requester is None:
             raise ValueError('`forbid_self_approval` needs `requester`: who is not known cannot be barred')
         self.inbox = inbox
-        """Where it posts."""
+        """The inbox to post to."""
         self._timeout_s = timeout
         self._channels = tuple(channels)
         self._approvers = None if approvers is None else ApproverRules(approvers)
@@ -120,7 +122,7 @@ class InboxUI:
         self._telling: set[asyncio.Future[None]] = set()
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Post, and wait for the answer."""
+        """Post a request and wait for the decision."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._timeout_s
         content = self.content_of(request)
@@ -154,19 +156,19 @@ class InboxUI:
         return self.decision_of(settled)
 
     async def aclose(self) -> None:
-        """Wait until the channels have been told of everything; call it before the event loop ends."""
+        """Wait until all channels have been notified. Call this before the event loop ends."""
         while self._telling:
             await asyncio.wait(self._telling)
 
     def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
-        """Whether a person may still approve a request. Who was in a group when answering counts as in it."""
+        """Return whether an approver is still allowed to approve a request. Group membership is not checked again."""
         rules = () if self._approvers is None else self._approvers.for_tool(request.tool_name)
         requester = self._requester(request) if callable(self._requester) else self._requester
         is_listed = all(rule.groups or approver in rule.users for rule in rules)
         return is_listed and not (self._forbid_self_approval and requester in (None, approver))
 
     def content_of(self, request: ApprovalRequest) -> Content | ApprovalDecision:
-        """The content to post for a request; or its denial, where it can have no approver."""
+        """Return the content to post for a request, or its denial if no one may approve it."""
         requester = self._requester(request) if callable(self._requester) else self._requester
         approvers = None if self._approvers is None else self._approvers.for_tool(request.tool_name)
         if self._forbid_self_approval and requester is None:
@@ -182,8 +184,8 @@ class InboxUI:
         )
 
     def decision_of(self, entry: InboxEntry) -> ApprovalDecision:
-        """The decision about a request that is no longer open."""
-        # Only an answer that says so approves; `read_entry` has compared it with the state.
+        """Return the decision on a settled request."""
+        # Only an answer can approve. `read_entry` has checked that it matches the state.
         if entry.answer is not None:
             return entry.answer.decision
         if entry.state == 'expired':
@@ -199,10 +201,10 @@ class InboxUI:
                 await asyncio.sleep(RETRY_S)
 
     def _withdrawn(self, entry: InboxEntry, elsewhere: ApprovalDecision | None) -> InboxEntry:
-        """The entry of which nobody waits for the answer any more, with the answer that another UI got, if one did."""
+        """Withdraw the entry, or settle it with the answer of another UI, and return the result."""
         at = self._now().astimezone(UTC)
         if elsewhere is not None:
-            with contextlib.suppress(ValidationError, ApprovalError):  # of nobody, or what an inbox cannot keep
+            with contextlib.suppress(ValidationError, ApprovalError):  # without an approver, or too large
                 by = Approver(id=elsewhere.decided_by or '')
                 decision = entry.check_decision(elsewhere).model_copy(update={'decided_at': at})
                 answer = Answer(decision=decision, by=by, digest=entry.digest)
@@ -213,10 +215,10 @@ class InboxUI:
         return entry.model_copy(update={'state': 'withdrawn'})
 
     async def _denied_before(self, request_id: str) -> InboxEntry | None:
-        """The entry if it was denied here before it was withdrawn, perhaps by another process."""
+        """Return the entry if an approver denied it in the inbox before it was withdrawn; otherwise `None`."""
         try:
             async with asyncio.timeout(GRACE_S):
-                # The first look may have begun before the withdrawal.
+                # The first read may have begun before the withdrawal.
                 entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
         except (ApprovalError, TimeoutError):
             _log.warning('A call was approved elsewhere, and the inbox cannot say whether it was denied there before')
@@ -231,7 +233,7 @@ class InboxUI:
 
 
 def _failed(error: Exception) -> ApprovalDecision:
-    # The texts of our own errors hold no arguments; they may name the database, which is nothing for a model.
+    # The text of an approval error holds no arguments, but may name the database, which the model must not see.
     _log.error('A call was denied: %s', str(error) if isinstance(error, ApprovalError) else 'the inbox is unavailable')
     match error:
         case RequestTooLarge() | NotCanonicalError():

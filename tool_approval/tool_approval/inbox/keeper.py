@@ -1,4 +1,4 @@
-"""The inbox's own thread: who waits, whose heartbeat has stopped, and what has changed."""
+"""Run the inbox's background thread, which wakes waiters, sends heartbeats and reports changes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Waiter = asyncio.Future[None]
 
 
 class Waiting:
-    """Futures by request id, of any number of event loops. Woken from any thread."""
+    """Futures of any number of event loops by request id. They can be woken from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[str, list[Waiter]] = {}
 
     def add(self, request_id: str) -> Waiter:
-        """A future of the running loop, to be passed to `remove` in the end."""
+        """Add a future of the running loop. The caller must pass it to `remove` afterwards."""
         waiter: Waiter = asyncio.get_running_loop().create_future()
         with self._lock:
             self._waiters.setdefault(request_id, []).append(waiter)
         return waiter
 
     def remove(self, request_id: str, waiter: Waiter) -> None:
-        """Forget one."""
+        """Remove a future."""
         with self._lock:
             waiters = self._waiters[request_id]
             waiters.remove(waiter)
@@ -40,23 +40,23 @@ class Waiting:
                 del self._waiters[request_id]
 
     def ids(self) -> Collection[str]:
-        """What is waited for."""
+        """Return the ids of the awaited requests."""
         with self._lock:
             return list(self._waiters)
 
     def __len__(self) -> int:
-        """How many requests are waited for."""
+        """Return the number of awaited requests."""
         return len(self._waiters)
 
     def wake(self, request_ids: Collection[str]) -> None:
-        """Wake whoever waits for one of these. Each loop is disturbed once."""
+        """Wake the waiters of these requests, with one callback for each event loop."""
         by_loop: dict[asyncio.AbstractEventLoop, list[Waiter]] = {}
         with self._lock:
             for request_id in request_ids:
                 for waiter in self._waiters.get(request_id, ()):
                     by_loop.setdefault(waiter.get_loop(), []).append(waiter)
         for loop, waiters in by_loop.items():
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_wake, waiters)
 
 
@@ -67,18 +67,18 @@ def _wake(waiters: Sequence[Waiter]) -> None:
 
 
 BEAT_S = 10.0
-"""Chosen: three heartbeats fit into a lease, so that one may fail. Seconds between two of them, and between two looks
-at those of others."""
+"""Chosen: seconds between heartbeats, and between checks of other processes' heartbeats. A lease has time for three
+heartbeats, so one may fail."""
 
 LEASE_S = 30.0
-"""Source: the inbox's design. A process of which no heartbeat was seen for so many seconds is gone."""
+"""Source: the inbox's design. A process without a heartbeat for this many seconds is considered gone."""
 
 
 class Leases:
-    """Watches the numbers that waiting processes count up, with nobody's clock but its own.
+    """Detects processes whose heartbeat number no longer increases.
 
-    A time that another process, or a database, has written down would be worth nothing after one of the clocks was set.
-    So each process that looks measures for itself how long a number has stood still, with a clock that is never set.
+    Times written by another process or a database are useless once a clock is changed. So each process measures with
+    its own monotonic clock how long a number has been the same.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, lease_s: float = LEASE_S) -> None:
@@ -88,10 +88,10 @@ class Leases:
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
-        """Those of all owners whose number has stood still for the whole of a lease, while this looked all the time."""
+        """Return the owners whose number was unchanged for a whole lease of uninterrupted checks, with the number."""
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
-            # This process was stopped, or the store away: then others may not have been able to count either.
+            # This process was suspended or the store was unavailable, so other processes may have missed heartbeats.
             self._seen.clear()
         self._looked_at = now
         seen = self._seen
@@ -102,27 +102,27 @@ class Leases:
         return {owner: number for owner, (number, since) in self._seen.items() if now - since >= self._lease_s}
 
     def forget(self) -> None:
-        """Begin anew: the store was away, and nobody could count."""
+        """Start measuring again after the store was unavailable, when no process could record a heartbeat."""
         self._looked_at = None
 
 
 WATCH_S = 0.5
-"""Chosen: how long closing may take. Changes end the wait for them at once."""
+"""Chosen: maximum seconds of one wait for changes, which also delays closing. A change ends the wait immediately."""
 
 PRUNE_S = 3600.0
-"""Chosen: history is kept for weeks, so an hour more does not matter. Seconds."""
+"""Chosen: seconds between deletions of old history. It is kept for weeks, so an hour more does not matter."""
 
 LONGEST_PAUSE_S = 2.0
-"""Chosen: a store that is back is noticed within so many seconds."""
+"""Chosen: maximum seconds until a store that is available again is used."""
 
 Listener = Callable[[frozenset[str] | None], None]
-"""Told, in the keeper's thread, which requests have changed; `None`: any may have."""
+"""Called in the keeper's thread with the ids of changed requests, or with `None` if any may have changed."""
 
 _log = logging.getLogger('tool_approval')
 
 
 class Keeper:
-    """One for a process and store, whatever the number of requests. Does nothing but sleep while nobody waits."""
+    """The background thread of an inbox. It sleeps while no caller waits or listens."""
 
     def __init__(
         self,
@@ -155,10 +155,10 @@ class Keeper:
         self._failures = 0
         self._is_recheck_due = False
         self.has_posted = False
-        """Whether this process has posted requests, so that its heartbeat is needed."""
+        """Whether this process has posted requests, and so must send heartbeats."""
 
     def start(self) -> None:
-        """Start the thread, unless it runs already."""
+        """Start the thread if it is not running."""
         with self._lock:
             if self._thread is None and not self._is_closed:
                 self._due_at = self._prune_at = self._clock()
@@ -166,34 +166,34 @@ class Keeper:
                 self._thread.start()
 
     def nudge(self) -> None:
-        """Somebody waits: look at once."""
+        """Check for changes now, because a caller waits."""
         self._nudged.set()
 
     def recheck(self) -> None:
-        """Look at all that is waited for, as soon as the store can be reached."""
+        """Check all awaited requests as soon as the store can be reached."""
         self._is_recheck_due = True
         self._nudged.set()
 
     def settle_later(self, request_id: str, state: Settled) -> None:
-        """Settle a request that nobody waits for any more, as soon as the store can be reached."""
+        """Settle a request without a waiter as soon as the store can be reached."""
         with self._lock:
             self._late[request_id] = state
         self._due_at = min(self._due_at, self._clock() + LONGEST_PAUSE_S)
         self._nudged.set()
 
     def listen(self, listener: Listener) -> None:
-        """Tell of all changes from now on."""
+        """Report all changes to a listener."""
         with self._lock:
             self._listeners.append(listener)
         self.nudge()
 
     def stop_listening(self, listener: Listener) -> None:
-        """Tell of none any more."""
+        """Stop reporting changes to a listener."""
         with self._lock:
             self._listeners.remove(listener)
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         with self._lock:
             self._is_closed = True
             thread = self._thread
@@ -206,7 +206,7 @@ class Keeper:
             self._nudged.clear()
             try:
                 self._look()
-            except Exception as error:  # noqa: BLE001 - without this thread nobody would be woken again
+            except Exception as error:  # noqa: BLE001 - without this thread no waiter would be woken again
                 self._failed(error)
                 self._nudged.wait(min(LONGEST_PAUSE_S, 0.1 * 2 ** min(self._failures, 10)))
                 continue
@@ -238,7 +238,7 @@ class Keeper:
                 listener(ids)
 
     def _keep_house(self) -> None:
-        """In the worker's thread."""
+        """Send the heartbeat and clean up the store, in the worker's thread."""
         if self.has_posted:
             self._beats += 1
             self._store.beat(self._owner, self._beats)
@@ -255,11 +255,11 @@ class Keeper:
         if self._clock() >= self._prune_at:
             self._store.prune(self._now() - self._keep_history)
             self._prune_at = self._clock() + PRUNE_S
-        # No wake-up is ever lost for longer than this takes to come round.
+        # Limits the delay of a lost wake-up to one round.
         self._wake_settled()
 
     def _wake_settled(self) -> None:
-        """In the worker's thread: wake who waits for what is settled, or gone."""
+        """Wake the waiters of requests that are settled or gone, in the worker's thread."""
         waited_for = self._waiting.ids()
         if waited_for:
             still_open = self._store.pending_of(self._owner)
@@ -279,13 +279,13 @@ class Keeper:
     def _failed(self, error: BaseException) -> None:
         self._failures += 1
         if self._failures == 1:
-            # The text of our own errors holds no arguments.
+            # The texts of inbox errors hold no arguments.
             problem = str(error) if isinstance(error, InboxError) else type(error).__name__
             _log.error('%s; waiting goes on', problem)
 
 
 async def follow(keeper: Keeper) -> AsyncGenerator[frozenset[str] | None]:
-    """See `Inbox.changes`. Who is slow gets all that has happened meanwhile at once."""
+    """Yield changes as `Inbox.changes` describes. A slow consumer gets several changes in one item."""
     loop = asyncio.get_running_loop()
     is_changed = asyncio.Event()
     is_all, ids = True, set[str]()
@@ -297,7 +297,7 @@ async def follow(keeper: Keeper) -> AsyncGenerator[frozenset[str] | None]:
         is_changed.set()
 
     def tell(changed: frozenset[str] | None) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody listens
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(collect, changed)
 
     keeper.listen(tell)

@@ -1,4 +1,4 @@
-"""The life of a request as a table, and the seam to what keeps requests: a file, a database."""
+"""Define the states of a request and the protocols of a store."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any, Literal, Protocol, runtime_checkable
 
 State = Literal['pending', 'approved', 'denied', 'expired', 'withdrawn']
-"""What a request in the inbox can be."""
+"""State of a request in the inbox."""
 
 Settled = Literal['approved', 'denied', 'expired', 'withdrawn']
-"""What it can become. All four are final."""
+"""Final states of a request."""
 
 MOVES: Mapping[State, frozenset[Settled]] = MappingProxyType(
     {
@@ -24,174 +24,180 @@ MOVES: Mapping[State, frozenset[Settled]] = MappingProxyType(
         'withdrawn': frozenset[Settled](),
     }
 )
-"""From each state to those it can become. A store makes each move by one atomic step: it holds or nothing changes."""
+"""States that may follow each state. A store changes the state in one atomic step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One request as a store keeps it. The texts are ASCII, and mean nothing to a store."""
+    """A request as kept by a store. Texts are ASCII, and opaque to the store."""
 
     id: str
-    """The request's."""
+    """Id of the request."""
     owner: str
-    """The process that waits; its heartbeat counts for all its requests."""
+    """Id of the waiting process. One heartbeat counts for all its requests."""
     content: str
-    """What is shown, at most 4 MiB."""
+    """`Content` as JSON, at most 4 MiB."""
     posted_at: datetime
-    """In UTC, in whole milliseconds."""
+    """Time of posting in UTC, in whole milliseconds."""
     state: State = 'pending'
-    """Where in its life it is."""
+    """State of the request."""
     settled_at: datetime | None = None
-    """When it was settled."""
+    """Time of settling in UTC, in whole milliseconds; `None` while it is open."""
     answer: str | None = None
-    """What was answered, at most 4 MiB; `None` unless it was approved or denied."""
+    """`Answer` as JSON, at most 4 MiB; `None` unless the request was approved or denied."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Changes:
-    """What has happened to the requests of a store; ids."""
+    """Ids of requests that were added to a store or settled there."""
 
     added: frozenset[str] = frozenset()
-    """Those that are new."""
+    """Ids of new requests."""
     settled: frozenset[str] = frozenset()
-    """Those that are no longer open."""
+    """Ids of requests that are no longer open."""
 
 
 class InboxStore(Protocol):
-    """Keeps requests for any number of processes. `tool_approval.testing.check_inbox_store` tests one.
+    """Keeps requests for any number of processes. `tool_approval.testing.check_inbox_store` tests an implementation.
 
-    All methods block, and are called in threads of the inbox's own, never on an event loop: `watch` in one, all others
-    in another at the same time. Everything but `close` may raise
+    All methods block. The inbox calls them in two threads, never on an event loop: `watch` in one, and at the same time
+    all others in the other. Each method returns or raises within ten seconds. All except `close` may raise
 
-    - `InboxUnavailable`: it cannot be reached or written to now. Either nothing was changed, or the whole of it and the
-      connection broke before it could say so. The next call tries to reach it anew. A call has done its work or raised
-      within ten seconds.
-    - `InboxUntrusted`: it is not what it should be, and only a person can change that. Nothing was changed.
+    - `InboxUnavailable`: The store cannot be reached or written to. Nothing was changed, or the change is complete and
+      the connection broke before the store could confirm it. The next call connects again.
+    - `InboxUntrusted`: The store is not in the expected state, and a person must repair it. Nothing was changed.
 
-    What a method has changed lasts when it returns, unless the machine loses its power.
+    Changes are permanent when a method returns, except after a power cut.
     """
 
     place: str
-    """Where it is, for people; without secrets."""
+    """Location of the store for messages, without secrets."""
 
     def add(self, row: Row) -> None:
-        """Keep a new request. The same id twice raises `InboxUntrusted`."""
+        """Add a new request. Raise `InboxUntrusted` if the id is already in use."""
         ...  # pragma: no cover - a protocol has no body
 
     def settle(self, request_id: str, state: Settled, *, at: datetime, answer: str | None = None) -> bool:
-        """Make a request `state` if it is still pending, in one atomic step.
+        """Set the state of a request if it is still pending, in one atomic step.
 
         Returns:
-            Whether it was this call that did so. If not, nothing was changed.
+            Whether this call settled the request. If not, nothing was changed.
         """
         ...  # pragma: no cover - a protocol has no body
 
     def get(self, request_ids: Collection[str]) -> Sequence[Row]:
-        """Those of the requests that there are, in any order."""
+        """Return the requests with these ids in any order, leaving out unknown ids."""
         ...  # pragma: no cover - a protocol has no body
 
     def pending_of(self, owner: str) -> Collection[str]:
-        """The ids of an owner's open requests."""
+        """Return the ids of an owner's open requests."""
         ...  # pragma: no cover - a protocol has no body
 
     def open(self, limit: int) -> Sequence[Row]:
-        """Open requests, the oldest first."""
+        """Return open requests, oldest first."""
         ...  # pragma: no cover - a protocol has no body
 
     def history(self, limit: int, before: datetime | None = None, after: str | None = None) -> Sequence[Row]:
-        """Settled requests, the newest first.
+        """Return settled requests, newest first.
 
         Args:
-            limit: How many at most.
-            before: Only those settled before this moment.
-            after: Only those that follow the settled request of this id in the same order; none if there is no such.
+            limit: Maximum number of requests.
+            before: Return only requests settled before this time.
+            after: Return only requests that follow the settled request with this id in the same order; none if the id
+                is unknown.
         """
         ...  # pragma: no cover - a protocol has no body
 
     def beat(self, owner: str, number: int) -> None:
-        """Note that an owner is alive. The numbers of one owner grow."""
+        """Record a heartbeat of an owner, whose numbers increase."""
         ...  # pragma: no cover - a protocol has no body
 
     def beats(self) -> Mapping[str, int]:
-        """The last number of each owner with open requests; 0 for one that has noted none."""
+        """Return the last heartbeat number of each owner with open requests; 0 if it has recorded none."""
         ...  # pragma: no cover - a protocol has no body
 
     def withdraw_all_of(self, owner: str, number: int, *, at: datetime) -> int:
-        """Make all open requests of an owner `withdrawn`, unless it has noted a later number meanwhile.
+        """Withdraw all open requests of an owner, unless it has recorded a heartbeat after `number`.
 
         Returns:
-            How many there were.
+            Number of withdrawn requests.
         """
         ...  # pragma: no cover - a protocol has no body
 
     def watch(self, timeout_s: float) -> Changes | None:
-        """Wait until requests are added or settled, by whatever process, or the time has passed.
+        """Wait until any process adds or settles a request, or the time has passed.
 
         Returns:
-            What has changed since the last call, each at least once. A request that was added and settled since may be
-            among the settled alone. `None` if changes may have been missed: on the first call, and after every
-            interruption.
+            All changes since the last call, each at least once. A request that was both added and settled may appear
+            only as settled. `None` if changes may have been missed: on the first call, and after each interruption.
         """
         ...  # pragma: no cover - a protocol has no body
 
     def prune(self, before: datetime) -> int:
-        """Forget the requests that were settled before a moment; how many there were."""
+        """Delete the requests settled before a time, and return their number."""
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Let go of files and connections; whoever is in `watch` returns soon. May be called twice."""
+        """Close files and connections, and make a running `watch` return soon. May be called twice."""
         ...  # pragma: no cover - a protocol has no body
 
 
 class Found(Protocol):
-    """What a statement has done, or found."""
+    """Result of an SQL statement."""
 
     @property
     def rowcount(self) -> int:
-        """How many rows it changed."""
+        """Number of rows that the statement changed."""
         ...  # pragma: no cover - a protocol has no body
 
     def fetchall(self) -> Sequence[tuple[Any, ...]]:
-        """The rows it found."""
+        """Return all rows of the result."""
         ...  # pragma: no cover - a protocol has no body
 
 
 class Execute(Protocol):
-    """Executes a statement; `?` is the place of a value."""
+    """Executes SQL statements with `?` as the placeholder of a value."""
 
     def __call__(self, statement: str, values: tuple[Any, ...] = (), /) -> Found:
-        """Execute it."""
+        """Execute a statement."""
         ...  # pragma: no cover - a protocol has no body
 
 
 @runtime_checkable
 class ParkingStore(InboxStore, Protocol):
-    """A store in a database that also keeps durable runs, and their requests: these are *parked*.
+    """A database store that also keeps durable runs and their *parked* requests.
 
-    A parked request belongs to a run and to no process: no lease ends it, and it is kept until its run has ended. See
+    A parked request belongs to a run, not to a process: no lease ends it, and it is kept until its run has ended. See
     `tool_approval.durable`.
     """
 
     def transaction(self) -> AbstractContextManager[Execute]:
-        """Execute statements that hold together: all of them, or none if anything is raised."""
+        """Open a transaction, which is rolled back if an exception is raised."""
         ...  # pragma: no cover - a protocol has no body
 
     def reading(self) -> AbstractContextManager[Execute]:
-        """Execute statements that change nothing, each for itself."""
+        """Allow separate statements that only read."""
         ...  # pragma: no cover - a protocol has no body
 
     def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:
-        """In a transaction: keep a request of a run. One that is there already is left as it is."""
+        """Add a request of a run within a transaction. Leave an existing request unchanged."""
         ...  # pragma: no cover - a protocol has no body
 
     def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
-        """In a transaction: settle those pending requests for which the condition `which` holds, with its value.
+        """Settle pending requests within a transaction.
+
+        Args:
+            execute: Executes statements in the transaction.
+            state: New state of the requests.
+            at: Time of settling.
+            which: SQL condition with one `?` that selects the requests.
+            value: Value for the `?`.
 
         Returns:
-            How many there were.
+            Number of settled requests.
         """
         ...  # pragma: no cover - a protocol has no body
 
     def parked_of(self, run_id: str) -> Sequence[Row]:
-        """All requests of a run, the oldest first."""
+        """Return all requests of a run, oldest first."""
         ...  # pragma: no cover - a protocol has no body

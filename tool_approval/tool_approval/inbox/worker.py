@@ -1,4 +1,4 @@
-"""One thread for everything that blocks on the store, so that no event loop does."""
+"""Run blocking store calls in one thread, away from the event loops."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .store import InboxStore, Row
 T = TypeVar('T')
 
 PAUSE_S = 0.5
-"""Chosen: for so long after a failure nobody tries again, so that thousands of waiting calls fail at once and not each
-after the store's own timeout."""
+"""Chosen: seconds after a failure in which no call is tried, so that thousands of waiting calls fail at once instead of
+each after the store's timeout."""
 
 
 class Worker:
-    """Does one thing after the other, in the order they were asked for. For any number of threads and event loops."""
+    """Runs actions one after another in a thread, submitted from any number of threads and event loops."""
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start nothing before there is work; errors name the store's place."""
+        """Create a worker whose errors name `place`. The thread starts with the first action."""
         self._place = place
         self._clock = clock
         self._process = os.getpid()
@@ -36,7 +36,7 @@ class Worker:
         self._failure: tuple[float, str] | None = None
 
     def submit(self, action: Callable[[], T], done: Callable[[T | None, BaseException | None], None]) -> None:
-        """Do `action` in the thread, then call `done` there with what it returned, or raised.
+        """Run `action` in the thread, then call `done` there with the returned value and the exception.
 
         Raises:
             InboxError: The inbox is closed, or belongs to the process this one was forked from.
@@ -47,7 +47,7 @@ class Worker:
             error: BaseException | None = None
             try:
                 value = self._guarded(action)
-            except BaseException as e:  # noqa: BLE001 - it has to reach who asked
+            except BaseException as e:  # noqa: BLE001 - passed to the caller
                 error = e
             done(value, error)
 
@@ -62,13 +62,13 @@ class Worker:
             self._queue.put(work)
 
     async def run(self, action: Callable[[], T]) -> T:
-        """Do `action` in the thread. Cancelling abandons it, and it is done nevertheless.
+        """Run `action` in the thread and return its value. Cancelling stops the wait, not the action.
 
         Raises:
-            InboxError: As `submit`.
-            BaseException: Whatever `action` raises.
+            InboxError: The inbox is closed, or belongs to the process this one was forked from.
+            BaseException: Raised by `action`.
         """
-        # Not with the future's own exception: one that nobody fetches is logged.
+        # Not as the future's exception, which asyncio logs if it is never retrieved.
         ended: asyncio.Future[tuple[T | None, BaseException | None]] = asyncio.get_running_loop().create_future()
         self.submit(action, lambda value, error: _end(ended, (value, error)))
         value, error = await ended
@@ -77,7 +77,7 @@ class Worker:
         return cast('T', value)
 
     def close(self, timeout_s: float) -> None:
-        """Do what was asked for so far, and end the thread, waiting for it so long at most."""
+        """Finish the submitted actions and stop the thread, waiting for at most `timeout_s` seconds."""
         with self._lock:
             thread = None if self._is_closed else self._thread
             self._is_closed = True
@@ -103,14 +103,14 @@ class Worker:
 
 
 AT_ONCE = 20
-"""Chosen: thousands of calls that begin to wait, or are woken, at once take a few hundred looks at the store, and few
-rows are in memory at a time: one may have some megabytes."""
+"""Chosen: rows to read at once. Thousands of calls woken together need a few hundred reads, and few rows of several
+megabytes each are in memory."""
 
 _Ended: TypeAlias = 'asyncio.Future[Row | BaseException | None]'
 
 
 class RowReader:
-    """Collects the ids that are asked for while the worker is busy, and reads them with one look."""
+    """Collects the requested ids while the worker is busy, and reads their rows together."""
 
     def __init__(self, store: InboxStore, worker: Worker) -> None:
         self._store = store
@@ -120,7 +120,7 @@ class RowReader:
         self._is_reading = False
 
     async def read(self, request_id: str) -> Row | None:
-        """The row of that id as it is now, or later; `None` if there is none.
+        """Return the row with this id as read after the call; `None` if there is none.
 
         Raises:
             InboxError: The store cannot be read, or the inbox is closed.
@@ -141,11 +141,11 @@ class RowReader:
             self._is_reading = True
         try:
             self._worker.submit(self._take_and_read, self._done)
-        except BaseException as error:  # noqa: BLE001 - it has to reach all who ask
+        except BaseException as error:  # noqa: BLE001 - passed to all callers
             self._done(None, error)
 
     def _take_and_read(self) -> None:
-        """In the worker's thread. What is asked for after this has begun is read by the next look."""
+        """Read the next batch in the worker's thread. Later requests wait for the following batch."""
         with self._lock:
             taken = {request_id: self._asked.pop(request_id) for request_id in list(self._asked)[:AT_ONCE]}
         error: BaseException | None = None
@@ -165,7 +165,7 @@ class RowReader:
             self._is_reading = False
             failed = [] if error is None else list(self._asked.values())
             if error is not None:
-                # The store is away: who asked meanwhile is told at once.
+                # The store is unavailable, so later callers fail immediately.
                 self._asked.clear()
         for waiting in failed:
             for each in waiting:
@@ -174,8 +174,8 @@ class RowReader:
 
 
 def _end(ended: asyncio.Future[T], found: T) -> None:
-    """Give a future its result, from any thread."""
-    with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+    """Set the result of a future from any thread."""
+    with contextlib.suppress(RuntimeError):  # the loop is closed
         ended.get_loop().call_soon_threadsafe(_set, ended, found)
 
 

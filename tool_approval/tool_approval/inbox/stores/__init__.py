@@ -1,4 +1,4 @@
-"""Where requests are kept. PostgreSQL needs the extra `postgres`, and is imported from its module."""
+"""Store requests in SQLite or PostgreSQL. Import `PostgresStore` from `.postgres`; it needs the extra `postgres`."""
 
 from .sqlite import SQLiteStore, default_path
 

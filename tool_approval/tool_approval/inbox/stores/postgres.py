@@ -1,4 +1,4 @@
-"""Requests in a PostgreSQL database, for processes on any number of machines. Needs the extra `postgres`."""
+"""Store requests in a PostgreSQL database for processes on any number of machines. Needs the extra `postgres`."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ except ImportError:  # pragma: no cover - a test takes psycopg away in a process
     raise MissingExtraError('psycopg', extra='postgres') from None
 
 UniqueViolation = psycopg.errors.UniqueViolation
-"""A row of that key is there already."""
+"""Error for a row whose key is already in use."""
 
 CONNECT: Mapping[str, str] = {
     'application_name': 'tool-approval inbox',
     'connect_timeout': '5',
-    # A peer that is gone without a word is noticed within half a minute, and while something is being sent sooner.
+    # Detect a vanished server within half a minute, and sooner while sending.
     'keepalives_idle': '10',
     'keepalives_interval': '5',
     'keepalives_count': '3',
     'tcp_user_timeout': '8000',
 }
-"""Chosen: how to connect unless the DSN says otherwise. In seconds; the last one in milliseconds."""
+"""Chosen: default connection parameters, which the DSN can override. Seconds, except `tcp_user_timeout` in
+milliseconds."""
 
 STATEMENT_MS = 8000
-"""Chosen: a statement takes milliseconds; this keeps within the ten seconds that a call may take."""
+"""Chosen: maximum milliseconds of a statement, below the ten seconds that a call may take."""
 
 _MIGRATING = 0x7461496E626F78
-"""Any number that nobody else is likely to lock: the key of an advisory lock."""
+"""Key of the advisory lock for migrations: an arbitrary number that other programs are unlikely to use."""
 
 
 def read_dsn(dsn: str) -> Mapping[str, object]:
-    """The parameters that a DSN gives, by libpq's names for them.
+    """Return the parameters of a DSN by libpq's names.
 
     Raises:
-        ValueError: It cannot be read. The error does not quote it.
+        ValueError: The DSN is invalid. The error does not quote it.
     """
     try:
         return dict(conninfo_to_dict(dsn))
@@ -55,10 +56,10 @@ def read_dsn(dsn: str) -> Mapping[str, object]:
 
 
 class PostgresConnection:
-    """For one thread at a time."""
+    """A connection to the database, used by one thread at a time."""
 
     def __init__(self, dsn: str, schema: str, place: str, migrations: Sequence[Sequence[LiteralString]]) -> None:
-        """Connect to nothing before the first use; the version is the one row of the table `version`."""
+        """Configure the connection; the first use connects and applies the migrations that are missing."""
         self._dsn = make_conninfo(dsn, **{name: each for name, each in CONNECT.items() if name not in read_dsn(dsn)})
         self._schema = schema
         self._place = place
@@ -69,18 +70,18 @@ class PostgresConnection:
 
     @contextmanager
     def using(self) -> Generator[psycopg.Connection[tuple[Any, ...]]]:
-        """The connection; each statement is a transaction of its own.
+        """Yield the connection. Each statement is its own transaction.
 
         Raises:
-            InboxUnavailable: The database cannot be reached, or does not take it now.
-            InboxUntrusted: Something there is not as this version made it, or may not be used.
+            InboxUnavailable: The database cannot be reached, or refuses the statement at the moment.
+            InboxUntrusted: The schema is not what this version made, or access to it is denied.
         """
         with self._lock:
             try:
                 yield self._connected()
             except psycopg.Error as error:
                 self._let_go()
-                # The server's own sentence; libpq's, which names the host, where there was none. Never the password.
+                # The server's message, or else libpq's, which names the host. Neither holds the password.
                 problem = error.diag.message_primary or str(error).partition('\n')[0] or type(error).__name__
                 if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | psycopg.InternalError):
                     raise InboxUnavailable(self._place, problem) from error
@@ -90,7 +91,7 @@ class PostgresConnection:
                 raise
 
     def close(self) -> None:
-        """Disconnect for good."""
+        """Close the connection permanently."""
         with self._lock:
             self._is_closed = True
             self._let_go()
@@ -110,13 +111,13 @@ class PostgresConnection:
         return self._connection
 
     def _set_up(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        # A process that is stopped in the middle of a transaction must not hold its rows for longer than that either.
+        # Also end an idle transaction, so that a suspended process does not hold its rows longer than that.
         for name in ('statement_timeout', 'idle_in_transaction_session_timeout'):
             connection.execute(sql.SQL('SET {} = {}').format(sql.Identifier(name), sql.Literal(STATEMENT_MS)))
-        # Attack: somebody makes a temporary table of our name, or one in a schema that is searched earlier
+        # Attack: a table of the same name is temporary, or in a schema that is searched earlier
         # (test_postgres.py: test_other_tables_of_the_same_name_are_not_met).
         connection.execute(sql.SQL('SET search_path = {}, pg_temp').format(sql.Identifier(self._schema)))
-        # A standby takes no answers. libpq's `target_session_attrs=read-write` finds the primary.
+        # Fails on a standby, which is read-only. libpq's `target_session_attrs=read-write` finds the primary.
         with connection.transaction():
             connection.execute('SELECT pg_advisory_xact_lock(%s)', (_MIGRATING,))
             found = connection.execute('SELECT FROM pg_namespace WHERE nspname = %s', (self._schema,))
@@ -171,7 +172,7 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         'ALTER TABLE requests ADD COLUMN deadline bigint',
         'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
         "CREATE INDEX open_deadlines ON requests (deadline) WHERE state = 'pending'",
-        # See those of SQLite.
+        # See `MIGRATIONS` of the SQLite store.
         "CREATE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
         """CREATE TRIGGER parked_requests_stay BEFORE UPDATE OF state ON requests FOR EACH ROW
             WHEN (OLD.run IS NOT NULL AND NEW.state = 'withdrawn' AND NEW.deadline IS DISTINCT FROM 0)
@@ -211,13 +212,13 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         'CREATE TABLE secret (id integer PRIMARY KEY CHECK (id = 1), value text NOT NULL)',
     ),
 )
-"""What makes version n + 1 of version n. The version is a row of the table `version`."""
+"""Statements of each migration. Migration n makes version n + 1, stored in the only row of the table `version`."""
 
 _ALL = '*'
-"""Notified instead of an id: many requests have changed."""
+"""Notification that many requests have changed, sent instead of an id."""
 
 _ADDED = '+'
-"""Stands before the id of a new request; no id begins with it."""
+"""Prefix of a new request's id in a notification. No id begins with it."""
 
 _SCHEMA = re.compile(r'[a-z_][a-z0-9_]{0,49}')
 
@@ -225,19 +226,18 @@ _COLUMNS = sql.SQL('id, owner, content, posted_at, state, settled_at, answer')
 
 
 class PostgresStore:
-    """Tables in a schema of their own. Changes are notified, so that nobody polls. See `InboxStore`."""
+    """An `InboxStore` in a PostgreSQL schema. The database notifies of changes, so no process polls."""
 
     def __init__(self, dsn: str, *, schema: str = 'tool_approval') -> None:
-        """Nothing is connected before the first use; then there are two connections for each process.
+        """Configure the store; the first use opens two connections for the process.
 
         Args:
-            dsn: As libpq takes it, such as `postgresql://user@host/database`. The user must be able to create the
-                schema, or own it. A pooler between must not share connections between transactions: notifications get
-                lost there.
-            schema: The schema; several inboxes in one database have one each.
+            dsn: Connection string for libpq, such as `postgresql://user@host/database`. The user must own the schema or
+                be able to create it. Do not use a connection pooler in transaction mode, which loses notifications.
+            schema: Name of the schema, one for each inbox in the database.
 
         Raises:
-            ValueError: The DSN cannot be read, and the error does not quote it. Or that is no name of a schema.
+            ValueError: The DSN or the schema name is invalid. The error does not quote the DSN.
             MissingExtraError: psycopg is not installed; raised when this module is imported.
         """
         if _SCHEMA.fullmatch(schema) is None:
@@ -339,7 +339,7 @@ class PostgresStore:
             return done.rowcount
 
     def watch(self, timeout_s: float) -> Changes | None:
-        """See `InboxStore`. It listens on a connection of its own."""
+        """See `InboxStore`. Uses a separate connection for listening."""
         with self._listening.using() as listening:
             if listening is not self._heard:
                 listening.execute(sql.SQL('LISTEN {}').format(sql.Identifier(self._channel)))

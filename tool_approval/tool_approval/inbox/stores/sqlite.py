@@ -1,4 +1,4 @@
-"""Requests in one SQLite file of the user's own, shared by all processes of this machine."""
+"""Store requests in a private SQLite file that the processes of one machine share."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tool_approval.storage import default_path as approvals_path
 from .sqlite_file import SQLiteFile, Synchronous
 
 POLL_S = 0.02
-"""Chosen: a fifth of the 100 ms in which an answer is to arrive. SQLite has no way to wake another process; one look
-takes some microseconds, and there is one for a process, not for a request, and none while nobody waits."""
+"""Chosen: seconds between checks for changes, a fifth of the 100 ms in which an answer must arrive. SQLite cannot wake
+another process. A check takes microseconds, and each process makes one however many requests wait."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -47,8 +47,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         'ALTER TABLE requests ADD COLUMN deadline INTEGER',
         'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
         "CREATE INDEX open_deadlines ON requests (deadline) WHERE state = 'pending'",
-        # Attack: a process of version 1 has the file open, and withdraws what no heartbeat keeps. It sets no deadline
-        # (test_store.py: test_a_process_of_the_first_version_withdraws_no_parked_request).
+        # Attack: a process of version 1 has the file open, and withdraws requests without a heartbeat. It does not set
+        # `deadline` (test_store.py: test_a_process_of_the_first_version_withdraws_no_parked_request).
         """CREATE TRIGGER parked_requests_stay BEFORE UPDATE OF state ON requests
             WHEN OLD.run IS NOT NULL AND NEW.state = 'withdrawn' AND NEW.deadline IS NOT 0
             BEGIN SELECT RAISE(IGNORE); END""",
@@ -87,12 +87,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         'CREATE TABLE secret (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)',
     ),
 )
-"""See `SQLiteFile`."""
+"""Statements of each migration; see `SQLiteFile`."""
 
 _COLUMNS = 'id, owner, content, posted_at, state, settled_at, answer'
 
 _THIS = '(SELECT last FROM changes)'
-"""The number of the change being made; counted up in the same transaction, so whoever sees n sees all up to n."""
+"""SQL for the number of the current change. It is incremented in the same transaction, so a reader of change n sees all
+earlier changes."""
 
 _NOTHING = Changes()
 
@@ -100,23 +101,23 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def default_path() -> Path:
-    """`tool-approval/inbox.sqlite` in `XDG_STATE_HOME`, or in `~/.local/state`."""
+    """Return the path `tool-approval/inbox.sqlite` in `XDG_STATE_HOME` or `~/.local/state`."""
     return approvals_path().with_name('inbox.sqlite')
 
 
 class SQLiteStore:
-    """One file, mode 0600, in a folder that nobody else can write to. See `InboxStore`."""
+    """An `InboxStore` in one file with mode 0600, in a folder that no other user can write to."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, synchronous: Synchronous = 'NORMAL') -> None:
-        """Nothing is opened before the first use.
+        """Configure the store; the first use opens it.
 
         Args:
-            path: The file; `default_path()` if `None`. On a disk of this machine: SQLite's way of sharing does not
-                work over a network.
-            synchronous: With `FULL`, changes also survive a power cut, and each waits for the disk.
+            path: Path of the file on a local disk; `None` for `default_path()`. SQLite's WAL mode does not work on
+                network drives.
+            synchronous: Pass `FULL` to keep all changes in a power cut; each change then waits for the disk.
         """
         self.path = Path(path) if path is not None else default_path()
-        """The file."""
+        """Path of the file."""
         self.place = repr(str(self.path))
         self._database = SQLiteFile(self.path, MIGRATIONS, synchronous)
         self._watching = SQLiteFile(self.path, MIGRATIONS)
@@ -127,8 +128,8 @@ class SQLiteStore:
         """See `InboxStore`.
 
         Raises:
-            InboxUntrusted: There is a request of that id.
-            InboxError: It cannot be kept.
+            InboxUntrusted: The id is already in use.
+            InboxError: The request cannot be stored.
         """
         values = (row.id, row.owner, row.content, _number(row.posted_at))
         with self._changing() as database:
@@ -218,7 +219,7 @@ class SQLiteStore:
             return done.rowcount
 
     def watch(self, timeout_s: float) -> Changes | None:
-        """See `InboxStore`. The file's `data_version` tells whether anybody has written to it."""
+        """See `InboxStore`. Writes are detected by the file's `data_version`."""
         until = time.monotonic() + timeout_s
         try:
             while True:

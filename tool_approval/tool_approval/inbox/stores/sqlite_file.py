@@ -1,4 +1,4 @@
-"""One connection to an SQLite file of the user's own: made, checked, migrated, and made again after a failure."""
+"""Open, check and migrate a private SQLite file, and reconnect after a failure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
 from tool_approval.storage.private_file import MODE, check_private, locked, make_private_folder
 
 BUSY_S = 5.0
-"""Chosen: other processes hold the file for milliseconds. After so long something is wrong with one of them."""
+"""Chosen: seconds to wait for a lock. Other processes hold it for milliseconds, so a longer wait means a fault."""
 
 APPLICATION_ID = 0x74614962
-"""Marks the file as an inbox: SQLite's `application_id`."""
+"""SQLite's `application_id` of an inbox file."""
 
 _PASSING = frozenset(
     {
@@ -35,19 +35,19 @@ _PASSING = frozenset(
         sqlite3.SQLITE_READONLY,
     }
 )
-"""SQLite's codes for what may be over the next time. All others mean that the file is not what it should be."""
+"""SQLite's codes for temporary errors. All other codes mean that the file is damaged or not an inbox."""
 
 
 Synchronous = Literal['NORMAL', 'FULL']
-"""SQLite's `synchronous`, in its mode WAL. The file stays whole whatever happens. A power cut may lose the last changes
-with `NORMAL`, such as answers, and with them the runs that waited for them; with `FULL` they are kept."""
+"""SQLite's `synchronous` setting in WAL mode. Neither value risks a corrupt file. With `NORMAL`, a power cut may lose
+the last changes, such as answers and the runs that waited for them; `FULL` keeps them."""
 
 
 class SQLiteFile:
-    """For one thread at a time."""
+    """A private SQLite file, used by one thread at a time."""
 
     def __init__(self, path: Path, migrations: Sequence[Sequence[str]], synchronous: Synchronous = 'NORMAL') -> None:
-        """Open nothing before the first use; migration n makes version n + 1, which is the file's `user_version`."""
+        """Configure the file; the first use opens it. Migration n makes version n + 1, stored as `user_version`."""
         self._synchronous = synchronous
         self._path = path
         self._place = repr(str(path))
@@ -59,11 +59,11 @@ class SQLiteFile:
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
-        """The connection. Each statement sees the file as it is at that moment.
+        """Yield the connection. Each statement sees the current state of the file.
 
         Raises:
-            InboxUnavailable: The file cannot be used now.
-            InboxUntrusted: It is not the user's alone, or no inbox that this version knows.
+            InboxUnavailable: The file cannot be used at the moment.
+            InboxUntrusted: Other users can access the file, or it is not an inbox of a known version.
         """
         with self._lock:
             try:
@@ -83,7 +83,7 @@ class SQLiteFile:
 
     @contextmanager
     def changing(self) -> Generator[sqlite3.Connection]:
-        """The connection in a transaction that is alone in writing. It is undone when anything is raised.
+        """Yield the connection in an exclusive write transaction, which is rolled back if an exception is raised.
 
         Raises:
             InboxUnavailable: As `reading`.
@@ -93,7 +93,7 @@ class SQLiteFile:
             yield connection
 
     def close(self) -> None:
-        """Let go of the file for good."""
+        """Close the file permanently."""
         with self._lock:
             self._is_closed = True
             self._let_go()
@@ -131,7 +131,7 @@ class SQLiteFile:
     def _make(self) -> None:
         if os.path.lexists(self._path):
             return
-        # Not in its place, where another connection of this process may have it open already: closing a second
+        # Created under another name: another connection of this process may have the file open, and closing a second
         # descriptor would drop that connection's locks (SQLite: "How To Corrupt An SQLite Database File", 2.2).
         new = self._path.with_name(f'.{self._path.name}.{secrets.token_hex(8)}')
         os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, MODE))
@@ -145,7 +145,7 @@ class SQLiteFile:
         return status.st_dev, status.st_ino
 
     def _set_up(self, connection: sqlite3.Connection) -> None:
-        # A file that somebody has prepared must not make SQLite call functions, and what is pruned must be gone.
+        # A prepared file must not make SQLite call functions, and pruned data must be overwritten.
         for setting in ('trusted_schema = OFF', 'secure_delete = ON', 'cell_size_check = ON'):
             connection.execute(f'PRAGMA {setting}')
         [(version,)] = connection.execute('PRAGMA user_version')
@@ -179,7 +179,7 @@ def _transaction(connection: sqlite3.Connection) -> Generator[None]:
         yield
         connection.execute('COMMIT')
     except BaseException:
-        # After some errors, such as a full disk, SQLite has undone it already.
+        # After some errors, such as a full disk, SQLite has rolled back already.
         if connection.in_transaction:
             connection.execute('ROLLBACK')
         raise
