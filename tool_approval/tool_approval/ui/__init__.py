@@ -1,1 +1,1 @@
-"""Ways to ask a person. Each is a package of its own, and needs an extra of its own."""
+"""User interfaces for approvers: terminal, web page and Slack. Each package needs its own extra."""

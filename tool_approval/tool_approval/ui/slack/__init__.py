@@ -1,4 +1,4 @@
-"""Asks in Slack: a bot that posts what waits in an inbox, and takes the answers that people press."""
+"""Ask in Slack: a bot posts the open requests of an inbox, and approvers answer with buttons."""
 
 from importlib.util import find_spec
 

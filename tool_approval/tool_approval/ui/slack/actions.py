@@ -1,4 +1,4 @@
-"""Read a press of a button, check who pressed, and answer the request."""
+"""Handle button presses: check who pressed, and answer the request."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from .mrkdwn import code, plain
 from .sync import MessageSync
 
 REMEMBERED_S = 60.0
-"""Chosen: seconds for which it is remembered who is in a user group. Who leaves one can answer for so long."""
+"""Chosen: seconds to cache the members of a user group. A removed member can still answer during this time."""
 
 _GROUP = re.compile(r'S[A-Z0-9]{2,40}')
-"""Ids of Slack's user groups."""
+"""Format of the ids of Slack's user groups."""
 
 _NO_ANSWER = 'Slack did not answer in time. Nothing was changed; press again.'
 
@@ -56,47 +56,47 @@ _log = logging.getLogger('tool_approval')
 
 
 class Press(BaseModel):
-    """A press of a button, or of the form for a note, as Slack sends it."""
+    """A button press or a submitted note, as sent by Slack."""
 
     actions: list[object] = Field(default=[], max_length=1)
     action: str = Field(
         validation_alias=AliasChoices(AliasPath('actions', 0, 'action_id'), AliasPath('view', 'callback_id'))
     )
-    """What the button or the form is called."""
+    """Id of the button or the form."""
     target: str = Field(
         validation_alias=AliasChoices(AliasPath('actions', 0, 'value'), AliasPath('view', 'private_metadata')),
         pattern=r'^[A-Za-z0-9_-]{43}\.[0-9a-f]{64}\.[0-9]{1,6}$',
     )
-    """A request, the digest of what was shown of it, and a page of the full view."""
+    """Request id, digest of the shown content, and page of the full view, separated by dots."""
     user_id: str = Field(validation_alias=AliasPath('user', 'id'), min_length=1, max_length=LONGEST_NAME)
     user_name: str | None = Field(
         default=None, validation_alias=AliasChoices(AliasPath('user', 'name'), AliasPath('user', 'username'))
     )
-    """What Slack calls the person. Hostile text: people choose it."""
+    """Name of the person in Slack. Untrusted text: users choose it."""
     note: str | None = Field(
         default=None,
         validation_alias=AliasPath('view', 'state', 'values', NOTE_BLOCK, NOTE_INPUT, 'value'),
         max_length=LONGEST_NOTE,
     )
-    """What was written into the form."""
+    """Text of the note in the form."""
     trigger_id: str = ''
-    """Opens a view for the person, within three seconds."""
+    """Id with which a view can be opened for the person, within three seconds."""
     timestamp: str | None = Field(default=None, validation_alias=AliasPath('container', 'message_ts'))
-    """Of the message that the button is in; `None` in a view."""
+    """Timestamp of the message with the button; `None` if the button is in a view."""
     view_id: str | None = Field(default=None, validation_alias=AliasPath('container', 'view_id'))
-    """Of the view that the button is in; `None` in a message."""
+    """Id of the view with the button; `None` if the button is in a message."""
 
     @property
     def request_id(self) -> str:
-        """What was asked about."""
+        """Id of the request."""
         return self.target.partition('.')[0]
 
 
 def decision_of(press: Press, request: ApprovalRequest) -> ApprovalDecision:
-    """What a press decides.
+    """Return the decision for a button press.
 
     Raises:
-        NotOffered: The message does not offer it.
+        NotOffered: The message does not offer this answer.
     """
     if press.action == SESSION:
         return decision_on(request, approved=True, remember='session', is_whole=is_whole_in_message(request))
@@ -104,7 +104,7 @@ def decision_of(press: Press, request: ApprovalRequest) -> ApprovalDecision:
 
 
 class People:
-    """Knows the persons behind Slack's user ids, and who of them may answer."""
+    """Maps Slack's user ids to approvers, and checks whether they may answer."""
 
     def __init__(
         self,
@@ -113,13 +113,13 @@ class People:
         ids: Mapping[str, str] | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Let in whom a rule lists.
+        """Accept the users and groups of a rule.
 
         Args:
-            channel: Where to ask who is in a user group.
-            rule: Slack's ids of users and of user groups.
-            ids: See `SlackBot`.
-            clock: Seconds that never go back.
+            channel: Channel whose client looks up the members of user groups.
+            rule: Slack's ids of users and user groups.
+            ids: Approver ids by Slack's user ids; see `people` of `SlackBot`.
+            clock: Returns monotonic seconds.
         """
         self._channel = channel
         self._rule = rule
@@ -128,19 +128,19 @@ class People:
         self._members: dict[str, tuple[float, frozenset[str]]] = {}
 
     async def approver(self, user_id: str, name: str | None, entry: InboxEntry) -> Approver:
-        """The person, if they may answer a request.
+        """Return the approver, checked to be allowed to answer a request.
 
         Args:
-            user_id: Slack's id, from a request that Slack has signed.
-            name: What Slack calls the person.
+            user_id: Slack's user id, from a payload signed by Slack.
+            name: Name of the person in Slack.
             entry: The request.
 
         Raises:
-            NotAnApprover: They may not; it says why.
-            SlackUnavailable: Slack does not say who is in a group.
+            NotAnApprover: The person may not answer the request.
+            SlackUnavailable: The members of a group cannot be looked up.
         """
         person_id = user_id if self._ids is None else self._ids.get(user_id)
-        # Slack is asked only where the person is not listed by name.
+        # Groups are looked up only if the person is not listed directly.
         wanted = frozenset[str]() if user_id in self._rule.users else self._rule.groups
         wanted = wanted.union(*(rule.groups for rule in entry.content.approvers or () if person_id not in rule.users))
         groups = frozenset([group for group in sorted(wanted) if person_id and await self._has(group, user_id)])
@@ -152,7 +152,7 @@ class People:
 
     async def _has(self, group: str, user_id: str) -> bool:
         if _GROUP.fullmatch(group) is None:
-            return False  # a group of another channel, which Slack knows nothing of
+            return False  # not a Slack group
         known = self._members.get(group)
         if known is None or self._clock() - known[0] >= REMEMBERED_S:
             known = self._members[group] = (self._clock(), await self._channel.members(group))
@@ -160,27 +160,27 @@ class People:
 
 
 class ButtonActions:
-    """Answers requests for approvers, and refuses others privately."""
+    """Handles button presses: records answers of approvers, and refuses others in a private message."""
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, messages: MessageSync, people: People) -> None:
-        """Put the parts together."""
+        """Answer requests of `inbox`, shown in `channel` by `messages`, for the approvers among `people`."""
         self._inbox = inbox
         self._channel = channel
         self._messages = messages
         self._people = people
 
     async def take(self, ack: Callable[[], Awaitable[object]], body: Mapping[str, Any]) -> None:
-        """Take a press. Slack's library calls it, by the names of its parameters.
+        """Handle a button press. Slack's library passes the arguments by name.
 
         Args:
-            ack: Confirms to Slack that the press has arrived, which it expects within three seconds.
-            body: What Slack has sent.
+            ack: Acknowledges the press to Slack, which must happen within three seconds.
+            body: Payload sent by Slack.
         """
         await ack()
         try:
             press = Press.model_validate(body)
         except ValidationError:
-            # Not its text, which quotes what was sent.
+            # The text of the error quotes the payload, so it is not logged.
             _log.warning('a press was ignored: it is not that of a button of an approval')
             return
         try:
@@ -200,9 +200,9 @@ class ButtonActions:
         name = (press.user_name or '')[:LONGEST_NAME] or None
         by = await self._people.approver(press.user_id, name, entry)
         if press.action in (APPROVE, SESSION, DENY, NOTE_FORM):
-            # In a thread, as below: a request may have megabytes.
+            # In a thread, as below: a request may have several megabytes.
             decision = await asyncio.to_thread(decision_of, press, entry.request)
-            # Its message is updated when the inbox reports the answer, as of answers given elsewhere.
+            # The message is updated when the inbox reports the change.
             await self._inbox.decide(entry.id, decision, by=by, digest=digest)
         elif press.action == NOTE:
             await self._channel.show_view(note_form(entry), trigger_id=press.trigger_id)
@@ -217,7 +217,7 @@ class ButtonActions:
             _log.warning('%s; why an answer did not count could not be shown', error)
 
     async def _refresh(self, press: Press) -> None:
-        """A message whose buttons still work although its request is settled: a second one, or an old one."""
+        """Update the pressed message, which still has buttons although its request is settled."""
         try:
             await self._messages.settled(await self._inbox.get(press.request_id), press.timestamp)
         except (SlackUnavailable, AnswerRefused, InboxUnavailable) as error:

@@ -1,4 +1,4 @@
-"""What a message and a view show of a request: Slack's blocks."""
+"""Build Slack's blocks for messages and views of a request."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from tool_approval.inbox import Approver, InboxEntry
 from .mrkdwn import code, cut, drawn, plain, sections
 
 Block = dict[str, Any]
-"""One block of a message or a view, as Slack's reference describes it."""
+"""A block of a message or a view, as in Slack's reference."""
 
 View = Mapping[str, Any]
-"""What opens over the channel for one person."""
+"""A modal view for one person."""
 
 APPROVE, SESSION, DENY, NOTE, FULL = 'approve', 'approve_session', 'deny', 'deny_note', 'view_full'
 PREVIOUS, NEXT = 'previous_page', 'next_page'
-"""What the buttons of messages and of the full view are called."""
+"""Ids of the buttons in messages and in the full view."""
 
 NOTE_FORM, NOTE_BLOCK, NOTE_INPUT = 'deny_with_note', 'note', 'text'
-"""What the form for a note is called, and where in it the note is."""
+"""Ids of the note form, its block and its input."""
 
 LONGEST_NOTE = 3000
-"""Source: Slack's reference of the plain text input. Characters."""
+"""Source: maximum characters of a plain text input, from Slack's reference."""
 
 _SHOWN_NOTE = 300
-"""Chosen, in characters: of a longer note the beginning is shown. The inbox has the whole."""
+"""Chosen: characters to show of a note. The inbox has the whole note."""
 
 _LONGEST_CONFIRMATION = 300
-"""Source: Slack's reference of the confirmation dialog. Characters of its text."""
+"""Source: maximum characters of a confirmation dialog's text, from Slack's reference."""
 
 _MOST_CONTENT = 4
-"""Chosen: sections of content in a message, about as much as two screens. Slack takes 50 blocks, and what it takes in
-all it does not say."""
+"""Chosen: sections of content in a message, about two screens. Slack allows 50 blocks and documents no total size."""
 _MOST_OF_A_FACT = 2
 
 _PER_PAGE = 12
-"""Chosen: sections. Slack takes 100 blocks in a view, at most 250 kB, and an escaped character may take 12 bytes."""
+"""Chosen: sections on a page. Slack allows 100 blocks and 250 kB in a view, and an escaped character may take 12
+bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """A request as it is posted."""
+    """The Slack message of a request."""
 
     text: str
-    """For notifications, and for people who hear the message."""
+    """Text for notifications and screen readers."""
     blocks: Sequence[Block]
-    """What is drawn."""
+    """Blocks of the message."""
 
 
 def message_of(entry: InboxEntry) -> Message:
-    """A request: who asks for what and why, then buttons while it is open, and what became of it when it is not."""
+    """Build the message of a request: its content, then buttons while it is open or its outcome afterwards."""
     request = entry.request
     name, position = code(request.tool_name), _position(request)
     body, is_whole = _body(request)
@@ -74,12 +74,12 @@ def message_of(entry: InboxEntry) -> Message:
 
 
 def is_whole_in_message(request: ApprovalRequest) -> bool:
-    """Whether the message shows all of the request, and its dialog all that approving for the session would cover."""
+    """Return whether the message shows the whole request, and its dialog everything a session approval covers."""
     return _body(request)[1] and _is_dialog_whole(request)
 
 
 def full_view(entry: InboxEntry, page: int) -> View:
-    """A page of everything there is to see of a request; the last one, if there are not so many."""
+    """Build a page of the view of the whole request. Page numbers that are too high give the last page."""
     texts = sections(drawn(display(entry.request, whole=True).lines))
     pages = [texts[start : start + _PER_PAGE] for start in range(0, len(texts), _PER_PAGE)]
     page = min(page, len(pages) - 1)
@@ -95,7 +95,7 @@ def full_view(entry: InboxEntry, page: int) -> View:
 
 
 def note_form(entry: InboxEntry) -> View:
-    """Asks for a note. The request that it is for comes back with it, signed by Slack."""
+    """Build the form for a note. Slack returns the form's target with the note and signs both."""
     field: Block = {
         'type': 'input',
         'block_id': NOTE_BLOCK,
@@ -119,7 +119,7 @@ def note_form(entry: InboxEntry) -> View:
 
 
 def _body(request: ApprovalRequest) -> tuple[list[Block], bool]:
-    """What a person looks at before deciding, and whether it is all of the request."""
+    """Return the blocks that show the request, and whether they show all of it."""
     shown = display(request)
     is_whole = shown.is_whole
     blocks: list[Block] = []
@@ -127,7 +127,7 @@ def _body(request: ApprovalRequest) -> tuple[list[Block], bool]:
         texts, is_all = cut(sections([(False, text)]), _MOST_OF_A_FACT)
         blocks += _labelled(label, texts)
         is_whole = is_whole and is_all
-    # They are few, and short, so all of them are shown.
+    # Warnings are few and short, so all are shown.
     blocks += _labelled('Warning', sections((False, f'! {text}') for text in warnings_of(request)))
     texts, is_all = cut(sections(drawn(shown.lines)), _MOST_CONTENT)
     return [*blocks, *map(_section, texts)], is_whole and is_all
@@ -149,7 +149,7 @@ def _buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
 
 
 def _covered(request: ApprovalRequest) -> str:
-    """What a remembered approval covers: the very same payload."""
+    """Return the text that says what a session approval covers."""
     return '\n'.join(['Nobody is asked again for:', *sections([(False, remember_choices(request)[0][1])])])
 
 
@@ -158,7 +158,7 @@ def _is_dialog_whole(request: ApprovalRequest) -> bool:
 
 
 def _outcome_of(entry: InboxEntry) -> str:
-    """What became of a settled request, in Slack's markup."""
+    """Return the outcome of a settled request in Slack's markup."""
     when = '' if entry.settled_at is None else f' at {_time_of(entry.settled_at)}'
     if entry.answer is None:
         word, why = outcome_words(entry.state, None)
@@ -168,7 +168,7 @@ def _outcome_of(entry: InboxEntry) -> str:
 
 
 def _person(by: Approver) -> str:
-    """Who it is. Never as a mention, which would call them, and which anybody may have written into a name."""
+    """Return the approver's name and id as code, never as a mention, which would notify people."""
     return code(by.id) if by.name is None else f'{code(by.name)} ({code(by.id)})'
 
 
@@ -187,7 +187,7 @@ def _time_of(moment: datetime) -> str:
 
 
 def _target(entry: InboxEntry, page: int = 0) -> str:
-    """The value of a button: a request, the digest of what is shown of it, and a page of the full view."""
+    """Return the value of a button: request id, digest and page of the full view; see `Press.target`."""
     return f'{entry.id}.{entry.digest}.{page}'
 
 
@@ -200,7 +200,7 @@ def _labelled(label: str, texts: Sequence[str]) -> list[Block]:
 
 
 def _section(text: str) -> Block:
-    """A text in Slack's markup. Without `verbatim`, Slack would make links of whatever looks like one."""
+    """Build a section of Slack's markup. Without `verbatim`, Slack would turn names and addresses into links."""
     return {'type': 'section', 'text': {'type': 'mrkdwn', 'text': text, 'verbatim': True}}
 
 

@@ -1,4 +1,4 @@
-"""The bot, put together."""
+"""Assemble the bot, and run it with Slack's library."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _log = logging.getLogger('tool_approval.slack')
 
 
 class SlackBot:
-    """Posts what is open in an inbox into a channel, and takes the answers that people press there.
+    """Posts the open requests of an inbox to a Slack channel, and records the answers that approvers press there.
 
-    Run one for a channel and an inbox, in the process of the agent or in its own; two would post everything twice.
+    Run one bot for each channel and inbox, in the agent's process or its own. Two bots would post every request twice.
     """
 
     def __init__(
@@ -52,25 +52,25 @@ class SlackBot:
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """Put the bot together; nothing is sent yet.
+        """Configure the bot; nothing is sent yet.
 
         Args:
-            inbox: What to show; the bot does not close it.
-            token: The bot's, which begins with `xoxb-`.
-            channel: The id of the channel, such as `C024BE91L`; not its name.
-            approvers: Slack's ids of users (`U...`) and user groups (`S...`) who may press. What `InboxUI(approvers=)`
-                says holds as well.
-            signing_secret: Of the app, for HTTP. Socket Mode needs none.
-            people: By Slack's user id, the id that the person has in other channels and in `InboxUI(requester=)`; who
-                is not in it may not answer. `None`: Slack's user id is the person's id.
-            api: Where Slack's Web API is.
-            now: The time of day, for where in the history of the channel to begin.
-            clock: Seconds that never go back.
-            sleep: Waits for so many seconds.
+            inbox: Inbox with the requests. The bot does not close it.
+            token: Bot token, which begins with `xoxb-`.
+            channel: Id of the channel, such as `C024BE91L`; not its name.
+            approvers: Slack's ids of the users (`U...`) and user groups (`S...`) that may answer. The rules of
+                `InboxUI(approvers=)` apply as well.
+            signing_secret: Signing secret of the app for HTTP; `None` for Socket Mode.
+            people: Approver ids, as used in other UIs and `InboxUI(requester=)`, by Slack's user ids. Users that are
+                missing here may not answer. `None` uses Slack's user ids as approver ids.
+            api: URL of Slack's Web API.
+            now: Returns the current time, which decides where to start in the channel's history.
+            clock: Returns monotonic seconds.
+            sleep: Waits for a number of seconds.
 
         Raises:
-            ValueError: The token, the channel or the approvers are invalid, or the environment holds settings
-                for another way to use Slack's library.
+            ValueError: The token, the channel, the approvers or the secret are invalid, or environment variables would
+                make Slack's library ignore the token.
         """
         if not token.startswith('xoxb-'):
             raise ValueError("`token` must be the bot's, which begins with 'xoxb-'")
@@ -84,7 +84,7 @@ class SlackBot:
         self._has_secret = signing_secret is not None
         self._app = AsyncApp(
             client=client,
-            # Without a secret no request can be signed, whatever the environment says.
+            # Without a secret no request may be valid, even if the environment has a secret.
             signing_secret=signing_secret or secrets.token_hex(32),
             logger=_log,
         )
@@ -96,7 +96,7 @@ class SlackBot:
         self._messages = MessageSync(inbox, slack, now=now, sleep=sleep)
         self._replays = Replays(clock)
         take = ButtonActions(inbox, slack, self._messages, People(slack, approvers, people, clock)).take
-        # Its decorators take any function, and say nothing of their types.
+        # The library's decorators are untyped.
         listening: Any = self._app
         listening.use(self._refuse_replays)
         for name in (APPROVE, SESSION, DENY, NOTE, FULL, PREVIOUS, NEXT):
@@ -105,31 +105,31 @@ class SlackBot:
 
     @property
     def http(self) -> SlackEndpoint:
-        """An ASGI application that takes what people press, for Slack to call. It needs no other route than its own.
+        """ASGI application that receives button presses from Slack on a single route.
 
         Raises:
-            ValueError: The bot has no `signing_secret`, so it could not tell Slack from anybody else.
+            ValueError: The bot has no `signing_secret`, so requests from Slack cannot be verified.
         """
         if not self._has_secret:
             raise ValueError('`signing_secret` is needed to be called by Slack over HTTP')
         return SlackEndpoint(self._app)
 
     async def run(self, app_token: str | None = None) -> None:
-        """Post and update messages until cancelled; with an app token, take what people press by Socket Mode as well.
+        """Post and update messages until cancelled. With an app token, also receive button presses by Socket Mode.
 
         Args:
-            app_token: Begins with `xapp-`. `None` where `http` is served.
+            app_token: App-level token, which begins with `xapp-`; `None` if `http` is served instead.
 
         Raises:
             ValueError: The app token is invalid.
-            InboxError: The inbox is closed, or cannot be trusted.
+            InboxError: The inbox is closed or cannot be trusted.
         """
         if app_token is None:
             return await self._messages.follow()
         if not app_token.startswith('xapp-'):
             raise ValueError("`app_token` must be the app's, which begins with 'xapp-'")
         socket = AsyncSocketModeHandler(self._app, app_token, logger=_log)
-        # It tries until it is connected, and requests are posted meanwhile.
+        # Connecting is retried in the background, while requests are posted.
         connecting = asyncio.ensure_future(socket.connect_async())
         try:
             await self._messages.follow()
@@ -138,7 +138,7 @@ class SlackBot:
             await socket.close_async()
 
     async def _refuse_replays(self, req: AsyncBoltRequest, next: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
-        # After Slack's library has checked the signature and its age. What comes by Socket Mode has none.
+        # Slack's library has already checked the signature and its age. Socket Mode has no signatures.
         if req.mode == 'http' and not self._replays.is_new(req.headers['x-slack-signature'][0]):
             return BoltResponse(status=401, body='')
         return await next()

@@ -22,7 +22,7 @@ from tool_approval.inbox import InboxEntry
 from .blocks import View, message_of
 
 _PER_LOOK = 200
-"""Source: Slack recommends no more than 200 messages for a page of `conversations.history`."""
+"""Source: Slack recommends at most 200 messages for a page of `conversations.history`."""
 
 _NEVER = frozenset(
     {
@@ -37,33 +37,33 @@ _NEVER = frozenset(
         'no_text',
     }
 )
-"""Errors that are about one message, and the same the next time. All others are about the app or the moment."""
+"""Slack's permanent errors for a single message. All others concern the app or are temporary."""
 
 _WORD = re.compile(r'[a-z0-9_]{1,60}')
 
 
 class SlackUnavailable(ApprovalError):
-    """Slack cannot be reached, is too busy, or does not let the bot in. What was asked may have been done or not."""
+    """Slack cannot be reached, is too busy, or denies the bot access. The call may have taken effect or not."""
 
     def __init__(self, method: str, problem: str) -> None:
-        """Name the method of Slack's Web API, and what was wrong: Slack's word for it, where it said one."""
+        """Name the method of Slack's Web API and the problem, which is Slack's error code if there is one."""
         self.method = method
         self.problem = problem
         super().__init__(f'Slack could not be asked for {method}: {problem}')
 
 
 class SlackRefused(ApprovalError):
-    """Slack does not take this message, and never will. Nothing was done."""
+    """Slack permanently refuses this message. The call had no effect."""
 
     def __init__(self, method: str, problem: str) -> None:
-        """Name the method of Slack's Web API, and Slack's word for what was wrong."""
+        """Name the method of Slack's Web API and Slack's error code."""
         self.method = method
         self.problem = problem
         super().__init__(f'Slack has refused {method}: {problem}')
 
 
 class _Posted(BaseModel):
-    """A message that shows a request, as Slack lists it."""
+    """A message of an open request, as listed by Slack."""
 
     ts: str
     bot_id: str
@@ -75,51 +75,51 @@ class SlackChannel:
     """Posts, updates and finds the messages of the bot in one channel."""
 
     def __init__(self, client: AsyncWebClient, channel: str) -> None:
-        """Use a client that holds the bot's token, and the channel of that id."""
+        """Use a client with the bot's token, and the channel with this id."""
         self.id = channel
-        # The library's own types leave much open.
+        # The library's types are incomplete.
         self._client: Any = client
         self._bot_id: str | None = None
 
     async def post(self, entry: InboxEntry) -> str:
-        """Post a request; the timestamp of the message, which is its id.
+        """Post a request, and return the timestamp that identifies the message.
 
         Raises:
-            SlackRefused: Slack never takes this message.
-            SlackUnavailable: It may have been posted or not.
+            SlackRefused: Slack permanently refuses this message.
+            SlackUnavailable: The message may have been posted or not.
         """
-        # In a thread: a request may have megabytes.
+        # In a thread: a request may have several megabytes.
         shown = await asyncio.to_thread(_shown, entry)
         answer = await self._write('chat.postMessage', **shown, unfurl_links=False, unfurl_media=False)
         timestamp = answer.get('ts')
         if not isinstance(timestamp, str):
-            # It is found again by its metadata.
+            # The posted message is found by its metadata later.
             raise SlackUnavailable('chat.postMessage', 'the answer names no message')
         return timestamp
 
     async def update(self, timestamp: str, entry: InboxEntry) -> None:
-        """Let a message show the request as it is now.
+        """Update a message to the current state of the request.
 
         Raises:
-            SlackRefused: The message is gone, or cannot be changed any more.
-            SlackUnavailable: It may have been changed or not.
+            SlackRefused: The message was deleted, or can no longer be edited.
+            SlackUnavailable: The message may have been updated or not.
         """
         await self._write('chat.update', **await asyncio.to_thread(_shown, entry), ts=timestamp)
 
     async def whisper(self, user_id: str, text: str) -> None:
-        """Show a text in Slack's markup to one person alone.
+        """Show a text in Slack's markup to one person only.
 
         Raises:
-            SlackRefused: Slack never takes this message.
-            SlackUnavailable: It may have been shown or not.
+            SlackRefused: Slack permanently refuses this message.
+            SlackUnavailable: The text may have been shown or not.
         """
         await self._write('chat.postEphemeral', user=user_id, text=text, parse='none', link_names=False)
 
     async def show_view(self, view: View, *, trigger_id: str, view_id: str | None = None) -> None:
-        """Open a view for the person who has just pressed a button, or change the view that the button is in.
+        """Open a view for the person who pressed a button, or replace the view with this id.
 
         Raises:
-            SlackUnavailable: It did not open, such as when the press was more than three seconds ago.
+            SlackUnavailable: The view did not open, for example because the press was more than three seconds ago.
         """
         if view_id is None:
             await self._asked('views.open', json={'trigger_id': trigger_id, 'view': dict(view)})
@@ -127,19 +127,19 @@ class SlackChannel:
             await self._asked('views.update', json={'view_id': view_id, 'view': dict(view)})
 
     async def members(self, group_id: str) -> frozenset[str]:
-        """Who is in a user group.
+        """Return the ids of the members of a user group.
 
         Raises:
-            SlackUnavailable: Slack does not say.
+            SlackUnavailable: The members cannot be looked up.
         """
         answer = await self._asked('usergroups.users.list', http_verb='GET', params={'usergroup': group_id})
         return frozenset(map(str, _list(answer.get('users'))))
 
     async def open_messages(self, since: datetime) -> AsyncGenerator[tuple[str, str]]:
-        """The messages of this bot that show a request as open: the request's id, and the message's timestamp.
+        """Yield the request id and the timestamp of each message of this bot that shows a request as open.
 
         Raises:
-            SlackUnavailable: Slack does not say.
+            SlackUnavailable: The messages cannot be listed.
         """
         if self._bot_id is None:
             self._bot_id = str((await self._asked('auth.test')).get('bot_id'))
@@ -155,8 +155,8 @@ class SlackChannel:
                 try:
                     found = _Posted.model_validate(message)
                 except ValidationError:
-                    continue  # settled, or not of this bot, and then of any form
-                # Attack: another app posts a message with our metadata, and has it filled with requests
+                    continue  # settled, or a message of someone else
+                # Attack: another app posts a message with the same metadata, to have it filled with requests
                 # (test_sync.py: test_messages_of_others_are_not_taken_for_its_own).
                 if found.bot_id == self._bot_id:
                     yield found.request_id, found.ts
@@ -170,14 +170,14 @@ class SlackChannel:
         return await self._asked(method, json={'channel': self.id, **values})
 
     async def _asked(self, method: str, **arguments: Any) -> Mapping[str, Any]:
-        """What Slack has answered."""
+        """Call a method, and return Slack's response."""
         try:
             answer = (await self._client.api_call(method, **arguments)).data
         except SlackApiError as error:
             problem = _word(cast('Any', error).response)
             raise (SlackRefused if problem in _NEVER else SlackUnavailable)(method, problem) from None
-        # What the library raises besides: connections that break, times that are up, answers that are no JSON, and
-        # `AttributeError` for JSON that is no object.
+        # Other errors of the library: broken connections, timeouts, responses that are not JSON, and `AttributeError`
+        # for JSON that is not an object.
         except (SlackClientError, ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
             raise SlackUnavailable(method, type(error).__name__) from None
         if not isinstance(answer, dict):
@@ -186,7 +186,7 @@ class SlackChannel:
 
 
 def _shown(entry: InboxEntry) -> dict[str, Any]:
-    """A request as `chat.postMessage` and `chat.update` take it. Names and addresses in it stay plain text."""
+    """Return the arguments of `chat.postMessage` and `chat.update`. Names and links in the request stay plain text."""
     message = message_of(entry)
     kind = 'tool_approval_open' if entry.state == 'pending' else 'tool_approval_settled'
     return {
@@ -203,8 +203,8 @@ def _list(value: object) -> list[object]:
 
 
 def _word(response: Any) -> str:
-    """Slack's word for the error. What came instead may be the page of a proxy, which does not belong in a log."""
-    # The library does not say its type: it is its own answer, or that of aiohttp.
+    """Return Slack's error code. Anything else, such as a proxy's page, must not get into the log."""
+    # Untyped in the library: either its own response or that of aiohttp.
     match getattr(response, 'data', None):
         case {'error': str(word)} if _WORD.fullmatch(word):
             return word
@@ -213,22 +213,22 @@ def _word(response: Any) -> str:
 
 
 MOST_RETRIES = 5
-"""Chosen: who is put off so often in a row does not go on, and others get their turn."""
+"""Chosen: maximum retries of a rate-limited call. After that the call fails, and other calls proceed."""
 
 LONGEST_WAIT_S = 120
-"""Chosen: Slack asks for seconds, at most for a minute. A call that would take longer fails."""
+"""Chosen: maximum seconds to wait. Slack normally asks for at most a minute; a call that must wait longer fails."""
 
 _UNTOLD_S = 5
-"""Chosen: seconds to wait where Slack does not say for how long."""
+"""Chosen: seconds to wait if Slack does not send `Retry-After`."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class RateLimits(AsyncRetryHandler):
-    """Tries again what was answered with status 429. Such a request was not carried out, so nothing is done twice."""
+    """Retries calls with status 429. Slack has not executed such a call, so no action happens twice."""
 
     def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
-        """Wait by `sleep`, which takes seconds."""
+        """Wait with `sleep`, which takes seconds."""
         super().__init__(max_retry_count=MOST_RETRIES)
         self._sleep = sleep
 
@@ -238,7 +238,7 @@ class RateLimits(AsyncRetryHandler):
     async def prepare_for_next_attempt_async(
         self, *, state: RetryState, response: HttpResponse | None = None, **_: Any
     ) -> None:
-        """Wait, and let the library try again."""
+        """Wait, then let the library retry."""
         assert response is not None, 'only what was answered is tried again'
         state.next_attempt_requested = True
         await self._sleep(_wait_s(response))

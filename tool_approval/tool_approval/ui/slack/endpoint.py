@@ -1,4 +1,4 @@
-"""Receive what Slack sends by HTTP: an ASGI application."""
+"""Receive Slack's HTTP requests in an ASGI application."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
 MAX_BYTES = 1024 * 1024
-"""Chosen: Slack sends a message with what was pressed, and no message may be so long."""
+"""Chosen: maximum size of a request body. Slack sends the message of the pressed button, which is shorter."""
 
 _SIGNED = {
     'x-slack-request-timestamp': re.compile(r'[0-9]{1,12}'),
     'x-slack-signature': re.compile(r'v0=[0-9a-f]{64}'),
 }
-"""Headers that must be there once, of the form that Slack's library can compare."""
+"""Headers that must appear exactly once, and their formats, which Slack's library can compare."""
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -27,14 +27,14 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class SlackEndpoint:
-    """Give Slack its address as the request URL of "Interactivity". Its path is that where you mount it."""
+    """ASGI application for Slack's "Interactivity" request URL. It can be mounted at any path."""
 
     def __init__(self, app: AsyncApp) -> None:
-        """Pass on to Slack's library, which checks the signature and the age of each request."""
+        """Forward requests to Slack's library, which checks the signature and age of each."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take one request; or the life of a server, in which nothing is to be done."""
+        """Handle one HTTP request, or the lifespan events of the server."""
         if scope['type'] == 'lifespan':
             while (message := await receive())['type'] != 'lifespan.shutdown':
                 await send({'type': f'{message["type"]}.complete'})
@@ -70,7 +70,7 @@ class SlackEndpoint:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """All of it; `None` if it is too long, or does not come to its end."""
+    """Return the whole body; `None` if it is too long or incomplete."""
     body = bytearray()
     while True:
         message = await receive()
@@ -86,23 +86,23 @@ def _refused(status: int) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
 
 
 REMEMBERED_S = 600.0
-"""Source: Slack's library takes a timestamp that is at most five minutes off, to either side, so a request may be valid
-for ten minutes."""
+"""Source: Slack's library accepts timestamps up to five minutes early or late, so a request may be valid for ten
+minutes."""
 
 MOST = 100_000
-"""Chosen: far more than people press in ten minutes. Only what Slack has signed is remembered."""
+"""Chosen: maximum number of remembered signatures, far more than the presses of ten minutes."""
 
 
 class Replays:
-    """Remembers signatures. Slack signs the timestamp too, so that no two requests have the same."""
+    """Detects replayed requests by their signatures, which are unique because they cover the timestamp."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Go by a clock of seconds that never go back."""
+        """Measure time with a monotonic clock."""
         self._clock = clock
         self._seen: OrderedDict[str, float] = OrderedDict()
 
     def is_new(self, signature: str) -> bool:
-        """Whether this signature was not seen before, and remember it. While there are too many, none is new."""
+        """Return whether this signature is new, and remember it. At `MOST` signatures, none counts as new."""
         now = self._clock()
         while self._seen and now - next(iter(self._seen.values())) >= REMEMBERED_S:
             self._seen.popitem(last=False)

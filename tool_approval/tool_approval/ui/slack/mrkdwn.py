@@ -1,4 +1,4 @@
-"""Text in Slack's markup, in which nothing that was quoted can become a mention, a link or a format."""
+"""Render text in Slack's markup so that quoted text cannot become a mention, a link or formatting."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from itertools import groupby
 from tool_approval.display import OURS, DisplayLine, LineKind, escape_line
 
 LONGEST_SECTION = 3000
-"""Source: Slack's reference of the block `section`. Characters of its text."""
+"""Source: maximum characters of text in a `section` block, from Slack's reference."""
 
 _ROOM = 2_800
-"""Chosen: leaves room for fences and a label in each section."""
+"""Chosen: characters of a section to fill. The rest is for fences and a label."""
 
 _LONGEST_PIECE = 900
-"""Chosen: a line that is longer is broken, so that sections can be filled."""
+"""Chosen: maximum characters of a line. Longer lines are broken, so that sections can be filled."""
 
 LONGEST_NAME = 80
-"""Chosen, in characters: of a longer name the beginning is shown."""
+"""Chosen: characters to show of a name; the rest is cut off."""
 
-# Source: Slack's "Formatting text for app surfaces": these three are all that begins a mention, a link or an entity.
+# Source: Slack's "Formatting text for app surfaces": only these three begin a mention, a link or an entity.
 _ENTITIES = {'&': '&amp;', '<': '&lt;', '>': '&gt;'}
 _SIGNS: dict[LineKind, str] = {'added': '+', 'removed': '-', 'hunk': '@'}
 _FENCE = re.compile('`{3,}')
 
 Line = tuple[bool, str]
-"""Whether the words are ours, and a line of them, escaped as `display` does but not yet for Slack."""
+"""Whether this package wrote the line (`False` for quoted text), and the line, escaped by `display` but not for Slack."""
 
 
 def plain(text: str) -> str:
-    """A text as Slack draws it, character for character; formats such as `*` still count."""
+    """Escape text for Slack. Formatting characters such as `*` keep their effect."""
     return ''.join(_ENTITIES.get(char, char) for char in text)
 
 
 def code(text: str) -> str:
-    """Hostile text on one line, as code. Nothing in it ends the code."""
+    """Render untrusted text as one line of inline code, which the text cannot end."""
     cut = text if len(text) <= LONGEST_NAME else f'{text[:LONGEST_NAME]}...'
     return f'`{plain(escape_line(cut, also="`", mark_end=True))}`' if cut else '`(empty)`'
 
 
 def drawn(lines: Iterable[DisplayLine]) -> Iterator[Line]:
-    """The lines of a request, each that is quoted behind a sign."""
+    """Yield the lines of a request, with a sign before each quoted line."""
     for line in lines:
         if line.kind in OURS:
             yield True, line.text
@@ -52,16 +52,16 @@ def drawn(lines: Iterable[DisplayLine]) -> Iterator[Line]:
 
 
 def sections(lines: Iterable[Line]) -> list[str]:
-    """The texts of as many sections as it takes, each within Slack's limit.
+    """Split lines into the texts of sections, each within Slack's limit.
 
-    Quoted text is in fences that nothing in it can close; our own words are between them.
+    Quoted lines are put into fences that they cannot close, other lines between the fences.
     """
     done: list[str] = []
     pieces: list[Line] = []
     size = 0
     for is_ours, line in lines:
         for piece in _pieces(_without_fences(line)):
-            # A change between quoted and own lines costs the fences.
+            # Switching between quoted and other lines adds fences.
             cost = _size(piece) + (1 if pieces and pieces[-1][0] is is_ours else 12)
             if size + cost > _ROOM:
                 done.append(_rendered(pieces))
@@ -74,7 +74,7 @@ def sections(lines: Iterable[Line]) -> list[str]:
 
 
 def cut(texts: Sequence[str], most: int) -> tuple[list[str], bool]:
-    """At most so many sections, and whether they are all. The last one always stays: what matters may be at the end."""
+    """Limit sections to `most`, and return whether all were kept. The last is always kept: its end may matter most."""
     if len(texts) <= most:
         return list(texts), True
     left_out = len(texts) - most
@@ -91,25 +91,25 @@ def _rendered(pieces: Sequence[Line]) -> str:
 
 
 def _without_fences(line: str) -> str:
-    # Attack: text that closes the fence, and goes on as if it were ours
+    # Attack: quoted text closes its fence, and the rest looks like a text of this package
     # (test_mrkdwn.py: test_nothing_quoted_leaves_its_fence).
     return _FENCE.sub(lambda run: '<U+0060>' * len(run[0]), line)
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """The line escaped for Slack, in pieces that no entity is broken by."""
+    """Escape a line for Slack, and split it into pieces without breaking an entity."""
     piece, size = '', 0
     for char in line:
         entity = _ENTITIES.get(char, char)
         size += _size(entity)
         if size > _LONGEST_PIECE:
             yield piece
-            # Broken lines are seen to go on.
+            # Marks the piece as a continuation.
             piece, size = '… ', 2 + _size(entity)
         piece += entity
     yield piece
 
 
 def _size(text: str) -> int:
-    # Slack does not say what it counts; this counts a character beyond 16 bits as the two units of UTF-16.
+    # Slack does not document how it counts; this counts UTF-16 units.
     return len(text) + sum(char > '\uffff' for char in text)

@@ -1,4 +1,4 @@
-"""The messages of the bot: one for each open request, and each shows what became of it."""
+"""Keep the bot's messages in a channel in line with the requests in the inbox."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from tool_approval.inbox import Inbox, InboxEntry, InboxUnavailable, UnknownRequ
 from .channel import SlackChannel, SlackRefused, SlackUnavailable, Sleep
 
 LOOK_BACK = timedelta(days=2)
-"""Chosen: a bot that was away for a weekend finds what was settled meanwhile. What is open it finds however old."""
+"""Chosen: age up to which messages of settled requests are updated after a restart, enough for a weekend. Messages of
+open requests are found at any age."""
 
 LONGEST_PAUSE_S = 60.0
-"""Chosen: seconds until it is tried again at the latest."""
+"""Chosen: maximum seconds between retries."""
 
 _CLOCKS = timedelta(minutes=5)
-"""Chosen: so much the clocks of Slack and of who posts may differ."""
+"""Chosen: allowed difference between Slack's clock and that of the posting process."""
 
 _log = logging.getLogger('tool_approval')
 
 
 class MessageSync:
-    """Keeps the channel like the inbox. What it knows is found again in both, so nothing is lost with it."""
+    """Posts and updates one message for each request. Its state is rebuilt from Slack and the inbox after a restart."""
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, *, now: Callable[[], datetime], sleep: Sleep) -> None:
-        """Show what is in `inbox` in `channel`; `now` and `sleep` are those of `SlackBot`."""
+        """Show the requests of `inbox` in `channel`; for `now` and `sleep` see `SlackBot`."""
         self._inbox = inbox
         self._channel = channel
         self._now = now
@@ -36,10 +37,10 @@ class MessageSync:
         self._given_up: set[str] = set()
 
     async def follow(self) -> None:
-        """Post, and update, as long as it is not cancelled. While Slack or the inbox is away, it is tried again.
+        """Post and update messages until cancelled, and retry while Slack or the inbox is unavailable.
 
         Raises:
-            InboxError: The inbox is closed, or cannot be trusted.
+            InboxError: The inbox is closed or cannot be trusted.
         """
         pause = 1.0
         while True:
@@ -51,20 +52,20 @@ class MessageSync:
                             await self._bring_up_to_date(request_id)
                         pause = 1.0
             except (SlackUnavailable, InboxUnavailable) as error:
-                # Whether the last message was posted is not known, so all is looked up anew.
+                # The last message may or may not have been posted, so the channel is read again.
                 _log.error('%s; trying again in %g seconds', error, pause)
             await self._sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
 
     async def settled(self, entry: InboxEntry, timestamp: str | None = None) -> None:
-        """Let the messages of a request show what became of it.
+        """Update the messages of a settled request with its outcome.
 
         Args:
-            entry: The request.
-            timestamp: Of one more message that shows it.
+            entry: The settled request.
+            timestamp: Timestamp of an additional message that shows the request.
 
         Raises:
-            SlackUnavailable: They may show it or not. It is tried again after the next look at the channel.
+            SlackUnavailable: Some messages may not be updated. They are retried after the channel is read again.
         """
         self._given_up.discard(entry.id)
         left = self._messages.pop(entry.id, set[str]())
@@ -90,7 +91,7 @@ class MessageSync:
     async def _changed(self, changed: frozenset[str] | None) -> list[str]:
         if changed is not None:
             return sorted(changed)
-        # Those that have a message first: their buttons may not work any more.
+        # Requests with a message come first: their buttons may no longer work.
         waiting = [entry.id for entry in await self._inbox.open()]
         return [*self._messages, *(request_id for request_id in waiting if request_id not in self._messages)]
 
@@ -98,7 +99,7 @@ class MessageSync:
         try:
             entry = await self._inbox.get(request_id)
         except UnknownRequest:
-            # Of another inbox that posts here, or forgotten: either way nothing is known about it.
+            # The request was pruned, or belongs to another inbox that posts to this channel.
             self._messages.pop(request_id, None)
             return
         if entry.state != 'pending':
@@ -110,7 +111,7 @@ class MessageSync:
         try:
             timestamp = await self._channel.post(entry)
         except SlackRefused as error:
-            # One that Slack does not take must not keep the others from being shown. Other channels show it.
+            # A message that Slack refuses must not stop the others. Other UIs still show the request.
             _log.error('%s; a request for %r is not shown there', error, entry.request.tool_name)
             self._given_up.add(entry.id)
         else:
