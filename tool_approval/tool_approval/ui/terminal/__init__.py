@@ -1,4 +1,4 @@
-"""Asks in the terminal in which the program runs."""
+"""Ask at the terminal in which the program runs."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ['KEYS', 'TerminalUI', 'offered_keys', 'remember_choices', 'render_request', 'render_whole']
 
-# What shows requests needs pydantic; a line to type into must be there before that is imported.
+# Rendering requests needs pydantic, and the assistant's input line must appear before that is imported.
 if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
     __getattr__, __dir__ = lazy_exports(
         __name__,

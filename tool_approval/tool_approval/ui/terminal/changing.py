@@ -1,4 +1,4 @@
-"""Let a person change the arguments of a call, and show the changed call as its tool would."""
+"""Let the approver edit the arguments of a call, and show the changed call with its presenter."""
 
 from __future__ import annotations
 
@@ -24,34 +24,31 @@ from .line import LONGEST_LINE, read_line
 from .tty import Terminal, Withdrawn
 
 PATIENCE_S = 10.0
-"""Chosen: somebody waits in front of the screen, and can decide on the plain arguments too."""
+"""Chosen: maximum seconds for a presenter. The approver waits, and can also decide on the plain arguments."""
 
 POLL_S = 0.02
-"""Chosen: how often it is looked whether the presenter is ready."""
+"""Chosen: seconds between checks whether the presenter is done."""
 
 NOT_SAID = 'Its tool does not say what the changed call would do.'
 
 Present = Callable[[ApprovalRequest, ApprovalRequest], ApprovalRequest]
-"""Of the request as it was made, and the changed one: the changed one with what is shown of it."""
+"""Takes the original and the changed request, and returns the changed request with its presentation."""
 
 
 class Presenting:
-    """Asks the presenters of a controller once more, from the thread in which a person is asked.
-
-    It has to be made on the event loop.
-    """
+    """Calls the controller's presenters from the thread of the question. Create it on the event loop."""
 
     def __init__(self, presenters: Mapping[str, Presenter], terminal: Terminal) -> None:
-        """Ask nothing yet. The presenters are by tool name; `terminal` says when nobody waits any more."""
+        """Use presenters by tool name; `terminal` reports when the answer is no longer needed."""
         self._presenters = presenters
         self._terminal = terminal
         self._loop = asyncio.get_running_loop()
 
     def __call__(self, before: ApprovalRequest, changed: ApprovalRequest) -> ApprovalRequest:
-        """The changed request with a presentation. A presenter that fails, or takes long, is replaced by a sentence.
+        """Add a presentation to the changed request. If the presenter fails or takes too long, a sentence says so.
 
         Raises:
-            Withdrawn: Nobody waits any more.
+            Withdrawn: The answer is no longer needed.
         """
         presenter = self._presenters.get(changed.tool_name)
         problem = NOT_SAID
@@ -61,14 +58,14 @@ class Presenting:
                 return changed.model_copy(update={'presentation': presentation})
         except Withdrawn:
             raise
-        except (PermissionError, ApprovalError) as error:  # their sentences are for whoever made the call
+        except (PermissionError, ApprovalError) as error:  # their messages are safe to show
             problem = f'The changed call cannot be shown: {error}'
-        except Exception as error:  # noqa: BLE001 - a presenter may fail in any way; its text may quote what is hidden
+        except Exception as error:  # noqa: BLE001 - a presenter may fail in any way, and quote hidden values
             problem = f'The changed call cannot be shown ({type(error).__name__}).'
         return changed.model_copy(update={'presentation': _replacement(before, problem)})
 
     def _ask(self, presenter: Presenter, changed: ApprovalRequest) -> object:
-        # The arguments are those that will be approved, so the presenter gets its own.
+        # The presenter gets a copy, because it must not change the arguments that will be approved.
         given = changed.model_copy(update={'args': copied(changed.args), 'bound_to': copied(changed.bound_to)})
         asked = asyncio.run_coroutine_threadsafe(call_sync_or_async(presenter, given), self._loop)
         until = time.monotonic() + PATIENCE_S
@@ -83,7 +80,7 @@ class Presenting:
 
 
 def _replacement(before: ApprovalRequest, problem: str) -> ApprovalPresentation:
-    """Why there is no more to show than the arguments, and what the approval stays bound to."""
+    """Return a text that gives the problem and the values to which the approval stays bound."""
     lines = [problem]
     for name, value in before.bound_to.items():
         if isinstance(value, Mapping):
@@ -108,18 +105,18 @@ def change(
     present: Present,
     environment: Mapping[str, str],
 ) -> tuple[ApprovalRequest, str]:
-    """Let the arguments be changed, in the person's editor or, where none is named, one by one.
+    """Let the approver edit the arguments, in their editor or, without one, one by one.
 
     Args:
-        dialogue: Where the request was drawn; it has to be drawn again.
-        request: As it was made.
-        asked: As it was changed before, or the same.
-        present: Makes what is shown of the changed call.
-        environment: Names the editor.
+        dialogue: Dialogue that has drawn the request. The caller must draw it again.
+        request: The original request.
+        asked: The request with earlier changes, or the original.
+        present: Adds the presentation to the changed request.
+        environment: Environment variables that name the editor.
 
     Returns:
-        What to ask about now (a changed request, `request` where no change is left, or `asked` where the person went
-        back), and a line to show.
+        The request to ask about now, and a line to show. The request is the changed one, `request` if no change is
+        left, or `asked` if the approver went back.
     """
     editor = editor_of(environment)
     try:
@@ -151,7 +148,7 @@ def _in_editor(dialogue: Dialogue, request: ApprovalRequest, editor: list[str]) 
             dialogue.leave()
         try:
             edited = read_text(text, as_yaml=as_yaml)
-            with_arguments(request, edited or {})  # names no argument that is not shown
+            with_arguments(request, edited or {})  # raises for an argument that is not shown
             return edited
         except NotOffered as error:
             problem = escape_line(f'That cannot be used: {error}.')

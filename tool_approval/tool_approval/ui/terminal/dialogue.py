@@ -1,4 +1,4 @@
-"""Questions on the screen, the key that answers each, and long texts page by page."""
+"""Draw questions, wait for the keys that answer them, and show long texts page by page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .layout import NARROWEST, continued, fitted
 from .tty import Terminal
 
 Render = Callable[..., str]
-"""Draws a question for a `width` and a `height`, in columns and lines; its last line is the question itself."""
+"""Returns a drawn question for `width` columns and `height` lines. The last line is the question itself."""
 
 PASTED = 'That came all at once, as a paste does, so it answers nothing. Press one key.'
 OTHER_KEY = 'That key answers nothing. Press one of the keys below.'
@@ -17,20 +17,20 @@ OTHER_KEY_HERE = 'That key answers nothing here. Press what the question names; 
 TOO_NARROW = 'Too narrow to approve.'
 
 _DENYING = frozenset({'n', 'N', 'q', 'escape'})
-"""Keys that approve nothing, which count whatever is on the screen."""
+"""Keys that cannot approve, and so count whatever the screen shows."""
 
 
 class Dialogue:
-    """Draws questions, and draws them again when the terminal was resized or used by others.
+    """Draws questions, and redraws them when the terminal was resized or used by another program.
 
-    Only the last lines on the screen, from the question on, are written anew while a person answers. The cursor is
-    hidden while anything is written: what is typed then answers nothing.
+    While the approver answers, only the lines from the question on are rewritten. The cursor is hidden while keys do
+    not count.
     """
 
-    _render: Render  # of what was drawn last
+    _render: Render  # of the current question
 
     def __init__(self, terminal: Terminal, keyboard: Keyboard) -> None:
-        """Draw nothing yet. `terminal` is in raw mode, and `keyboard` reads it."""
+        """Use a terminal in raw mode, and the keyboard that reads it."""
         self.terminal = terminal
         self.keyboard = keyboard
         self._size = self._seen = terminal.size
@@ -38,7 +38,7 @@ class Dialogue:
         self._question = ''
 
     def draw(self, render: Render) -> None:
-        """Draw a question below all that is there."""
+        """Draw a question below the current output."""
         self._render = render
         self._size = self._seen = self.terminal.size
         drawn = render(width=self._size[0], height=self._size[1])
@@ -48,11 +48,11 @@ class Dialogue:
         self._question = drawn.rpartition('\n')[2]
 
     def show(self, *lines: str, question: str | None = None) -> None:
-        """Put lines and a question in place of the question and the lines above it.
+        """Replace the question and the lines shown above it.
 
         Args:
-            *lines: Escaped; what does not fit into a row is continued in more, behind a mark.
-            question: The last line, which is cut; the one that was drawn, which fits, if `None`.
+            *lines: Escaped lines. Long ones are continued in further rows, behind a mark.
+            question: The last line, cut to the width; `None` for the drawn question.
         """
         room, height = self.terminal.size[0] - 1, self.terminal.size[1]
         last = self._question if question is None else fitted(question, room)
@@ -64,11 +64,11 @@ class Dialogue:
         self._rows_above = len(rows)
 
     def end(self, *rows: str) -> None:
-        """Leave rows in place of what is there; they fit, and may have colours."""
+        """Replace the question with final rows, which must fit and may have colours."""
         self._put(''.join(f'{row}\n' for row in rows))
 
     def leave(self) -> None:
-        """Go on in a new line: another program wrote on the screen."""
+        """Continue on a new line, after another program wrote to the screen."""
         self.terminal.write('\n')
         self._rows_above = 0
 
@@ -80,17 +80,17 @@ class Dialogue:
         self._rows_above = 0
 
     def key(self, keys: Collection[str], more: Callable[[int], list[str]], hint: str = '') -> str:
-        """Wait for the key that answers what was drawn.
+        """Wait for a key that answers the drawn question.
 
         Args:
-            keys: Those that do.
-            more: The lines that `?` shows, for so many columns.
-            hint: A line to show above the question meanwhile.
+            keys: Keys that answer it.
+            more: Returns the lines that `?` shows, for a number of columns.
+            hint: Line to show above the question.
 
         Raises:
-            Stopped: The run is to be stopped.
-            Withdrawn: Nobody waits any more.
-            TerminalClosed: The terminal is gone.
+            Stopped: The approver stops the run.
+            Withdrawn: The answer is no longer needed.
+            TerminalClosed: The terminal was closed.
         """
         lines = [hint] if hint else []
         if lines:
@@ -103,10 +103,10 @@ class Dialogue:
             self.show(*lines)
 
     def choose(self, lines: list[str], question: str, keys: Collection[str]) -> str | None:
-        """Ask something else in between, below what was drawn; `lines` and `question` are escaped.
+        """Ask an intermediate question below the drawn one; `lines` and `question` are escaped.
 
         Returns:
-            One of the keys, or `None` to go back. What was drawn is asked again then; see `key`.
+            One of the keys, or `None` to go back to the drawn question.
         """
         self.show(*lines, question=question)
         key = self._wait([*keys, 'escape'], lines, question)
@@ -136,16 +136,16 @@ class Dialogue:
                 self.keyboard.settle()
 
     def _is_shown(self) -> bool:
-        """Whether the question stands on the screen as it was drawn: a terminal that was made narrower broke its rows.
+        """Return whether the screen shows the question as drawn. A narrower terminal would have broken its rows.
 
-        Attack: what stands at the beginning of a row then, without a frame, looks like the question (test_prompt.py).
+        Attack: a broken row begins without the frame, and its text looks like the question (test_prompt.py).
         """
         return self._size == self.terminal.size and self._size[0] >= NARROWEST
 
     def _is_disturbed(self) -> bool:
         if not self.terminal.is_raw:
             return True
-        # While somebody drags the corner of the window, the size changes many times: wait for the last.
+        # Dragging the corner of the window changes the size many times; wait for the last.
         is_same, self._seen = self._seen == self.terminal.size, self.terminal.size
         return is_same and self._seen != self._size
 
@@ -154,10 +154,10 @@ _OTHER_SCREEN, _OWN_SCREEN = '\x1b[?1049h', '\x1b[?1049l'
 
 
 def page(terminal: Terminal, keyboard: Keyboard, lines_for: Callable[[int], list[str]]) -> None:
-    """Show a text on a second screen, if the terminal has one, until the person goes back.
+    """Show a text on the alternate screen, if the terminal has one, until the approver goes back.
 
-    A program such as `less` would have to be trusted with what the model wrote, and can start others. `lines_for` makes
-    the lines for so many columns, escaped; none is longer.
+    A pager such as `less` is not used: it would read untrusted text, and can start other programs. `lines_for` returns
+    escaped lines that fit into a number of columns.
     """
     terminal.control(_OTHER_SCREEN)
     try:

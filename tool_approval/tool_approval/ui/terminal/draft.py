@@ -1,4 +1,4 @@
-"""A text of several lines that a person types, drawn in as many rows as it needs."""
+"""Edit a text of several lines, drawn in as many rows as it needs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .line import MOVES, Line
 from .tty import Terminal
 
 LONGEST_DRAFT = 1_000_000
-"""Chosen, in characters: a message that is longer fits no model."""
+"""Chosen: maximum characters of a text; longer messages fit no model."""
 
 _ACROSS_LINES = frozenset({'left', 'right', 'backspace', 'delete'})
 _ABOVE, _BELOW, _LEFT_OUT = '[more above]', '[more below]', '[too long: the rest was left out]'
 
 
 class Draft:
-    """A text, a place in it, and the rows that show both. Nothing that is pasted can draw.
+    """An editable text with a cursor. Pasted control characters are shown escaped.
 
-    A terminal that cannot move its cursor shows the line of the place, and the lines before it once.
+    A terminal that cannot move its cursor shows the current line, and each earlier line once.
     """
 
     def __init__(self, terminal: Terminal, prompt: str) -> None:
-        """Begin empty; `prompt` precedes the first row, and blanks the others. Nothing is drawn yet."""
+        """Start with an empty text; `prompt` precedes the first row, and blanks precede the others."""
         self._terminal = terminal
         self._prompt = prompt
         self._size = terminal.size
@@ -34,13 +34,13 @@ class Draft:
         self._is_cut = False
 
     def set(self, text: str) -> None:
-        """Take another text, at its end."""
+        """Replace the text, and move the cursor to its end."""
         self.text = text[:LONGEST_DRAFT]
         self._at = len(self.text)
         self._is_cut = False
 
     def take(self, events: Sequence[Event]) -> None:
-        """Do what was typed, Enter included, which begins a new line; what does not fit is left out."""
+        """Apply typed keys and pastes. Enter begins a new line, and text beyond the limit is left out."""
         typed = ''
         for event in events:
             match event:
@@ -59,7 +59,7 @@ class Draft:
         self._insert(typed)
 
     def move_line(self, by: int) -> bool:
-        """Go to the line before (-1) or after (1), at the same place; whether there is one."""
+        """Move the cursor to the line before (-1) or after (1), and return whether that line exists."""
         lines, number = self.text.split('\n'), self.text.count('\n', 0, self._at)
         if not 0 <= number + by < len(lines):
             return False
@@ -68,14 +68,14 @@ class Draft:
         return True
 
     def ends_in_backslash(self) -> bool:
-        """Whether the character before the place is a backslash; if so, it is taken back."""
+        """Delete a backslash before the cursor, and return whether there was one."""
         if self.text[: self._at][-1:] != '\\':
             return False
         self._edit('backspace')
         return True
 
     def draw(self) -> None:
-        """Draw it in place of what was drawn last."""
+        """Draw the text in place of the previous drawing."""
         if self._terminal.is_dumb:
             self._draw_line()
             return
@@ -88,12 +88,12 @@ class Draft:
         self._row = row
 
     def erase(self) -> None:
-        """Take it off the screen, so that something else can be written in its place."""
+        """Erase the text from the screen, so that other output can take its place."""
         self._terminal.write('\n' if self._terminal.is_dumb else self._start())
         self._row = 0
 
     def end(self) -> None:
-        """Leave all of it that fits on the screen, and go on below it."""
+        """Leave the text on the screen, and continue below it."""
         self._at = len(self.text)
         self.draw()
         self._terminal.write('\n')
@@ -101,11 +101,11 @@ class Draft:
 
     @property
     def is_resized(self) -> bool:
-        """Whether the terminal has another size than when it was drawn: a terminal moves rows that are too long."""
+        """Whether the terminal was resized since the last drawing, which may have rewrapped its rows."""
         return not self._terminal.is_dumb and self._size != self._terminal.size
 
     def _start(self) -> str:
-        """What moves the cursor to the first row, and empties the screen from there."""
+        """Return the sequence that moves the cursor to the first row and clears the screen below."""
         return (f'\r\x1b[{self._row}A' if self._row else '\r') + '\x1b[J'
 
     def _insert(self, text: str) -> None:
@@ -133,8 +133,8 @@ class Draft:
         return escape_line(text, ascii_only=self._terminal.is_plain)
 
     def _rows(self, room: int, height: int) -> tuple[list[str], int, int]:
-        """The rows that fit, escaped and with what precedes them, and the row and column of the place."""
-        reach = room * height  # more than that on either side cannot be on the screen
+        """Return the visible rows with their prompts, and the row and column of the cursor."""
+        reach = room * height  # text further from the cursor is not on the screen
         first = max(0, self._at - reach)
         before, after = self.text[first : self._at].split('\n'), self.text[self._at : self._at + reach].split('\n')
         typed = self._escaped(before.pop())

@@ -1,4 +1,4 @@
-"""Arguments as a text, the person's own editor on a private file, and the arguments that the edited text says."""
+"""Edit arguments as text in the user's editor, and parse the result."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from tool_approval.display import escape_line
 from .tty import Terminal, stops
 
 LONGEST_TEXT = 1_000_000
-"""Chosen, in characters: what reads YAML needs seconds for more."""
+"""Chosen: maximum characters of an edited text; parsing more YAML takes seconds."""
 
 FENCE = 5
-"""Lines of ours above and below the text. Attack: the model writes `vim: set ...` into an argument, and the editor
-obeys it; Vim looks for that in so many lines at both ends ('modelines')."""
+"""Lines of comments or blanks above and below the text. Attack: the model writes `vim: set ...` into an argument, and
+the editor obeys it. Vim looks for such modelines in this many lines at both ends."""
 
 
 def is_yaml(args: Mapping[str, Any]) -> bool:
-    """Whether `args` is edited as YAML: it reads better, and must come back as just the same values."""
+    """Return whether to edit `args` as YAML, which must parse back to the same values."""
     try:
         from .yaml_text import NotYaml, dump, load
     except ImportError:  # the extra `yaml` is not installed
@@ -42,7 +42,7 @@ def is_yaml(args: Mapping[str, Any]) -> bool:
 
 
 def as_text(tool_name: str, args: Mapping[str, Any]) -> str:
-    """The text to edit: a heading of comments in YAML, and JSON where YAML would not do."""
+    """Return the text to edit: YAML with a heading of comments, or else JSON; see `is_yaml`."""
     if not is_yaml(args):
         fence = '\n' * FENCE
         return f'{fence}{json.dumps(args, indent=2, ensure_ascii=True)}\n{fence}'
@@ -60,10 +60,10 @@ def as_text(tool_name: str, args: Mapping[str, Any]) -> str:
 
 
 def read_text(text: str, *, as_yaml: bool) -> dict[str, Any] | None:
-    """The arguments that an edited text says, or `None` for an emptied one.
+    """Parse an edited text into arguments; return `None` if it is empty.
 
     Raises:
-        UnreadableArguments: It says none, or values that a call cannot have.
+        UnreadableArguments: The text is invalid, or has values that a call cannot have.
     """
     if len(text) > LONGEST_TEXT:
         raise UnreadableArguments(f'it is longer than {LONGEST_TEXT} characters')
@@ -82,10 +82,10 @@ def read_text(text: str, *, as_yaml: bool) -> dict[str, Any] | None:
 
 
 def read_value(text: str) -> Any:
-    """One value as JSON.
+    """Parse a single JSON value.
 
     Raises:
-        UnreadableArguments: It is none.
+        UnreadableArguments: The text is not a JSON value.
     """
     with contextlib.suppress(UnreadableArguments):
         values = read_arguments(f'{{"value": {text}}}')
@@ -95,22 +95,22 @@ def read_value(text: str) -> Any:
 
 
 POLL_S = 0.05
-"""Chosen: how often it is looked whether the editor has ended."""
+"""Chosen: seconds between checks whether the editor has ended."""
 
 PATIENCE_S = 2.0
-"""Chosen: so long an editor may take to end when it is told to."""
+"""Chosen: seconds that the editor gets to end after SIGTERM."""
 
 
 class EditorFailed(Exception):
-    """The editor could not be started, or said that it failed; the text says how, for a person."""
+    """The editor could not be started, or failed. The message gives the reason."""
 
 
 def editor_of(environment: Mapping[str, str]) -> list[str] | None:
-    """The command of `$VISUAL` or `$EDITOR`, or `None`."""
+    """Return the command of `$VISUAL` or `$EDITOR`; `None` if neither is valid."""
     for name in ('VISUAL', 'EDITOR'):
         try:
             words = shlex.split(environment.get(name, ''))
-        except ValueError:  # a quote that does not end
+        except ValueError:  # an unclosed quote
             continue
         if words:
             return words
@@ -118,13 +118,13 @@ def editor_of(environment: Mapping[str, str]) -> list[str] | None:
 
 
 def edit(terminal: Terminal, editor: list[str], text: str, *, suffix: str) -> str:
-    """Let a person edit `text`, in a file that nobody else can read and that is gone afterwards; the text as saved.
+    """Open `text` in the editor, and return the saved text.
 
-    The editor has the terminal to itself meanwhile, and is ended when the question is withdrawn. The file's name ends
-    with `suffix`, for highlighting.
+    The text is in a private temporary file whose name ends with `suffix`, for highlighting. The editor gets the
+    terminal, and is ended when the question is withdrawn.
 
     Raises:
-        EditorFailed: Nothing was edited.
+        EditorFailed: The editor failed, or the saved file cannot be read.
     """
     folder = tempfile.mkdtemp(prefix='tool-approval-')  # with mode 0700
     try:
@@ -143,7 +143,7 @@ def _run(terminal: Terminal, command: list[str]) -> None:
     with terminal.lent() as fd:
         try:
             with stops(signal.SIG_UNBLOCK):
-                # A process group of its own, so that Ctrl-C in the editor does not reach the run.
+                # In a new process group, so that Ctrl-C in the editor does not reach the run.
                 editor = subprocess.Popen(command, stdin=fd, stdout=fd, stderr=fd, process_group=0)
         except (OSError, ValueError) as error:
             raise EditorFailed(f'the editor cannot be started ({type(error).__name__})') from None
@@ -159,7 +159,7 @@ def _run(terminal: Terminal, command: list[str]) -> None:
 
 
 def _give(fd: int, group: int) -> None:
-    # A terminal that does not control this process has no foreground to give.
+    # Only the controlling terminal has a foreground process group.
     with contextlib.suppress(OSError):
         os.tcsetpgrp(fd, group)
 
@@ -168,7 +168,7 @@ def _wait(terminal: Terminal, editor: subprocess.Popen[bytes]) -> int:
     while True:
         found, status = os.waitpid(editor.pid, os.WNOHANG | os.WUNTRACED)
         if found and os.WIFSTOPPED(status):
-            # By Ctrl-Z, or because it read before it was given the terminal: there is no shell to continue it.
+            # Stopped by Ctrl-Z, or by reading before it had the terminal. No shell would continue it.
             os.killpg(editor.pid, signal.SIGCONT)
         elif found:
             editor.returncode = os.waitstatus_to_exitcode(status)

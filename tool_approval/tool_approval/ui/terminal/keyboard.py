@@ -1,4 +1,4 @@
-"""Tells what a person pressed on purpose from what was typed ahead, held down or pasted."""
+"""Read keys, and tell deliberate presses from keys typed ahead, held down or pasted."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from .tty import Terminal
 
 @dataclass(frozen=True)
 class Key:
-    """One key."""
+    """A pressed key."""
 
     name: str
-    """The character it types, or the name of another key: `enter`, `escape`, `backspace`, `delete`, `left`, `right`,
-    `up`, `down`, `home`, `end`, `page_up`, `page_down`, `alt_enter`, `ctrl_c` and the like, `unknown`."""
+    """The typed character, or the name of another key: `enter`, `escape`, `backspace`, `delete`, `left`, `right`, `up`,
+    `down`, `home`, `end`, `page_up`, `page_down`, `alt_enter`, `ctrl_c` and the like, `unknown`."""
 
 
 @dataclass(frozen=True)
 class Paste:
-    """Text that the terminal says was pasted."""
+    """Text that the terminal reported as pasted."""
 
     text: str
-    """All of it, newlines as `\\n`; it may contain anything."""
+    """The pasted text, with newlines as `\\n`. It may contain any characters."""
 
 
 Event = Key | Paste
 
 LONGEST_PASTE = 65_536
-"""Chosen, in characters: more than a note or an argument that is edited in one line needs."""
+"""Chosen: maximum characters of a paste, more than a note or an argument edited in one line needs."""
 
 _CONTROLS = {
     '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\x08': 'backspace', '\t': 'tab',
-    '\x1c': 'ctrl_c',  # Ctrl-\, which means "stop" even more
+    '\x1c': 'ctrl_c',  # Ctrl-\ also stops
 }  # fmt: skip
 _SEQUENCES = {
     'A': 'up', 'B': 'down', 'C': 'right', 'D': 'left', 'H': 'home', 'F': 'end',
@@ -46,10 +46,10 @@ _PASTE_BEGIN, _PASTE_END = '\x1b[200~', '\x1b[201~'
 
 
 class Decoder:
-    """Takes bytes as they come, in pieces of any length."""
+    """Decodes keys and pastes from bytes, which may arrive in pieces of any length."""
 
     def __init__(self, longest_paste: int = LONGEST_PASTE) -> None:
-        """Nothing was read yet; of a paste, so many characters are kept."""
+        """Start without input, and cut pastes to `longest_paste` characters."""
         self._longest_paste = longest_paste
         self._bytes = codecs.getincrementaldecoder('utf-8')(errors='replace')
         self._text = ''
@@ -57,11 +57,11 @@ class Decoder:
 
     @property
     def is_within(self) -> bool:
-        """Whether more must follow: within a paste, or after an escape character that may begin a sequence."""
+        """Whether the input is incomplete: within a paste, or after an escape that may begin a sequence."""
         return self._pasted is not None or bool(self._text)
 
     def feed(self, data: bytes) -> list[Event]:
-        """The keys and pastes that are complete now."""
+        """Add bytes, and return the keys and pastes that are complete."""
         self._text += self._bytes.decode(data)
         events: list[Event] = []
         while (event := self._next()) is not None:
@@ -69,7 +69,7 @@ class Decoder:
         return events
 
     def give_up(self) -> list[Event]:
-        """What is complete because nothing follows: an escape character alone is the key."""
+        """Return the key of an incomplete sequence when no more bytes follow, such as a single Escape."""
         if self._pasted is not None or not self._text:
             return []
         text, self._text = self._text, ''
@@ -92,13 +92,13 @@ class Decoder:
             return Key(_SEQUENCES.get(sequence[1] or sequence[2], 'unknown'))
         if _BEGUN.fullmatch(self._text):
             return None
-        # An escape character and something else: Alt and a key.
+        # Escape followed by another character is Alt with that key.
         key, self._text = self._text[1], self._text[2:]
         return Key('alt_enter' if key in '\r\n' else 'unknown')
 
     def _paste(self) -> Event | None:
         end = self._text.find(_PASTE_END)
-        # Where it has not ended, what may be the beginning of its end is kept back.
+        # Without the end of the paste, its last characters may be the beginning of the end marker.
         take = end if end >= 0 else max(0, len(self._text) - len(_PASTE_END) + 1)
         pasted = f'{self._pasted}{self._text[:take]}'[: self._longest_paste]
         if end < 0:
@@ -117,39 +117,38 @@ def _name(character: str) -> str:
 
 
 QUIET_S = 0.4
-"""Chosen: for so many seconds after a question is drawn nothing may be typed before a key counts. It is longer than the
-pause between two presses of a person who hammers on a key, and shorter than it takes to read the question."""
+"""Chosen: seconds without typing that are required after a question is drawn before a key counts. Longer than the pause
+between repeated presses of a key, and shorter than reading the question takes."""
 
 BURST_S = 0.05
-"""Chosen: keys that follow each other faster were not pressed one by one. No person answers twice within it; a paste
-and a key that is held down do."""
+"""Chosen: keys less than this many seconds apart form a burst, such as a paste or a held key, not single presses."""
 
 LONGEST_BURST = 65_536
-"""Chosen, in keys: what is read in one go may have no end."""
+"""Chosen: maximum keys of a burst, which may be endless."""
 
 TICK_S = 0.2
-"""Chosen: how often the size and state of the terminal are looked at."""
+"""Chosen: seconds between checks of the terminal's size and state."""
 
 
 class Stopped(Exception):
-    """Ctrl-C."""
+    """Ctrl-C was pressed."""
 
 
 class Keyboard:
-    """Reads one terminal."""
+    """Reads the keys of a terminal."""
 
     def __init__(self, terminal: Terminal, *, quiet_s: float = QUIET_S, longest_paste: int = LONGEST_PASTE) -> None:
-        """Read `terminal`, which is in raw mode; for `quiet_s`, see `QUIET_S`."""
+        """Read from a terminal in raw mode; `quiet_s` and `longest_paste` replace the constants of these names."""
         self._terminal = terminal
         self._quiet_s = quiet_s
         self._longest_paste = longest_paste
         self._decoder = Decoder(longest_paste)
 
     def settle(self) -> None:
-        """Forget what was typed ahead, and wait until nothing is typed any more.
+        """Discard typed-ahead keys, and wait until no key has been pressed for `quiet_s` seconds.
 
         Raises:
-            Stopped: Ctrl-C was pressed: to deny, no question has to be read.
+            Stopped: Ctrl-C was pressed, which counts even before the question was read.
         """
         self._terminal.show_cursor(is_shown=False)
         self._terminal.drop_input()
@@ -160,13 +159,13 @@ class Keyboard:
         self._terminal.show_cursor(is_shown=True)
 
     def press(self) -> str | None:
-        """One key that was pressed alone.
+        """Read a single key press.
 
         Returns:
-            Its name; `paste` for what was no single key; `None` when nothing was pressed for a moment.
+            Name of the key; `paste` if several keys came at once; `None` if no key was pressed within `TICK_S`.
 
         Raises:
-            Stopped: Ctrl-C was pressed, alone or not.
+            Stopped: Ctrl-C was pressed, alone or in a burst.
         """
         events = self.read(is_text=False)
         match events:
@@ -178,14 +177,14 @@ class Keyboard:
                 return 'paste'
 
     def read(self, *, is_text: bool = True) -> list[Event]:
-        """What was typed in one go; nothing when nothing was for a moment.
+        """Return the events of one burst; none if no key was pressed within `TICK_S`.
 
         Args:
-            is_text: Whether text is typed, which is given at once. Else, and for the Enter key, it is waited whether
-                more follows.
+            is_text: Whether text is being typed, which is returned immediately. Otherwise, and after Enter, wait
+                whether more keys follow.
 
         Raises:
-            Stopped: Ctrl-C was pressed, alone or not.
+            Stopped: Ctrl-C was pressed, alone or in a burst.
         """
         data = self._terminal.read(TICK_S)
         if data is None:
@@ -199,7 +198,7 @@ class Keyboard:
             events += self._decoder.give_up()
             if not self._decoder.is_within:
                 break
-            # A paste that does not end, because the connection lost some of it, must not swallow Ctrl-C.
+            # A paste whose end was lost must not swallow Ctrl-C.
             if (data := self._terminal.read(TICK_S)) == b'\x03':
                 raise Stopped
             events += self._fed(data or b'')
@@ -207,16 +206,16 @@ class Keyboard:
 
     def _fed(self, data: bytes) -> list[Event]:
         events = self._decoder.feed(data)
-        # Within a paste it is text.
+        # Within a paste, Ctrl-C is text.
         if Key('ctrl_c') in events:
             raise Stopped
         return events
 
 
 def typed(events: list[Event]) -> tuple[str, bool]:
-    """The text of what was typed in one go, and whether it is ended by the Enter key.
+    """Return the text of a burst, and whether it is the Enter key.
 
-    Enter counts only alone: within a burst it is a line end of pasted text, and becomes a space.
+    Enter counts only alone. Within a burst it is a line end of pasted text, and becomes a space.
     """
     if events == [Key('enter')]:
         return '', True

@@ -1,6 +1,6 @@
-"""Rows of a fixed width: a gutter that says whose words follow, and text that is broken where the row ends.
+"""Lay out rows of fixed width, with a gutter that marks quoted text.
 
-Nothing is told by a colour alone, and no colour vanishes on a light or a dark background.
+Colours never carry information alone, and are readable on light and dark backgrounds.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Literal
 from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
 NARROWEST = 24
-"""Chosen, in columns: behind the frame and the widest mark there is room for the widest escape, which is never broken,
-and in the bottom edge for the digest."""
+"""Chosen: minimum columns. The longest escape, which is never broken, fits behind the frame and the widest mark, and
+the digest fits into the bottom edge."""
 
 _WIDEST_ESCAPE = len('<U+10FFFF>')
 
@@ -22,8 +22,8 @@ Style = Literal['plain', 'frame', 'title', 'strong', 'added', 'removed', 'odd']
 _CODES: dict[Style, str] = {
     'plain': '', 'frame': '2', 'title': '1', 'strong': '1', 'added': '32', 'removed': '31', 'odd': '1;35',
 }  # fmt: skip
-"""Select Graphic Rendition, ECMA-48 section 8.3.117: of the eight colours, those that all common themes keep apart from
-both backgrounds. Yellow vanishes on white, blue on black; faint is for the frame alone."""
+"""Parameters of Select Graphic Rendition (ECMA-48, section 8.3.117). Only colours that common themes show clearly on
+both backgrounds: yellow is too faint on white, blue on black. Faint is only for the frame."""
 
 _SPAN_STYLES: dict[str, Style] = {'escape': 'odd', 'key': 'strong', 'keyword': 'strong'}
 _LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', 'cut': 'strong', 'hunk': 'strong'}
@@ -31,18 +31,18 @@ _LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', '
 
 @dataclass(frozen=True, kw_only=True)
 class Glyphs:
-    """What the frame and the gutter are drawn with; each is one column wide."""
+    """Characters of the frame and the gutter, each one column wide."""
 
     top: str
     side: str
     bottom: str
     line: str
     quote: str
-    """Before what somebody else wrote."""
+    """Mark before quoted text."""
     again: str
-    """Before what belongs to the row above."""
+    """Mark before the continuation of the row above."""
     cut: str
-    """Before what says that something is left out."""
+    """Mark before a note that text is left out."""
 
 
 _UNICODE = Glyphs(top='╭', side='│', bottom='╰', line='─', quote='┊', again='↪', cut='⋮')
@@ -51,36 +51,36 @@ _ASCII = Glyphs(top='+', side='|', bottom='+', line='-', quote=':', again='\\', 
 
 @dataclass(frozen=True)
 class Layout:
-    """Makes rows."""
+    """Lays out the rows of a box."""
 
     width: int
     """Columns of the terminal, at least `NARROWEST`."""
     color: bool
-    """Whether to use colours at all."""
+    """Whether to use colours."""
     ascii_only: bool
-    """Whether to draw with ASCII alone."""
+    """Whether to draw only with ASCII."""
 
     @property
     def glyphs(self) -> Glyphs:
-        """What the frame and the gutter are drawn with."""
+        """Characters of the frame and the gutter."""
         return _ASCII if self.ascii_only else _UNICODE
 
     def paint(self, text: str, style: Style) -> str:
-        """The text in a style, which ends before the row does."""
+        """Return the text in a style, which is reset at its end."""
         code = _CODES[style]
         return f'\x1b[{code}m{text}\x1b[0m' if self.color and code and text else text
 
     def edge(self, corner: str, left: str, right: str = '') -> str:
-        """The first or the last row of the box: `╭─ left          right`."""
+        """Return the first or last row of the box: `╭─ left          right`."""
         gap = ' ' * (self.width - 3 - cell_width(left) - cell_width(right)) if right else ''
         return f'{self.paint(corner + self.glyphs.line, "frame")} {self.paint(left, "title")}{gap}{right}'.rstrip()
 
     def labelled(self, label: str, text: str, *, style: Style = 'plain') -> list[str]:
-        """Rows of our own: a label and what it stands before, which never begins a row."""
+        """Return rows with a label and its text; the text never begins a row."""
         return self._rows(f'{label} ', ' ', text, style, 'frame', ())
 
     def quoted(self, lines: Sequence[DisplayLine]) -> list[str]:
-        """Rows of lines, each behind the mark of its kind."""
+        """Return the rows of displayed lines, each behind the mark of its kind."""
         digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
         if digits + len('|  : ') > self.width - _WIDEST_ESCAPE:
             digits = 0
@@ -99,7 +99,7 @@ class Layout:
         return rows
 
     def _signs(self, line: DisplayLine) -> tuple[str, str]:
-        """The marks before a line, and before what of it is broken into the next rows."""
+        """Return the marks before a line and before its continuation rows."""
         match line.kind:
             case 'command':
                 return ('$' if line.is_first else '>'), ' '
@@ -124,7 +124,7 @@ class Layout:
         return rows
 
     def _spanned(self, text: str, start: int, end: int, style: Style, waiting: list[Span]) -> str:
-        """The part of a text from `start` to `end`; spans that end with it are taken from the end of `waiting`."""
+        """Return the styled part of a text from `start` to `end`, and remove the finished spans from `waiting`."""
         parts: list[str] = []
         at = start
         while waiting and waiting[-1].start < end:
@@ -142,18 +142,18 @@ class Layout:
 
 
 def continued(text: str, columns: int, *, indent: str, ascii_only: bool) -> list[str]:
-    """A line in rows of so many columns, all but the first behind `indent` and a mark.
+    """Break a line into rows, with `indent` and a mark before each continuation row.
 
-    Attack: what goes on at the beginning of a row looks like another choice, or the question (test_prompt.py).
+    Attack: text at the beginning of a row looks like another choice or the question (test_prompt.py).
     """
     again = f'{indent}{(_ASCII if ascii_only else _UNICODE).again}'
     parts = wrap(text, max(10, columns - len(again)), max(10, columns))
-    # In the narrowest windows, where nothing can be approved, no row has room for an escape.
+    # Rows too narrow for an escape are cut; nothing can be approved in such a window.
     return [fitted(f'{again if start else ""}{text[start:end]}', columns) for start, end in parts]
 
 
 def fitted(text: str, columns: int) -> str:
-    """The text, or its beginning and an ellipsis, in so many columns."""
+    """Return the text, cut with an ellipsis to fit into `columns`."""
     if cell_width(text) <= columns:
         return text
     text = text[: 2 * columns]

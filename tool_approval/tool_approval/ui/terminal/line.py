@@ -1,4 +1,4 @@
-"""One line of text that a person types."""
+"""Read and edit one line of text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .keyboard import Event, Key, Keyboard, typed
 from .tty import Terminal
 
 LONGEST_LINE = 20_000
-"""Chosen, in characters: what nobody types, and few would paste."""
+"""Chosen: maximum characters of a line, more than anyone types."""
 
 
 def read_line(terminal: Terminal, keyboard: Keyboard, prompt: str, *, text: str = '') -> str | None:
-    """Let a person type one line in the cursor's row, or change `text`; `None` if the person went back.
+    """Read a line in the cursor's row, starting with `text`; return `None` if the person goes back.
 
-    The prompt is short, and not escaped here. Line ends in what is pasted become spaces.
+    The prompt must be short, and is not escaped here. Line ends in pasted text become spaces.
     """
     terminal.show_cursor(is_shown=True)
     line = Line(text, ascii_only=terminal.is_plain)
@@ -33,28 +33,28 @@ def read_line(terminal: Terminal, keyboard: Keyboard, prompt: str, *, text: str 
 
 
 class Line:
-    """A text and a place in it."""
+    """A line of text with a cursor."""
 
     def __init__(self, text: str = '', *, ascii_only: bool = False) -> None:
-        """Begin with `text`, at its end; show all but ASCII as escapes if that is all that can be drawn."""
+        """Start with the cursor at the end of `text`; with `ascii_only`, show other characters as escapes."""
         self._ascii_only = ascii_only
         self.text = text
         self.at = len(text)
 
     def take(self, events: list[Event]) -> None:
-        """Do what was typed."""
+        """Apply the typed keys and pastes."""
         for event in events:
             move = MOVES.get(event.name) if isinstance(event, Key) else None
             if move is not None:
                 self.text, self.at = move(self.text, self.at)
             else:
-                # An Enter that counts is alone; see `typed`.
+                # Enter ends the line only as a single event; see `typed`.
                 added = typed([event, Key('unknown')])[0][: max(0, LONGEST_LINE - len(self.text))]
                 self.text = f'{self.text[: self.at]}{added}{self.text[self.at :]}'
                 self.at += len(added)
 
     def window(self, room: int) -> tuple[str, str]:
-        """What is shown before and after the cursor in so many columns, escaped."""
+        """Return the escaped text before and after the cursor that fits into `room` columns."""
         before, after = '', ''
         for character in reversed(self.text[: self.at]):
             shown = f'{escape_line(character, ascii_only=self._ascii_only)}{before}'
@@ -70,7 +70,7 @@ class Line:
         return before, after
 
     def draw(self, terminal: Terminal, prompt: str) -> None:
-        """Draw it in the cursor's row. No control sequence is needed: a dumb terminal can do this too."""
+        """Draw the line in the cursor's row, without control sequences, so that dumb terminals work too."""
         room = max(8, terminal.size[0] - cell_width(prompt) - 1)
         before, after = self.window(room)
         rest = ' ' * max(0, room - cell_width(before + after))
@@ -94,4 +94,4 @@ MOVES: dict[str, Callable[[str, int], tuple[str, int]]] = {
     'ctrl_u': lambda text, at: (text[at:], 0),
     'ctrl_w': lambda text, at: (text[: _word_start(text, at)] + text[at:], _word_start(text, at)),
 }
-"""What other keys do, by name: from a text and a place in it to those after."""
+"""Functions of editing keys by name, from a text and a cursor position to the new text and position."""

@@ -1,7 +1,7 @@
-"""The question as it is written to a terminal: a pure function of the request and the terminal's size.
+"""Render a request as text for a terminal of a given size.
 
-It puts strings together instead of using a library for it: what must hold is exact (no character that is not meant, no
-row that is too wide, the question last), and 1 MB of arguments has to be drawn at once.
+No library is used, because the guarantees are exact (no stray control character, no row too wide, the question last)
+and 1 MB of arguments must render quickly.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from tool_approval.display.warnings import turns
 from .layout import NARROWEST, Layout, fitted
 
 TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns; q denies\nand stops the run. '
-"""What is drawn in a window in which the terminal would break the rows, and their ends would stand without a frame."""
+"""Text for a terminal that is too narrow: it would break rows, and their continuations would have no frame."""
 
 _IN_SIGHT: Mapping[str, str] = {'y': 'approve', 'n': 'deny', 's': 'this session', 'v': 'view all', '?': 'more'}
-"""The keys beside the question, at most four at once: `v` is one where something is cut, and `s` where nothing is."""
+"""Keys in the question row, at most four at once: `v` only if content is cut, and `s` only if it is not."""
 
 _IN_TITLE = ('tool', 'file', 'in', 'request', 'agent')
-"""What the first row says as far as it fits, the most important first; the last two at its end."""
+"""Facts in the first row, most important first, if they fit. The last two are aligned right."""
 
 _BELOW = ('grants', 'extra access')
-"""What an approval gives beyond the call, and so is read last."""
+"""Facts below the content: permissions that an approval grants beyond the call."""
 
 
 def render_request(
@@ -56,25 +56,25 @@ def render_request(
     position: tuple[int, int] | None = None,
     before: ApprovalRequest | None = None,
 ) -> str:
-    """What is written before the answer is read: a box that shows the request, and the keys in its bottom edge.
+    """Render a request as a box with the keys in its bottom edge.
 
-    Whatever is in the request, no character of it does anything but draw itself, every row of it stands behind the
-    frame, and the last row, which alone begins with the corner of the bottom edge, is the question.
+    Request text cannot contain control characters and is always behind the frame. The last row is the question, and the
+    only one that begins with the corner of the bottom edge.
 
     Args:
-        request: What is asked about.
-        width: Columns of the terminal. Where there are fewer than 24, nothing of the request is drawn: the window is
-            asked to be made wider, and no key that approves may be taken for an answer.
-        height: Rows of the terminal. A higher box has the tool's name beside the keys too.
-        color: Whether to use colours. Without them there is no escape sequence at all.
-        ascii_only: Whether to draw with ASCII alone, and to escape everything else.
-        keys: The keys that are offered, from `KEYS`; `offered_keys(request)` unless given. `s` is dropped where that
-            leaves it out.
-        position: This is request i of n, from 1; what the controller says in `request.metadata` unless given.
-        before: The request as it was made, where the person has changed its arguments: what differs is shown.
+        request: Request to show.
+        width: Columns of the terminal. With fewer than 24, only a text that asks for a wider window is returned, and
+            the caller must not accept an approving key.
+        height: Rows of the terminal. If the box is higher, the question repeats the tool's name.
+        color: Whether to use colours. Without colours, the text has no escape sequences.
+        ascii_only: Whether to draw with ASCII only and escape all other characters.
+        keys: Keys to offer, from `KEYS`; `None` for `offered_keys(request)`. Keys that the request does not allow are
+            left out.
+        position: Position and number of requests, counted from 1; `None` for those of the request.
+        before: The original request, if the approver has edited its arguments; the changes are shown.
 
     Returns:
-        Rows ended by newlines, and the last without one, so that the cursor stands after it.
+        Rows separated by newlines, without one at the end, so that the cursor stays behind the question.
     """
     if width < NARROWEST:
         return TOO_NARROW
@@ -93,9 +93,9 @@ def render_request(
 
 
 def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = True, ascii_only: bool = False) -> str:
-    """Everything in the request, nothing cut, for a pager: rows ended by newlines, no question.
+    """Render the whole request for a pager, uncut and without a question.
 
-    Where there are fewer than 24 columns, nothing of it is drawn, as in `render_request`.
+    With fewer than 24 columns, only a text that asks for a wider window is returned.
     """
     if width < NARROWEST:
         return f'{TOO_NARROW.rstrip()}\n'
@@ -106,9 +106,9 @@ def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = Tru
 
 
 def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], ascii_only: bool = False) -> list[str]:
-    """The rows that `?` opens below what is asked about: all keys, what need not be read each time, and the mark.
+    """Render the rows that `?` opens: all keys, the less important facts, and the mark.
 
-    The mark differs where requests differ in anything, also in what is not shown.
+    The marks of two requests differ if anything in them differs, shown or not.
     """
     layout = Layout(max(width, NARROWEST), color=False, ascii_only=ascii_only)
     covered = dict(remember_choices(request, ascii_only=ascii_only))[session_choice(request)[0]]
@@ -120,7 +120,7 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
 
 
 def _facts(request: ApprovalRequest, layout: Layout, *, is_more: bool, is_all: bool = False) -> list[tuple[str, str]]:
-    """What is told of a request beside its content: behind `?`, or else in the box."""
+    """Return the labelled facts of a request for the rows behind `?` or for the box."""
     apart = ('toolset', 'why') if is_usual(request) else ('toolset',)
     shown = facts(request, ascii_only=layout.ascii_only, whole=is_all, brief=not is_all)
     if is_more:
@@ -138,7 +138,7 @@ def _box(
     before: ApprovalRequest | None = None,
     is_all: bool = False,
 ) -> list[str]:
-    """The rows of the box but the last."""
+    """Return the rows of the box without the bottom edge."""
     ascii_only = layout.ascii_only
     found = _facts(request, layout, is_more=False, is_all=is_all)
     name = name_of(request.tool_name, ascii_only=ascii_only, whole=is_all)
@@ -156,13 +156,13 @@ def _box(
     if not shown.is_whole:
         rows += layout.labelled('!', 'Not all of it is shown here.', style='strong')
     if not is_all and (not shown.is_whole or left_out_keys(request)):
-        # Attack: two requests that differ only in what is left out look alike (test_render.py).
+        # Attack: two requests that differ only in omitted parts look alike (test_render.py).
         rows += layout.labelled('mark:', request_digest(request))
     return rows
 
 
 def _title(layout: Layout, titles: Mapping[str, str]) -> list[str]:
-    """The first row, and one for each of `_IN_TITLE` that does not fit into it."""
+    """Return the first row, and a row for each title fact that does not fit into it."""
     words = {'in': 'in {}', 'request': 'request {}'}
     left, right, rows = list[str](), list[str](), list[str]()
     room = layout.width - len('╭─ ')
@@ -170,7 +170,7 @@ def _title(layout: Layout, titles: Mapping[str, str]) -> list[str]:
         text = titles.get(label, '')
         said = words.get(label, '{}').format(text)
         side, gap = (right, '   ') if label in _IN_TITLE[3:] else (left, ' ')
-        # Attack: a path where a name is expected is taken for the tool's, or turns the row around (test_render.py).
+        # Attack: a path is mistaken for the tool's name, or reverses the text direction of the row (test_render.py).
         is_misleading = (side is left and not left and label != 'tool') or turns(text)
         if text and not is_misleading and cell_width(said + gap) <= room:
             side.append(said)
@@ -188,7 +188,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """The bottom edge with `keys`, with the tool's name if it has to be said again, and rows for what does not fit."""
+    """Return extra rows for what does not fit, and the bottom edge with `keys` and, if given, the tool's name."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -204,7 +204,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """The first of the tellings that fits behind `lead`, else the keys alone; and whether it is the first."""
+    """Return `lead` with the first of the key texts that fits, or only the keys; and whether the first one fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())
@@ -213,20 +213,20 @@ def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[
 
 
 GROUP_KEYS = {'A': 'approve all', 'N': 'deny all', 'o': 'one by one', '?': 'more', 'q': 'stop the run'}
-"""The keys where several requests are asked about together; none of them answers a single one. `q` is behind `?`."""
+"""Keys of a question about several requests, distinct from those of a single one. `q` is listed behind `?`."""
 
 _GROUP_KEYS_BRIEFLY = {'A': 'all', 'N': 'none', 'o': 'each', '?': 'more'}
 
 
 def group_keys(requests: Sequence[ApprovalRequest]) -> list[str]:
-    """Those that are offered: nothing is approved together unless all of it was shown."""
+    """Return the keys to offer; `A` only if all requests are shown whole."""
     return [key for key in GROUP_KEYS if key != 'A' or may_approve_together(requests)]
 
 
 def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int, color: bool, ascii_only: bool) -> str:
-    """What is written before the answer to a group is read: every request, and the keys; see `render_request`.
+    """Render all requests of a group, and the keys; see `render_request`.
 
-    Where that is higher than the terminal, a list of the requests stands above the keys, so that both fit into it.
+    If the boxes are higher than the terminal, a list of the requests is added above the keys.
     """
     if width < NARROWEST:
         return TOO_NARROW
@@ -253,7 +253,7 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
 
 
 def outcome_text(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_only: bool) -> str:
-    """What was decided, as the words that follow the name of the person; escaped."""
+    """Return the decision as escaped text that follows the approver's name."""
     verb = 'approved' if decision.approved else 'denied'
     if decision.override_args is not None:
         verb = 'changed and approved'

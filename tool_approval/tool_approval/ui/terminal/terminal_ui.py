@@ -1,4 +1,4 @@
-"""A person at the terminal decides."""
+"""Ask the person at the controlling terminal."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from .prompt import Prompt
 from .tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
 
 LEAVING_S = 10.0
-"""Chosen: a question that is withdrawn is gone within milliseconds, or as soon as an editor was ended."""
+"""Chosen: maximum seconds to wait for a withdrawn question to end. It takes milliseconds, or as long as ending an
+editor."""
 
 
 class TerminalUI:
     """Asks at the controlling terminal, for `ApprovalController(ui=TerminalUI())`.
 
-    The answer is read from the terminal itself, also where standard input is a file or a pipe. Where there is no
-    terminal, or it goes away, everything is denied, and a line on standard error says so. Only a key that is pressed by
-    itself, after the question was drawn, answers it. The keys are described in the documentation's page on the
-    terminal.
+    The answer is read from the terminal itself, even if standard input is a file or a pipe. Without a terminal, or when
+    it is closed, all calls are denied, with a line on standard error. Only a single key pressed after the question was
+    drawn counts as an answer. The documentation's page on the terminal describes the keys.
 
-    `q` and Ctrl-C stop the run: `choose` raises `KeyboardInterrupt`, which ends it and passes through everything.
+    `q` and Ctrl-C stop the run: `choose` raises `KeyboardInterrupt`.
     """
 
     one_at_a_time = True
-    """There is one keyboard."""
+    """Whether only one question may be open at a time; there is one keyboard."""
 
     def __init__(
         self,
@@ -52,18 +52,18 @@ class TerminalUI:
         quiet_s: float = QUIET_S,
         groups_responses: bool = False,
     ) -> None:
-        """Touch nothing yet.
+        """Configure the UI; the terminal is opened for each question.
 
         Args:
-            memory: The controller's: what is remembered can be listed and revoked then.
-            presenters: The controller's: what is shown of a call whose arguments the person has changed. Without one,
-                the plain arguments are.
-            person: Who sits there, for the log; the user's name on this machine if `None`.
-            device: The terminal.
-            environment: Names the editor (`VISUAL`, `EDITOR`), the terminal (`TERM`) and whether colours are unwanted
-                (`NO_COLOR`); the process's if `None`.
-            quiet_s: How long nothing may be typed, in seconds, after a question was drawn and before a key answers it.
-            groups_responses: Whether all calls of one response are asked about together, whatever group they name.
+            memory: The controller's memory, whose remembered approvals can then be listed and revoked.
+            presenters: The controller's presenters by tool name, which show a call after its arguments were edited.
+                Without one, the plain arguments are shown.
+            person: Name of the approver for the log; `None` for the user's login name.
+            device: Path of the terminal device.
+            environment: Variables that name the editor (`VISUAL`, `EDITOR`) and the terminal type (`TERM`) and turn off
+                colours (`NO_COLOR`); `None` for those of the process.
+            quiet_s: Seconds without typing that are required after a question is drawn before a key counts.
+            groups_responses: Whether to ask about all calls of a response together, whatever their groups.
         """
         self.groups_responses = groups_responses
         self._memory = memory
@@ -77,24 +77,24 @@ class TerminalUI:
         """Ask about one request.
 
         Raises:
-            KeyboardInterrupt: The person stops the run.
+            KeyboardInterrupt: The approver stops the run.
         """
         [decision] = await self._ask([request])
         return decision
 
     async def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
-        """Show all requests of a group, and ask about them together or, if the person wants it, one by one.
+        """Show all requests of a group, and ask about them together or, if the approver prefers, one by one.
 
         Returns:
-            A decision for each, in order.
+            A decision for each request, in order.
 
         Raises:
-            KeyboardInterrupt: The person stops the run.
+            KeyboardInterrupt: The approver stops the run.
         """
         return await self._ask(requests)
 
     async def _ask(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
-        # What the run has said so far stands above the question.
+        # Earlier output of the run must appear above the question.
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, OSError, ValueError):
                 stream.flush()
@@ -107,14 +107,14 @@ class TerminalUI:
         present = Presenting(self._presenters, terminal)
         try:
             with restored_at_signals(terminal):
-                # In a thread, as a person may stay in an editor, and the event loop may be busy meanwhile.
+                # In a thread, because the answer may take long and the event loop must go on.
                 await in_thread(
                     lambda: answers.append(self._dialogue(terminal, present, requests)), on_end=has_ended.set
                 )
         except asyncio.CancelledError:
             terminal.wake()
             has_ended.wait(LEAVING_S)
-            # The person may have answered in this very moment.
+            # The approver may have answered at this moment.
             if not answers:
                 raise
         finally:
@@ -127,7 +127,7 @@ class TerminalUI:
     def _dialogue(
         self, terminal: Terminal, present: Presenting, requests: Sequence[ApprovalRequest]
     ) -> list[ApprovalDecision] | None:
-        """The decisions, or `None` if the run is to be stopped."""
+        """Ask, and return the decisions, or `None` if the approver stops the run."""
         try:
             with terminal.raw():
                 prompt = Prompt(
@@ -155,7 +155,7 @@ def _denied(requests: Sequence[ApprovalRequest], note: str) -> list[ApprovalDeci
 
 
 def _user() -> str:
-    # Not from the environment, which anybody can set.
+    # Not from the environment, which the caller can set.
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

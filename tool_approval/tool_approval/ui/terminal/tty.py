@@ -1,4 +1,4 @@
-"""The controlling terminal: opened by name, put into raw mode, and always put back."""
+"""Open the controlling terminal, use it in raw mode, and always restore its mode."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from collections.abc import Generator, Mapping
 from types import FrameType
 
 TTY = '/dev/tty'
-"""The controlling terminal, whatever standard input and output are."""
+"""Path of the controlling terminal, independent of standard input and output."""
 
 _ROOM = 80, 24
-"""Columns and lines of a terminal that does not tell."""
+"""Columns and lines of a terminal that does not report its size."""
 
 _LOST = 'this program went into the background of its terminal'
 _PASTE_ON, _PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
@@ -27,48 +27,48 @@ _CURSOR_ON, _CURSOR_OFF = '\x1b[?25h', '\x1b[?25l'
 
 
 def is_dumb(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal that `TERM` names cannot move its cursor."""
+    """Return whether the terminal named by `TERM` cannot move its cursor."""
     return environment.get('TERM', 'dumb') in ('', 'dumb', 'unknown')
 
 
 class NoTerminal(Exception):
-    """There is no terminal to ask on; the text says why, for a person."""
+    """There is no terminal to ask on. The message gives the reason."""
 
 
 class TerminalClosed(Exception):
-    """The terminal went away while somebody was asked, or this program lost it to another."""
+    """The terminal was closed during a question, or another program took it over."""
 
 
 class Withdrawn(Exception):
-    """Nobody waits for the answer any more."""
+    """The answer is no longer needed."""
 
 
 class Terminal:
-    """One terminal, for one question. Not safe to share, but for `wake` and `restore`.
+    """A terminal, opened for one question. Only `wake` and `restore` may be called from other threads.
 
-    What waits for it raises `Withdrawn` once `wake` was called, and `TerminalClosed` where it is gone or another
-    program has it.
+    Methods that wait raise `Withdrawn` after `wake`, and `TerminalClosed` if the terminal is closed or another program
+    has it.
     """
 
     def __init__(self, device: str = TTY, *, is_dumb: bool = False) -> None:
-        """Open it.
+        """Open the terminal.
 
         Args:
-            device: Its name. It never becomes the controlling terminal by this.
-            is_dumb: Whether it cannot move its cursor: it is sent text alone then.
+            device: Path of the device, which does not become the controlling terminal.
+            is_dumb: Whether the terminal cannot move its cursor. It then gets no control sequences.
 
         Raises:
-            NoTerminal: There is none, or this program is in its background.
+            NoTerminal: There is no terminal, or this program runs in its background.
         """
         self._saved: list[int | list[bytes | int]] | None = None
         self.is_dumb = is_dumb
         try:
-            # A description of our own: that it does not block changes nothing for standard input and output.
+            # A separate open file: non-blocking mode does not affect standard input and output.
             self._fd = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise NoTerminal(f'there is no terminal ({os.strerror(error.errno or errno.ENXIO)})') from None
         self._wake_read, self._wake_write = os.pipe()
-        # Attack: in a terminal that is not UTF-8, the bytes of a harmless letter can be a control character.
+        # Attack: in a terminal without UTF-8, the bytes of a harmless letter can be a control character.
         is_utf8 = codecs.lookup(locale.getpreferredencoding(False)).name == 'utf-8'
         self.encoding = 'utf-8' if is_utf8 else 'ascii'
         problem = None
@@ -82,22 +82,22 @@ class Terminal:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is better sent ASCII alone."""
+        """Whether to write only ASCII."""
         return self.is_dumb or self.encoding == 'ascii'
 
     def close(self) -> None:
-        """Put the terminal back and let go of it."""
+        """Restore the mode and close the terminal."""
         self.restore()
         for fd in (self._fd, self._wake_read, self._wake_write):
             os.close(fd)
 
     def wake(self) -> None:
-        """Let the read or write that waits, and all later ones, raise `Withdrawn`. May be called from any thread."""
+        """Make the waiting and all later reads and writes raise `Withdrawn`. May be called from any thread."""
         os.write(self._wake_write, b'!')
 
     @property
     def is_background(self) -> bool:
-        """Whether another program has the terminal. One that is not the controlling terminal is always ours."""
+        """Whether another program has the terminal; always `False` for a terminal that is not the controlling one."""
         try:
             return os.tcgetpgrp(self._fd) != os.getpgrp()
         except OSError:
@@ -105,7 +105,7 @@ class Terminal:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and lines, as they are now."""
+        """Current columns and lines."""
         try:
             columns, lines = os.get_terminal_size(self._fd)
         except OSError:
@@ -114,7 +114,7 @@ class Terminal:
 
     @contextlib.contextmanager
     def raw(self) -> Generator[None]:
-        """Each key is read as it is pressed and not echoed, until the block ends."""
+        """Use raw mode in the block: keys are read one by one and not echoed."""
         with stops(signal.SIG_BLOCK):
             self.enter()
             try:
@@ -124,7 +124,7 @@ class Terminal:
 
     @contextlib.contextmanager
     def lent(self) -> Generator[int]:
-        """The terminal as it was before, for another program; yields its descriptor."""
+        """Lend the terminal in its original mode to another program, and yield its file descriptor."""
         self.restore()
         os.set_blocking(self._fd, True)
         try:
@@ -134,7 +134,7 @@ class Terminal:
             self.enter()
 
     def enter(self) -> None:
-        """Go into raw mode, whatever mode it was put into meanwhile."""
+        """Enter raw mode, whatever the current mode is."""
         if self.is_background:
             raise TerminalClosed(_LOST)
         try:
@@ -143,14 +143,14 @@ class Terminal:
             termios.tcsetattr(self._fd, termios.TCSANOW, _raw(self._saved, self._fd))
         except termios.error:
             raise TerminalClosed('the terminal is gone') from None
-        # In one piece: what is typed before a question is drawn answers nothing.
+        # The cursor stays hidden until keys count.
         self.control(f'{_CURSOR_OFF}{_PASTE_ON}')
 
     def restore(self) -> None:
-        """Put the terminal back as it was. May be called again, and from a signal handler."""
+        """Restore the original mode. May be called repeatedly, and from a signal handler."""
         saved = self._saved
         if saved is None or self.is_background:
-            # In the background its state is another program's.
+            # In the background, another program owns the mode.
             return
         self._saved = None
         with contextlib.suppress(OSError):
@@ -160,37 +160,37 @@ class Terminal:
 
     @property
     def is_raw(self) -> bool:
-        """Whether it is still in the mode of `enter`: a shell that stopped and continued us may have changed it."""
+        """Whether raw mode is still on. A shell that stopped and continued this program may have changed it."""
         if self._saved is None:
             return False
         try:
             return termios.tcgetattr(self._fd)[3] == _raw(self._saved, self._fd)[3]
         except termios.error:
-            return True  # gone: reading says so
+            return True  # closed: reading reports it
 
     def show_cursor(self, *, is_shown: bool) -> None:
-        """A hidden cursor means: what is typed now answers nothing."""
+        """Show or hide the cursor. A hidden cursor means that keys do not count."""
         self.control(_CURSOR_ON if is_shown else _CURSOR_OFF)
 
     def control(self, sequence: str) -> None:
-        """Write a control sequence of ours, which a dumb terminal is spared."""
+        """Write a control sequence, except to a dumb terminal."""
         if not self.is_dumb:
             self.write(sequence)
 
     def write(self, text: str) -> None:
-        """Write all of it."""
+        """Write a text completely."""
         rest = text.encode(self.encoding, errors='backslashreplace')
         while rest:
             try:
                 rest = rest[os.write(self._fd, rest) :]
             except BlockingIOError:
-                # Stopped output, or a slow line: it must not keep the question from being withdrawn.
+                # Stopped output or a slow line must not prevent withdrawing the question.
                 self._wait(for_output=True, timeout_s=None)
             except OSError:
                 raise TerminalClosed('the terminal is gone') from None
 
     def read(self, timeout_s: float) -> bytes | None:
-        """What was typed, or `None` when nothing was for so many seconds."""
+        """Return typed bytes, or `None` after `timeout_s` seconds without any."""
         if not self._wait(for_output=False, timeout_s=timeout_s):
             if self.is_background:
                 raise TerminalClosed(_LOST)
@@ -206,7 +206,7 @@ class Terminal:
         return data
 
     def drop_input(self) -> None:
-        """Forget what was typed and not yet read."""
+        """Discard unread input."""
         with contextlib.suppress(termios.error):
             termios.tcflush(self._fd, termios.TCIFLUSH)
 
@@ -224,8 +224,7 @@ class Terminal:
 
 
 def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> set[int]:
-    # `select` fails where a process has more than a thousand files open; but where it is not Linux, polling a terminal
-    # is not to be relied on.
+    # `select` fails with more than a thousand open files, and `poll` on terminals is unreliable outside Linux.
     with selectors.PollSelector() if sys.platform == 'linux' else selectors.SelectSelector() as selector:
         for fds, events in ((reading, selectors.EVENT_READ), (writing, selectors.EVENT_WRITE)):
             for fd in fds:
@@ -235,10 +234,10 @@ def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> s
 
 @contextlib.contextmanager
 def stops(how: int) -> Generator[None]:
-    """Until the block ends, block the signals that stop what is in the background, or unblock them.
+    """Block or unblock, until the block ends, the signals that stop a background process which uses its terminal.
 
-    Blocked, reading there fails and changing the mode is allowed, where it would stop the whole process. A program that
-    is started inherits what its thread blocks.
+    If blocked, reading in the background fails and changing the mode works, instead of stopping the process. Started
+    programs inherit the blocked signals.
 
     Args:
         how: `signal.SIG_BLOCK` or `signal.SIG_UNBLOCK`.
@@ -251,7 +250,7 @@ def stops(how: int) -> Generator[None]:
 
 
 def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes | int]]:
-    """The mode in which keys arrive one by one. Ctrl-C is a key; Ctrl-Z still stops the program."""
+    """Return raw mode, in which keys arrive one by one. Ctrl-C is a key, and Ctrl-Z still stops the program."""
     raw = [list(part) if isinstance(part, list) else part for part in saved]
     iflag, _, _, lflag, _, _, characters = raw
     assert isinstance(iflag, int) and isinstance(lflag, int) and isinstance(characters, list)
@@ -265,7 +264,7 @@ def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes
 
 @contextlib.contextmanager
 def raw_terminal(device: str = TTY) -> Generator[Terminal]:
-    """The terminal in raw mode, until the block ends; `TERM` of the process says what it can do."""
+    """Yield the terminal in raw mode, with the capabilities of the process's `TERM`."""
     terminal = Terminal(device, is_dumb=is_dumb(os.environ))
     with contextlib.closing(terminal), restored_at_signals(terminal), terminal.raw():
         yield terminal
@@ -276,17 +275,17 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
 
 @contextlib.contextmanager
 def restored_at_signals(terminal: Terminal) -> Generator[None]:
-    """Until the block ends, a signal that nobody handles puts the terminal back before it does what it does.
+    """Restore the terminal before the default action of a terminating or stopping signal, until the block ends.
 
-    Only Python's main thread may handle signals; in another, and for those that the program handles itself, nothing is
-    done here. A program that was stopped and continued finds out for itself; see `Terminal.is_raw`.
+    Nothing is changed outside the main thread, which alone can handle signals, and for signals that the program
+    handles. After the program was stopped and continued, `Terminal.is_raw` reports that raw mode is off.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:
         terminal.restore()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-        # After SIGTSTP, this is when the program goes on.
+        # Reached after SIGTSTP, when the program is continued.
         signal.signal(number, handle)
 
     if threading.current_thread() is not threading.main_thread():

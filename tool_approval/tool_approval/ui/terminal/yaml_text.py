@@ -1,4 +1,4 @@
-"""YAML in which each text means one JSON value: no dates, no `yes` for true, no aliases, no tags."""
+"""Read and write a subset of YAML with only JSON values: no dates, no `yes` for true, no aliases, no tags."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tool_approval.answering import UnreadableArguments
 from tool_approval.display import escape_line
 
 LONGEST = 200_000
-"""Chosen, in characters: PyYAML needs seconds for more."""
+"""Chosen: maximum characters of a text; PyYAML takes seconds for more."""
 
 
 class NotYaml(UnreadableArguments):
-    """Not a mapping in such YAML; the text says why, and in which line."""
+    """The text is not a mapping in this subset. The message gives the reason and the line."""
 
 
 def dump(args: Mapping[str, Any]) -> str:
-    """Arguments as YAML, long texts as blocks.
+    """Return arguments as YAML, with texts of several lines as blocks.
 
     Raises:
-        NotYaml: They are too long, or nested too deeply.
+        NotYaml: The arguments are too long or nested too deeply.
     """
     try:
         text = _dumped(args, allow_unicode=True)
-        # What an editor would obey or hide is written as an escape of YAML's.
+        # Characters that an editor would obey or hide are written as YAML escapes.
         if any(escape_line(line) != line for line in text.split('\n')):
             text = _dumped(args, allow_unicode=False)
     except RecursionError:
@@ -36,15 +36,15 @@ def dump(args: Mapping[str, Any]) -> str:
 
 
 def load(text: str) -> dict[str, Any]:
-    """The mapping that a text says.
+    """Parse a text into a mapping.
 
     Raises:
-        NotYaml: It says none.
+        NotYaml: The text is not a mapping in this subset of YAML.
     """
     if len(text) > LONGEST:
         raise NotYaml(f'longer than {LONGEST} characters')
     try:
-        value: object = yaml.load(text, _Loader)  # a safe loader, and less
+        value: object = yaml.load(text, _Loader)  # a restricted safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = '' if mark is None else f' in line {mark.line + 1}'
@@ -67,11 +67,11 @@ def _dumped(args: Mapping[str, Any], *, allow_unicode: bool) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    # Its own rules, in place of those of YAML 1.1.
+    # Replaces the rules of YAML 1.1.
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = cast('Any', self).peek_event()  # its stubs have no types
+        event: Any = cast('Any', self).peek_event()  # untyped in the stubs
         if isinstance(event, yaml.AliasEvent):
             raise _problem('an alias is not allowed', event.start_mark)
         if getattr(event, 'anchor', None) or getattr(event, 'tag', None):
