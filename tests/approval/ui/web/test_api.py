@@ -197,7 +197,7 @@ def test_the_document_says_what_each_field_means(desk):
         for field, schema in fields.items()
         if not schema.get('description')
     ] == []
-    assert ours['DecisionBody']['digest']['description'] == "The request's, as this person was shown it."
+    assert ours['DecisionBody']['digest']['description'] == 'Digest of the request that was shown to the approver.'
 
 
 def references(value):

@@ -1,4 +1,4 @@
-"""Asks in a browser, and by a JSON API: an ASGI application on an inbox."""
+"""Answer the requests of an inbox in a browser or over a JSON API."""
 
 from .app import inbox_app
 from .guard import Limits

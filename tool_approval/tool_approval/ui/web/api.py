@@ -1,4 +1,4 @@
-"""The same acts for programs, in JSON, and their description.
+"""Serve the JSON API and its OpenAPI description.
 
 Source: https://spec.openapis.org/oas/v3.1.0
 """
@@ -28,22 +28,22 @@ from .view import DecisionBody, ErrorView, RequestList, RequestView, RunBody, Ru
 from .visitors import CSRF_HEADER, Visitors
 
 DEFAULT_LIMIT, MOST = 50, 200
-"""Chosen: requests at once, unless `limit` says otherwise, and at most. One may have a megabyte."""
+"""Chosen: default and maximum number of requests in a response. Each may have a megabyte."""
 
 
 class _Operation(NamedTuple):
-    """An address below `/api/v1`, as it is routed and described."""
+    """Route and description of an API operation."""
 
     path: str
     name: str
-    """The method of `ApiRoutes` that answers it, whose docstring is the summary."""
+    """Name of the method of `ApiRoutes` that handles it. The method's docstring is the summary."""
     view: type[BaseModel]
-    """What is answered."""
+    """Model of the response."""
     parameters: tuple[str, ...] = ()
     errors: tuple[int, ...] = ()
-    """Statuses beside `_ALWAYS`."""
+    """Error statuses in addition to `_ALWAYS`."""
     body: type[BaseModel] | None = None
-    """What is sent, with POST."""
+    """Model of the POST body; `None` for GET."""
 
 
 _OPERATIONS = (
@@ -93,7 +93,7 @@ _PARAMETERS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     'after': ('query', 'Only those that follow the one of this id: the last one, to go on from it.', _TEXT),
     'X-CSRF-Token': ('header', 'The `csrf_token` of `/session`.', _TEXT),
 }
-"""By name: where it is sent, what it means, its schema."""
+"""Location, description and schema of each parameter, by name."""
 
 _ERRORS: Mapping[int, str] = {
     400: 'The request is malformed.',
@@ -113,7 +113,7 @@ _ALWAYS = (401, 421, 429)
 
 
 class ApiRoutes:
-    """Below `/api/v1`."""
+    """Handlers of the API, below `/api/v1`."""
 
     def __init__(self, inbox: Inbox, runs: Runs, visitors: Visitors) -> None:
         self._inbox = inbox
@@ -122,20 +122,20 @@ class ApiRoutes:
         self._turn = asyncio.Semaphore()
 
     def routes(self) -> list[BaseRoute]:
-        """All of them."""
+        """Return the routes of all operations and of the description."""
         return [
             *(Route(each.path, getattr(self, each.name), methods=[_method(each).upper()]) for each in _OPERATIONS),
             Route('/openapi.json', self.document, methods=['GET']),
         ]
 
     async def session(self, request: Request) -> Response:
-        """Who is logged in."""
+        """Return the logged-in approver."""
         visitor = await self._visitors.visitor(request)
         token = self._visitors.token(visitor)
         return _json(SessionView(id=visitor.id, name=visitor.name, csrf_token=token))
 
     async def open(self, request: Request) -> Response:
-        """Open requests, the oldest first."""
+        """List open requests, oldest first."""
         visitor = await self._visitors.visitor(request)
         limit, chosen = _limit(request), Filter(request.query_params)
         found = [entry for entry in await self._inbox.open() if chosen.passes(entry)]
@@ -143,7 +143,7 @@ class ApiRoutes:
         return _json(RequestList(requests=views, more=len(found) - len(views)))
 
     async def request(self, request: Request) -> Response:
-        """One request."""
+        """Return a request."""
         visitor = await self._visitors.visitor(request)
         entry = await self._inbox.get(request.path_params['id'])
         if request.query_params.get('whole') != '1':
@@ -151,14 +151,14 @@ class ApiRoutes:
         return await draw_apart(self._turn, lambda: _json(view_of(entry, visitor, whole=True)))
 
     async def decide(self, request: Request) -> Response:
-        """Answer a request. The first valid answer holds."""
+        """Answer a request. Only the first valid answer counts."""
         visitor = await self._visitors.changing(request, request.headers.get(CSRF_HEADER))
         body = await read_body(request, DecisionBody)
         entry = await answer(self._inbox, request.path_params['id'], body, visitor)
         return _json(view_of(entry, visitor))
 
     async def history(self, request: Request) -> Response:
-        """Settled requests, the newest first."""
+        """List settled requests, newest first."""
         visitor = await self._visitors.visitor(request)
         chosen = Filter(request.query_params)
         after = request.query_params.get('after')
@@ -166,37 +166,37 @@ class ApiRoutes:
         return _json(RequestList(requests=tuple(view_of(entry, visitor) for entry in entries if chosen.passes(entry))))
 
     async def runs(self, request: Request) -> Response:
-        """Durable runs, the newest first."""
+        """List durable runs, newest first."""
         await self._visitors.visitor(request)
         query = request.query_params
         found = await self._runs.some(query.get('status'), _limit(request), query.get('after'))
         return _json(RunList(runs=tuple(map(summary_of, found))))
 
     async def run(self, request: Request) -> Response:
-        """One durable run, with what it asked and executed."""
+        """Return a durable run with its requests and executions."""
         await self._visitors.visitor(request)
         return _json((await self._runs.get(request.query_params.get('run', ''))).view)
 
     async def cancel_run(self, request: Request) -> Response:
-        """End a durable run. Its open requests are withdrawn."""
+        """Cancel a durable run and withdraw its open requests."""
         visitor = await self._visitors.changing(request, request.headers.get(CSRF_HEADER))
         body = await read_body(request, RunBody)
         return _json((await self._runs.cancel(body.run, visitor)).view)
 
     async def settle_call(self, request: Request) -> Response:
-        """Settle an unknown call."""
+        """Settle a call whose outcome is unknown."""
         visitor = await self._visitors.changing(request, request.headers.get(CSRF_HEADER))
         body = await read_body(request, SettleBody)
         return _json((await self._runs.settle(body, visitor)).view)
 
     async def document(self, request: Request) -> Response:
-        """What there is, for programs that make clients."""
+        """Return the OpenAPI description."""
         await self._visitors.visitor(request)
         return JSONResponse(openapi_document(base_of(request)))
 
 
 def openapi_document(server: str) -> dict[str, Any]:
-    """The document, in JSON form; `server` is the path below which the API is."""
+    """Return the OpenAPI description; `server` is the path of the API."""
     models: dict[type[BaseModel], JsonSchemaMode] = {ErrorView: 'serialization'}
     for each in _OPERATIONS:
         models[each.view] = 'serialization'

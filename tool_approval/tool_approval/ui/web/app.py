@@ -1,4 +1,4 @@
-"""The application, put together."""
+"""Assemble the ASGI application."""
 
 from __future__ import annotations
 
@@ -39,24 +39,23 @@ def inbox_app(
     beat_s: float = BEAT_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> ASGIApp:
-    """A page and a JSON API on which people answer what waits in an inbox. Serve it, or mount it in your application.
+    """Create an ASGI application with a page and a JSON API for an inbox. Serve it, or mount it in your application.
 
-    Below where it is mounted: `/` and what it links to, `/api/v1/...`, and `/api/v1/openapi.json`.
+    The page is at `/`, the API at `/api/v1/...`, and its description at `/api/v1/openapi.json`, below the mount path.
 
     Args:
-        inbox: Where the requests are. Whoever made it closes it.
-        authenticate: Names who sends a request, from your login; or a `LocalLogin`. Everybody whom it names sees all
-            open and settled requests; `InboxUI(approvers=...)` says who may answer what.
-        hosts: The names under which the page is reached, as in the address: `approvals.example`, `127.0.0.1:8765`.
-            Others are refused.
-        secret: Makes the tokens of forms, at least 32 random bytes; the same in all processes that serve this page. A
-            new one for each process unless given.
-        limits: How much a client may ask.
-        beat_s: Seconds between two signs of life on a page that is kept up to date.
-        clock: Seconds that never go back, for limits.
+        inbox: Inbox with the requests. The caller closes it.
+        authenticate: Function that returns the logged-in approver of an HTTP request, or a `LocalLogin`. Every approver
+            sees all open and settled requests; `InboxUI(approvers=...)` restricts who may answer.
+        hosts: Host names of the page, such as `approvals.example` or `127.0.0.1:8765`. Others are refused.
+        secret: At least 32 random bytes that sign form tokens, the same in all processes that serve the page; `None`
+            for a random secret in each process.
+        limits: Limits on HTTP requests.
+        beat_s: Seconds between keep-alive messages to open pages.
+        clock: Returns monotonic seconds, for rate limits.
 
     Raises:
-        ValueError: No host is named, or none that there can be, or the secret is short.
+        ValueError: A host is invalid or none is given, or the secret is too short.
     """
     if secret is not None and len(secret) < 32:
         raise ValueError('`secret` must have at least 32 random bytes, as `secrets.token_bytes(32)` makes them')
@@ -71,7 +70,7 @@ def inbox_app(
         Route('/static/{name}', _static, methods=['GET']),
         Mount('/api/v1', routes=ApiRoutes(inbox, runs, visitors).routes()),
     ]
-    # A slash is nothing to be guessed at: a redirect would name whatever host was sent.
+    # No redirects for missing slashes: they would repeat the host that the client sent.
     router = Router(routes, redirect_slashes=False)
     return Guard(router, hosts=Hosts(hosts), limits=limits, rate=RateLimit(limits, clock))
 

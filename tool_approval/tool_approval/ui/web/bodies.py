@@ -20,14 +20,14 @@ from .view import DecisionBody
 B = TypeVar('B', bound=BaseModel)
 
 _MOST_FIELDS = 500
-"""Chosen: a group of a hundred requests fits."""
+"""Chosen: maximum fields of a form, enough for a group of a hundred requests."""
 
 
 async def read_form(request: Request) -> list[tuple[str, str]]:
-    """The fields of a form, in order.
+    """Return the fields of a form, in order.
 
     Raises:
-        HttpRefusal: The body is none.
+        HttpRefusal: The body is not a form.
     """
     _check_type(request, 'application/x-www-form-urlencoded')
     try:
@@ -40,10 +40,10 @@ async def read_form(request: Request) -> list[tuple[str, str]]:
 
 
 def single(fields: list[tuple[str, str]], name: str) -> str | None:
-    """The one value of a field, `None` where it is not there.
+    """Return the value of a field, or `None` if it is missing.
 
     Raises:
-        HttpRefusal: It is there twice: whoever looks at the first and whoever looks at the last would not agree.
+        HttpRefusal: The field occurs twice, which programs that use the first or the last would read differently.
     """
     found = [value for key, value in fields if key == name]
     if len(found) > 1:
@@ -52,14 +52,14 @@ def single(fields: list[tuple[str, str]], name: str) -> str | None:
 
 
 async def read_body(request: Request, model: type[B]) -> B:
-    """What a body says in JSON.
+    """Parse a JSON body as `model`.
 
     Raises:
-        HttpRefusal: It says something else.
+        HttpRefusal: The body is not JSON, or does not fit the model.
     """
     _check_type(request, 'application/json')
     try:
-        # Keys that stand twice, and numbers that are none, are refused here.
+        # Also refuses duplicate keys and invalid numbers.
         values = decode_arguments((await request.body()).decode())
         return checked(model, values)
     except (UnicodeDecodeError, NotCanonicalError):
@@ -67,16 +67,16 @@ async def read_body(request: Request, model: type[B]) -> B:
 
 
 def checked(model: type[B], values: Mapping[str, Any]) -> B:
-    """Values as what they are to be.
+    """Validate values as `model`.
 
     Raises:
-        HttpRefusal: They are something else.
+        HttpRefusal: The values do not fit the model.
     """
     try:
         return model.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        # What is wrong and where, by our own names; never what was sent.
+        # The message must not quote what was sent, so only known field names appear in it.
         known = [str(part) for part in first['loc'][:1] if part in model.model_fields]
         place = f'{known[0]}: ' if known else 'a field that is not known: '
         raise HttpRefusal(422, 'invalid_answer', f'{place}{first["msg"]}') from None
@@ -89,10 +89,10 @@ def _check_type(request: Request, wanted: str) -> None:
 
 
 async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: Approver) -> InboxEntry:
-    """Answer a request; the page and the API go through here.
+    """Answer a request, for the page and the API.
 
     Raises:
-        NotOffered: The page did not offer that.
+        NotOffered: The request does not offer this answer.
         InboxError: See `Inbox.decide`.
     """
     entry = await inbox.get(request_id)
@@ -101,11 +101,11 @@ async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: App
 
 
 async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
-    """Refuse to approve several requests together unless all of each is shown on the page.
+    """Raise unless several requests may be approved together, because the page shows each of them whole.
 
     Raises:
-        NotOffered: One is not.
-        InboxError: One cannot be read.
+        NotOffered: A request is not shown whole.
+        InboxError: A request cannot be read.
     """
     for request_id in request_ids:
         if not may_approve_together([(await inbox.get(request_id)).request]):

@@ -1,4 +1,4 @@
-"""One request on the page: who asks, what for, and what can be answered."""
+"""Render a request on the page, with its content and the forms to answer it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .view import response_of, time_of, visible_changes, why_not
 
 _SIGNS: Mapping[LineKind, str] = {'added': '+', 'removed': '−', 'cut': '⋮'}
 _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', 'cut': 'left out: '}
-"""For people who hear the page: colours and signs say nothing to them."""
+"""Text for screen readers, which do not read colours and signs."""
 
 
 _ROOM = 200_000
-"""Chosen, in characters: of a request that is shown whole, a page has so many, and at least one line."""
+"""Chosen: maximum characters on a page of a whole request; a page has at least one line."""
 
 _ROWS = 2_000
-"""Chosen: a page has at most so many lines."""
+"""Chosen: maximum lines on a page of a whole request."""
 
 
 def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
-    """The lines of each page, by their index, where all of a request is shown; at least one page."""
+    """Split lines into pages, and return the line indexes of each; at least one page."""
     starts, room = [0], _ROOM
     for index, line in enumerate(lines):
         room -= len(line.text)
@@ -41,7 +41,7 @@ def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
 
 
 def content_of(lines: Sequence[DisplayLine], label: str) -> Html:
-    """Lines, each in a row of its own, with a label for people who hear the page."""
+    """Render lines as rows, with a label for screen readers."""
     has_numbers = any(line.number is not None for line in lines)
     rows = [_row(line, has_numbers=has_numbers) for line in lines]
     return element('div', *rows, class_='lines', role='group', aria_label=label)
@@ -80,22 +80,22 @@ def _spanned(line: DisplayLine) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class PageContext:
-    """Where a page is, and for whom."""
+    """Visitor and address of a page."""
 
     base: str
-    """The path below which the page is, without a slash at its end."""
+    """Mount path of the page, without a trailing slash."""
     visitor: Approver
-    """Who looks."""
+    """The logged-in approver."""
     token: str
-    """What their forms carry."""
+    """Token for the approver's forms."""
     can_log_out: bool
-    """Whether there is a session that can be ended."""
+    """Whether the visitor has a session that can be ended."""
     has_runs: bool = False
-    """Whether there are durable runs to look at."""
+    """Whether there are durable runs to show."""
 
 
 def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None) -> Html:
-    """A request with its forms: the beginning and the end of what is long, or a page of it, from 1."""
+    """Render a request with its forms: cut in the middle, or one page of the whole content, counted from 1."""
     request = entry.request
     shown = display(request)
     lines, turning = shown.lines, None
@@ -123,7 +123,7 @@ def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None)
 
 
 def response_key(request: ApprovalRequest) -> str | None:
-    """By which the page finds the requests of one response, to keep their order."""
+    """Return the key by which the page's script keeps the requests of a response together."""
     response = response_of(request)
     return None if response is None else sha256(response.encode()).hexdigest()[:16]
 
@@ -133,7 +133,7 @@ def _whole_address(entry: InboxEntry, context: PageContext) -> str:
 
 
 def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequence[DisplayLine], Html | None]:
-    """The lines of a page, the last one if there are not so many, and links to the others."""
+    """Return the lines of a page and the links to others. Page numbers that are too high give the last page."""
     pages = pages_of(lines)
     page = min(page, len(pages))
     shown = pages[page - 1]
@@ -169,7 +169,7 @@ def _head(entry: InboxEntry, name: str) -> Html:
 
 
 def timed(before: str, moment: datetime) -> Html:
-    """A time in UTC, of which the page's script makes the reader's own."""
+    """Render a time in UTC, which the page's script replaces with local time."""
     return element('span', before, element('time', time_of(moment), datetime=moment.isoformat()))
 
 
@@ -207,11 +207,11 @@ def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool)
 
 
 def hidden(context: PageContext, **values: str) -> Sequence[Html]:
-    """What a form carries unseen, and a button that takes Enter.
+    """Return the hidden fields of a form, and a hidden button that takes Enter.
 
-    Attack: Enter in a field of a form presses its first button, and a person has answered who never meant to. This
-    one is first and sends nothing: outside a dialog the method has no effect. It is not disabled, because on a choice
-    Chromium takes the first button that is not (test_stories.py: test_enter_in_a_field_answers_nothing).
+    Attack: Enter in a field presses the first button of the form, and answers by accident. This button is the first and
+    sends nothing, because its method has no effect outside a dialog. It is not disabled, because Chromium skips
+    disabled buttons in forms with choices (test_stories.py: test_enter_in_a_field_answers_nothing).
     """
     fields = {'csrf': context.token, **values}
     inputs = (element('input', type='hidden', name=key, value=value) for key, value in fields.items())
@@ -219,7 +219,7 @@ def hidden(context: PageContext, **values: str) -> Sequence[Html]:
 
 
 def note_field(identifier: str) -> Html:
-    """Where a note is written."""
+    """Render the field for a note."""
     return element(
         'p',
         element('label', 'Note for the model, if you deny', for_=identifier),
@@ -229,7 +229,7 @@ def note_field(identifier: str) -> Html:
 
 
 def buttons(name: str, *, count: int | None = None) -> Sequence[Html]:
-    """The two answers there always are, to one request or to several."""
+    """Render the buttons to approve and to deny one request or `count` requests."""
     every = '' if count is None else f' all {count}'
     return [_button(kind, f' {name}', kind, every) for kind in ('approve', 'deny')]
 
@@ -264,7 +264,7 @@ def _remembering(options: AnswerOptions, name: str) -> Html | None:
 
 
 def outcome_block(entry: InboxEntry) -> Html:
-    """What became of a request, with what was answered."""
+    """Render the outcome of a request, with its note and edited arguments."""
     when = None if entry.settled_at is None else timed(', ', entry.settled_at)
     outcome = element('p', entry.outcome, when, class_=f'outcome {entry.state}')
     note = None if entry.answer is None else entry.answer.decision.note

@@ -1,4 +1,4 @@
-"""Tells open pages that something has changed, as server-sent events.
+"""Notify open pages of changes with server-sent events.
 
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -19,11 +19,11 @@ from .refusals import HttpRefusal
 from .visitors import Visitors
 
 BEAT_S = 15.0
-"""Chosen: proxies cut connections on which nothing is heard for a minute or so. Seconds."""
+"""Chosen: seconds between keep-alive messages. Proxies close connections that are silent for about a minute."""
 
 
 class Streams:
-    """The pages that are kept up to date."""
+    """Event streams to open pages."""
 
     def __init__(self, inbox: Inbox, visitors: Visitors, limits: Limits, *, beat_s: float = BEAT_S) -> None:
         self._inbox = inbox
@@ -33,16 +33,16 @@ class Streams:
         self._count = 0
 
     async def respond(self, request: Request) -> StreamingResponse:
-        """A stream of `changed` events, each with the ids of requests that were posted or settled, or `null`.
+        """Respond with a stream of `changed` events, with the ids of posted or settled requests, or `null` for any.
 
         Raises:
-            HttpRefusal: Nobody is logged in, or there are too many streams.
+            HttpRefusal: The visitor is not logged in, or there are too many streams.
         """
         visitor = await self._visitors.visitor(request)
         if self._count >= self._limits.max_streams:
             headers = {'Retry-After': '30'}
             raise HttpRefusal(503, 'too_many_streams', 'too many pages are open; load this one again', headers=headers)
-        headers = {'X-Accel-Buffering': 'no'}  # nginx would keep events back otherwise
+        headers = {'X-Accel-Buffering': 'no'}  # otherwise nginx delays events
         return StreamingResponse(self._follow(request, visitor), media_type='text/event-stream', headers=headers)
 
     async def _follow(self, request: Request, visitor: Approver) -> AsyncGenerator[str]:
@@ -53,7 +53,7 @@ class Streams:
             yield 'retry: 2000\n\n'
             while True:
                 await asyncio.wait({following}, timeout=self._beat_s)
-                # Attack: a page stays open after its session has ended, and goes on being told
+                # Attack: a page stays open after its session has ended, and still gets events
                 # (test_attacks.py: test_a_stream_ends_with_its_session).
                 if not await self._is_still(request, visitor):
                     return

@@ -1,4 +1,4 @@
-"""Stands before everything else: names, amounts, headers, and what is answered when something goes wrong."""
+"""Check hosts, rates and sizes before all handlers, set security headers, and answer errors."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ T = TypeVar('T')
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Chosen: far above what people at a page need, and far below what would keep others from it."""
+    """Limits on HTTP requests. Chosen far above what people need, and far below what would block other visitors."""
 
     max_body_bytes: int = 1024 * 1024
-    """The longest body; arguments that are edited have to fit."""
+    """Maximum size of a body in bytes. Edited arguments must fit."""
     requests_per_s: float = 50.0
-    """Requests of one client in the long run. A client is an address."""
+    """Average requests per second of a client address."""
     burst: int = 200
-    """Requests of one client at once."""
+    """Requests of a client address at once."""
     max_streams: int = 100
-    """Pages that are kept up to date at once, of all clients."""
+    """Event streams of open pages at once, of all clients."""
 
 
 _MOST_CLIENTS = 10_000
-"""Chosen: more are not told apart; whoever was not heard of for longest begins anew."""
+"""Chosen: maximum number of tracked clients. The one inactive for longest is dropped."""
 
 
 async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
-    """Draw what may be very long, in a thread and one after the other: the loop serves others, and memory is bounded.
+    """Render long content in a thread, one at a time, so that the event loop stays free and memory bounded.
 
-    Attack: a tool's request of 4 MB has 600,000 lines, and drawing them kept everybody from the page for many seconds
+    Attack: a tool's request of 4 MB has 600,000 lines, and rendering them blocked the page for many seconds
     (test_pages.py: test_what_is_drawn_whole_does_not_block_the_page).
     """
     async with turn:
@@ -57,7 +57,7 @@ async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
 
 
 class RateLimit:
-    """A bucket of tokens for each client: each request takes one, and time brings them back."""
+    """Rate limit with a token bucket for each client."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -65,7 +65,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def takes(self, client: str) -> bool:
-        """Whether one more request of a client is within its limit."""
+        """Count a request of a client, and return whether it is within the limit."""
         now = self._clock()
         tokens, since = self._buckets.pop(client, (float(self._limits.burst), now))
         tokens = min(self._limits.burst, tokens + (now - since) * self._limits.requests_per_s)
@@ -79,8 +79,8 @@ class RateLimit:
 _log = logging.getLogger('tool_approval')
 
 HEADERS = {
-    # Attack: what a model wrote is shown on this page. Should a mistake ever let it through as markup, it can load
-    # nothing, run nothing, and send nothing anywhere (test_pages.py: test_no_field_of_a_request_becomes_markup).
+    # Attack: text of a model gets into the page as markup through a mistake. It must not load, run or send anything
+    # (test_pages.py: test_no_field_of_a_request_becomes_markup).
     'Content-Security-Policy': (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; "
         "frame-ancestors 'none'; base-uri 'none'"
@@ -96,7 +96,7 @@ HEADERS = {
 
 
 class Guard:
-    """An ASGI application around another."""
+    """ASGI middleware that checks each HTTP request and answers errors."""
 
     def __init__(self, app: ASGIApp, *, hosts: Hosts, limits: Limits, rate: RateLimit) -> None:
         self._app = app
@@ -105,10 +105,10 @@ class Guard:
         self._rate = rate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle an HTTP request."""
         if scope['type'] != 'http':
             return await self._app(scope, receive, send)
-        # Of the application that this one is mounted in: its error pages are not ours.
+        # Replaces the error handlers of an application that this one is mounted in.
         scope = {**scope, 'app': self, 'starlette.exception_handlers': ({}, {})}
         has_begun = False
         received = 0
@@ -133,7 +133,7 @@ class Guard:
         request = Request(scope)
         try:
             self._check(request)
-            # A copy: a router writes into it where it has led to.
+            # A copy, because routers modify the scope.
             await self._app({**scope}, limited, headed)
             return None
         except HttpRefusal as error:
@@ -142,14 +142,14 @@ class Guard:
             refusal = refusal_of(error)
         except ClientDisconnect:
             return None
-        except Exception as error:  # noqa: BLE001 - here the task ends; nobody at a browser is to see a traceback
-            # Not its text, which may quote arguments.
+        except Exception as error:  # noqa: BLE001 - a visitor must not see a traceback
+            # The text of the error may quote arguments, so only its type is logged.
             _log.error('The page failed with %s', type(error).__name__)
             refusal = HttpRefusal(
                 500, 'failed', 'something went wrong here, so nothing was approved by this; try again'
             )
         if has_begun:
-            return None  # the server cuts the connection: half an answer does not look like a whole one
+            return None  # the server closes the connection, so that the response is visibly incomplete
         return await _answer(request, refusal)(scope, receive, headed)
 
     def _check(self, request: Request) -> None:
@@ -160,7 +160,7 @@ class Guard:
                 429, 'too_many_requests', 'too many requests; wait a moment', headers={'Retry-After': '1'}
             )
         length = request.headers.get('content-length', '0')
-        # More digits than any length has would take long to read.
+        # Parsing very many digits would take long.
         if not length.isdecimal() or len(length) > 18 or int(length) > self._limits.max_body_bytes:
             raise self._too_large()
 
@@ -169,7 +169,7 @@ class Guard:
 
 
 def wants_json(request: Request) -> bool:
-    """Whether a program asks, and not a browser for a page."""
+    """Return whether to respond with JSON instead of a page."""
     below = request.url.path.removeprefix(request.scope.get('root_path', ''))
     return 'application/json' in request.headers.get('accept', '') or below.startswith('/api/')
 

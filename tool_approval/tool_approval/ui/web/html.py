@@ -1,4 +1,4 @@
-"""Markup in which everything that is not markup is escaped."""
+"""Build HTML in which all text is escaped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 
 class Html(str):
-    """Markup. A plain `str` never becomes it but by `element`, which escapes it."""
+    """Markup. Only `element`, `markup` and `joined` create it from a `str`, and they escape the text."""
 
     __slots__ = ()
 
@@ -15,13 +15,13 @@ _VOID = frozenset({'input', 'meta', 'link', 'br'})
 
 
 def element(name: str, /, *children: str | None, **attributes: str | bool | None) -> Html:
-    """An element.
+    """Return an element.
 
     Args:
-        name: Of the element; ours.
-        *children: Markup, and texts, which are escaped; `None` is left out.
-        **attributes: By name, with `_` for `-` and none at the end. `None` and `False` are left out, `True` stands
-            without a value.
+        name: Name of the element, which must be trusted.
+        *children: Markup, or texts to escape; `None` is left out.
+        **attributes: Values by attribute name, with `_` for `-`; a trailing `_` is dropped. `None` and `False` omit the
+            attribute, and `True` writes it without a value.
     """
     parts = [f'<{name}']
     for key, value in attributes.items():
@@ -36,10 +36,10 @@ def element(name: str, /, *children: str | None, **attributes: str | bool | None
 
 
 def markup(text: str) -> Html:
-    """Markup as it is, and a text escaped."""
+    """Return markup unchanged, and any other text escaped."""
     return text if isinstance(text, Html) else Html(escape(text))
 
 
 def joined(*parts: str | None) -> Html:
-    """Some markup or texts after each other."""
+    """Concatenate markup and texts."""
     return Html(''.join(markup(part) for part in parts if part is not None))

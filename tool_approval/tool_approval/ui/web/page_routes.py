@@ -1,4 +1,4 @@
-"""The pages' addresses."""
+"""Handle the requests of the page: lists, forms and answers."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from .view import DecisionBody, why_not
 from .visitors import LocalLogin, Visitors
 
 HISTORY_AT_ONCE = 50
-"""Chosen: a page of history."""
+"""Chosen: requests on a page of history."""
 
 _PAGES_SEARCHED = 20
-"""Chosen: a search looks at 1,000 requests before it asks whether to go on."""
+"""Chosen: pages of history that a search reads (1,000 requests) before it offers to continue."""
 
 _LONGEST_SEARCH = 200
-"""Chosen: characters of a search."""
+"""Chosen: maximum characters of a search."""
 
 _MOST_TOGETHER = 100
-"""Chosen: nobody has read more before they answer them together."""
+"""Chosen: maximum requests to answer together; an approver does not read more at once."""
 
 _MOST_PAGES = 9_999_999
-"""Chosen: far more than any request has; beyond the last page is the last page."""
+"""Chosen: maximum page number, far more than any request has. Numbers that are too high give the last page."""
 
 _ANSWERS = ('approve', 'deny', 'session', 'always')
 
 
 class PageRoutes:
-    """What a browser loads and sends."""
+    """Handlers of the pages and their forms."""
 
     def __init__(self, inbox: Inbox, runs: Runs, visitors: Visitors, login: LocalLogin | None) -> None:
-        """Show an inbox; `login` is there where a session begins and ends on these pages."""
+        """Show an inbox; with a `login`, the pages also log visitors in and out."""
         self._inbox = inbox
         self._runs = runs
         self._visitors = visitors
@@ -56,7 +56,7 @@ class PageRoutes:
         self._turn = asyncio.Semaphore()
 
     def routes(self) -> list[BaseRoute]:
-        """All of them."""
+        """Return the routes of all pages."""
         routes: list[BaseRoute] = [
             Route('/', self.open, methods=['GET']),
             Route('/history', self.history, methods=['GET']),
@@ -72,7 +72,7 @@ class PageRoutes:
         return routes
 
     async def open(self, request: Request) -> Response:
-        """What is open."""
+        """Show open requests, or log in with the `token` of a link."""
         token = request.query_params.get('token')
         if self._login is not None and token is not None and request.method == 'GET':
             return self._log_in(request, self._login, token)
@@ -84,7 +84,7 @@ class PageRoutes:
         return page(request, 'Open requests', *body, context=context, is_live=True)
 
     async def history(self, request: Request) -> Response:
-        """What was settled, the newest first, by day; with `q`, what shows all words of a search."""
+        """Show settled requests by day, newest first; with `q`, those that contain all words of the search."""
         context = await self._context(request)
         query = request.query_params
         before = read_moment(request) or _end_of(query.get('until'))
@@ -111,7 +111,7 @@ class PageRoutes:
         return page(request, 'History', search_form(query, context.base), empty, *cards, older, context=context)
 
     async def one(self, request: Request) -> Response:
-        """One request, all of it if wanted."""
+        """Show a request, whole if `whole=1`."""
         context = await self._context(request)
         entry = await self._inbox.get(request.path_params['id'])
         if request.query_params.get('whole') != '1':
@@ -122,7 +122,7 @@ class PageRoutes:
         return page(request, 'One request', card, _lineage(entry), context=context)
 
     async def answer(self, request: Request) -> Response:
-        """Answer one request."""
+        """Answer a request."""
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         values, changed = _decision_fields(fields), single(fields, 'args')
@@ -138,7 +138,7 @@ class PageRoutes:
         return RedirectResponse(f'{base_of(request)}/', 303)
 
     async def answer_group(self, request: Request) -> Response:
-        """Answer several requests; each of them for itself."""
+        """Give several requests the same answer, each independently of the others."""
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         items = [value.partition('.') for key, value in fields if key == 'item']
@@ -162,13 +162,13 @@ class PageRoutes:
         )
 
     async def edit(self, request: Request) -> Response:
-        """The arguments, to be changed."""
+        """Show the form to edit arguments."""
         context = await self._context(request)
         entry = await self._editable(request, context.visitor)
         return page(request, 'Edit arguments', edit_form(entry, context), context=context)
 
     async def preview(self, request: Request) -> Response:
-        """The changed call, to be approved; or what is wrong with it."""
+        """Show the changed call with a form to approve it, or the problem with the edited arguments."""
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         entry = await self._editable(request, visitor)
@@ -202,7 +202,7 @@ class PageRoutes:
         return response
 
     def _log_in(self, request: Request, login: LocalLogin, token: str) -> Response:
-        # The link was used or was never one: the page itself then says whether there is a session nevertheless.
+        # If the link is invalid, the page still opens for a visitor who has a session.
         session = login.redeem(token)
         response = RedirectResponse(f'{base_of(request)}/', 303)
         if session is not None:
@@ -228,10 +228,10 @@ class PageRoutes:
 
 
 def read_moment(request: Request) -> datetime | None:
-    """The moment that the query `before` names.
+    """Return the time in the query parameter `before`, or `None` if it is missing.
 
     Raises:
-        HttpRefusal: It names none, or one without a zone.
+        HttpRefusal: The time is invalid or has no time zone.
     """
     text = request.query_params.get('before')
     if text is None:
@@ -246,10 +246,10 @@ def read_moment(request: Request) -> datetime | None:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """The end of a day in UTC; `None` for no day.
+    """Return the end of a day in UTC; `None` without a day.
 
     Raises:
-        HttpRefusal: It is not a date that a calendar has.
+        HttpRefusal: The date is invalid.
     """
     if not day:
         return None
@@ -266,10 +266,10 @@ def _with_words(entries: list[InboxEntry], words: list[str]) -> list[InboxEntry]
 
 
 def read_number(request: Request, name: str, *, most: int) -> int | None:
-    """The number that the query `name` gives, or `None` where it gives nothing.
+    """Return the number in the query parameter `name`, or `None` if it is missing.
 
     Raises:
-        HttpRefusal: It is none from 1 to `most`.
+        HttpRefusal: The value is not a number from 1 to `most`.
     """
     text = request.query_params.get(name)
     if text is None:
@@ -280,19 +280,19 @@ def read_number(request: Request, name: str, *, most: int) -> int | None:
 
 
 def _outcome_of(entry: InboxEntry) -> dict[str, str]:
-    """What the page's script is told of an answer."""
+    """Return the outcome of an answer for the page's script."""
     at = {} if entry.settled_at is None else {'settled_at': entry.settled_at.isoformat()}
     return {'outcome': entry.outcome, **at}
 
 
 def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -> dict[str, object]:
-    """A form's fields as those of a decision."""
+    """Convert the fields of a form into those of `DecisionBody`."""
     said = single(fields, 'answer')
     if said not in _ANSWERS:
         raise HttpRefusal(400, 'malformed', f'the form answers nothing; it must be one of {", ".join(_ANSWERS)}')
     values: dict[str, object] = {
         'approved': said != 'deny',
-        # A browser sends the ends of lines as it likes.
+        # Browsers differ in the line ends they send.
         'note': (single(fields, 'note') or '').replace('\r\n', '\n').strip() or None,
         'digest': single(fields, 'digest') or '' if digest is None else digest,
     }

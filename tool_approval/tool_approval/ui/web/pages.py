@@ -1,4 +1,4 @@
-"""Whole pages: the list of open requests, the form to change arguments, a message."""
+"""Render whole pages: the list of open requests, the form to edit arguments, and messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _template() -> Template:
 
 
 def base_of(request: Request) -> str:
-    """The path below which the page is, without a slash at its end."""
+    """Return the mount path of the page, without a trailing slash."""
     return str(request.scope.get('root_path', '')).rstrip('/')
 
 
@@ -43,7 +43,7 @@ def page(
     headers: Mapping[str, str] | None = None,
     is_live: bool = False,
 ) -> HTMLResponse:
-    """A page; without a context it has no navigation, and one that is live keeps its list up to date."""
+    """Return a page. Without a context it has no navigation; if `is_live`, its script updates the list."""
     base = base_of(request)
     written = _template().substitute(
         base=markup(base),
@@ -59,7 +59,7 @@ def page(
 def message_page(
     request: Request, message: str, *, status: int, headers: Mapping[str, str] | None = None
 ) -> HTMLResponse:
-    """A page that says one thing."""
+    """Return a page with a message."""
     back = element('p', element('a', 'Back to the open requests', href=f'{base_of(request)}/'))
     title = {401: 'Not logged in', 404: 'Not found'}.get(status, 'Refused')
     return page(
@@ -73,7 +73,7 @@ def message_page(
 
 
 def sentence(text: str) -> str:
-    """A sentence, of one without its capital and its full stop."""
+    """Return a clause as a sentence, with a capital letter and a full stop."""
     return f'{text[:1].upper()}{text[1:]}.'
 
 
@@ -93,29 +93,29 @@ def _navigation(request: Request, context: PageContext) -> Html:
 
 
 AT_ONCE = 50
-"""Chosen: as many as a person reads in one go; the next come when these are answered."""
+"""Chosen: maximum number of open requests on the page. Further ones appear when these are answered."""
 
 _FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
     'tool': lambda request: request.tool_name,
     'agent': lambda request: request.facts.caller,
     'run': lambda request: request.run_id,
 }
-"""What requests are filtered by."""
+"""Values by which requests are filtered."""
 
 
 class Filter:
-    """Which requests to show: those of the tool, the agent and the run that an address names."""
+    """Filters requests by the tool, agent and run in a URL's query."""
 
     def __init__(self, query: QueryParams) -> None:
-        """Read the query of an address; an empty value is none."""
+        """Read the query parameters; empty values do not filter."""
         self._wanted = {name: value for name in _FACTS if (value := query.get(name))}
 
     def passes(self, entry: InboxEntry) -> bool:
-        """Whether a request is to be shown."""
+        """Return whether a request passes the filter."""
         return all(_FACTS[name](entry.request) == value for name, value in self._wanted.items())
 
     def form(self, entries: Sequence[InboxEntry], base: str) -> Html:
-        """The choices there are."""
+        """Render the filter form with the values found in `entries`."""
         fields: list[Html] = []
         for name, fact in _FACTS.items():
             wanted = self._wanted.get(name)
@@ -128,7 +128,7 @@ class Filter:
 
 
 def search_form(query: QueryParams, base: str) -> Html:
-    """Where the history is searched. The page's script takes the day for the reader's own."""
+    """Render the search form of the history. The page's script interprets the day in local time."""
     return element(
         'form',
         element('p', element('label', 'Search', for_='q'), _input('search', 'q', query)),
@@ -142,7 +142,7 @@ def search_form(query: QueryParams, base: str) -> Html:
 
 
 def choice(name: str, values: Sequence[str], wanted: str | None) -> Html:
-    """A field of a form that filters: one of these values, or all."""
+    """Render a filter field with the given values and `all`."""
     options = [element('option', short_name(each), value=each, selected=each == wanted) for each in values]
     select = element('select', element('option', 'all', value=''), *options, id=f'by-{name}', name=name)
     return element('p', element('label', name.capitalize(), for_=f'by-{name}'), select)
@@ -153,7 +153,7 @@ def _input(kind: str, name: str, query: QueryParams) -> Html:
 
 
 def shown_text(entry: InboxEntry) -> str:
-    """All that the page shows of a settled request, in lower case; what a tool hides is not part of it."""
+    """Return the shown text of a settled request, case-folded for searching; hidden arguments are not part of it."""
     request = entry.request
     note = None if entry.answer is None else entry.answer.decision.note
     texts = [name_of(request.tool_name), request.run_id or '', entry.outcome, note or '']
@@ -163,7 +163,7 @@ def shown_text(entry: InboxEntry) -> str:
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
-    """Entries with those of one response together, in the response's order, where the first of them was."""
+    """Sort entries so that those of a response follow each other in its order, at the position of the first."""
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for number, entry in enumerate(entries):
@@ -173,7 +173,7 @@ def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
 
 
 def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
-    """Requests that belong together, in one list each, where the first of them stood."""
+    """Group requests that belong together, at the position of the first of each group."""
     groups: dict[str, list[InboxEntry]] = {}
     for entry in entries:
         groups.setdefault(group_of(entry.request) or entry.id, []).append(entry)
@@ -181,7 +181,7 @@ def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
 
 
 def list_of(entries: Sequence[InboxEntry], context: PageContext) -> Html:
-    """The cards of open requests, and a form after each group of several."""
+    """Render open requests, with a form after each group of several requests."""
     items: list[Html] = []
     for group in grouped(in_order(entries)[:AT_ONCE]):
         items += [card_of(entry, context) for entry in group]
@@ -196,7 +196,7 @@ def list_of(entries: Sequence[InboxEntry], context: PageContext) -> Html:
 
 def _group_form(group: Sequence[InboxEntry], context: PageContext) -> Html:
     items = [f'{entry.id}.{entry.digest}' for entry in group]
-    # The same requests make the same form, so that a page sees when there are others.
+    # The same requests give the same key, so that the page's script notices other requests.
     key = f'group-{sha256(" ".join(items).encode()).hexdigest()[:16]}'
     count = len(group)
     fields = [element('input', type='hidden', name='item', value=item) for item in items]
@@ -226,7 +226,7 @@ _HINT = 'A JSON object. Nothing is approved yet: the changed call is shown to yo
 
 
 def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = None, problem: str | None = None) -> Html:
-    """The arguments as a text: as they are, or as they were edited so far, with what is wrong with that."""
+    """Render the form to edit arguments, with the edited text so far and its problem, if any."""
     written = json.dumps(editable(entry.request), indent=2, ensure_ascii=True) if text is None else text
     return element(
         'form',
@@ -236,7 +236,7 @@ def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = Non
         element('p', _HINT, id='hint'),
         element(
             'textarea',
-            # The first line end of a text area is dropped.
+            # Browsers drop the first line end of a text area.
             f'\n{written}',
             id='args',
             name='args',
@@ -258,7 +258,7 @@ def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = Non
 
 
 def preview_of(entry: InboxEntry, asked: ApprovalRequest, context: PageContext) -> Html:
-    """The changed call, all of it, and what approves it."""
+    """Render the whole changed call with the form to approve it."""
     name = name_of(asked.tool_name)
     request = f'{context.base}/requests/{entry.id}'
     approve = element(
@@ -273,7 +273,7 @@ def preview_of(entry: InboxEntry, asked: ApprovalRequest, context: PageContext) 
         *(element('p', f'Warning: {each}', class_='warning') for each in warnings_of(asked)),
         element(
             'form',
-            # On one line of ASCII, which no browser changes on the way.
+            # One line of ASCII, which browsers do not change.
             *hidden(context, digest=entry.digest, args=json.dumps(asked.payload, ensure_ascii=True)),
             element('div', approve, again, _back(context), class_='buttons'),
             method='post',

@@ -1,4 +1,4 @@
-"""What is answered when a request is refused: a status, a word for programs, and a sentence for people."""
+"""Map errors to HTTP refusals with a status, a code and a message."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from tool_approval.inbox import AlreadySettled, InboxError, InvalidAnswer, NotAn
 
 
 class HttpRefusal(Exception):
-    """Ends the handling of an HTTP request. Nothing was changed by it.
+    """Refuses an HTTP request, which has not changed anything.
 
-    `code` is a word for programs, and `message` a sentence for people, without its full stop and with hostile text in
-    it.
+    `code` is for programs. `message` is a clause for people without a full stop, and may contain untrusted text.
     """
 
     def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
@@ -33,7 +32,7 @@ _HTTP: Mapping[int, tuple[str, str]] = {
 
 
 def refusal_of(error: InboxError | NotOffered | SteeringRefused | HTTPException) -> HttpRefusal:
-    """What to answer to an error of the inbox, of an answer, of a run, or of the router."""
+    """Return the refusal for an error of the inbox, an answer, a run or the router."""
     match error:
         case HTTPException():
             code, message = _HTTP.get(error.status_code, ('refused', 'this cannot be answered'))
@@ -55,6 +54,6 @@ def refusal_of(error: InboxError | NotOffered | SteeringRefused | HTTPException)
         case InvalidAnswer() | NotOffered():
             return HttpRefusal(422, 'invalid_answer', str(error))
         case _:
-            # Its text names the store, which is nothing for a browser.
+            # The text of the error names the store, which visitors must not see.
             message = 'the inbox cannot be reached now, so nothing was approved; try again in a moment'
             return HttpRefusal(503, 'unavailable', message, headers={'Retry-After': '2'})

@@ -1,4 +1,4 @@
-"""Durable runs on the page: which there are, what one waits for, and what steers it."""
+"""Show durable runs on the page, with the forms to cancel a run and to settle unknown calls."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ from .visitors import Visitors
 T = TypeVar('T')
 
 RUNS_AT_ONCE = 50
-"""Chosen: a page of runs."""
+"""Chosen: runs on a page."""
 
 _LONGEST_OUTCOME = 2_000
-"""Chosen: characters; `tool-approval runs show` prints the whole of it."""
+"""Chosen: characters to show of an outcome. `tool-approval runs show` prints all of it."""
 
 STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
-"""Each status of a run, by its name."""
+"""The statuses of runs, by name."""
 
 
 class Runs:
-    """The durable runs that the store of an inbox keeps; none where it keeps none."""
+    """The durable runs in the store of an inbox; always empty if the store does not support them."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._store = DurableStore(inbox.store) if keeps_runs(inbox.store) else None
@@ -60,15 +60,15 @@ class Runs:
         self._has_any = False
 
     async def has_any(self) -> bool:
-        """Whether there has been any since this page is served."""
+        """Return whether the store has any run, or had one since the application started."""
         self._has_any = self._has_any or bool(await self.some(None, 1))
         return self._has_any
 
     async def some(self, status: str | None, limit: int, after: str | None = None) -> Sequence[RunRow]:
-        """Runs, the newest first; an empty status is any. See `DurableStore.list_runs`.
+        """Return runs, newest first; an empty status matches all. See `DurableStore.list_runs`.
 
         Raises:
-            HttpRefusal: There is no such status.
+            HttpRefusal: The status is unknown.
         """
         store = self._store
         wanted = STATUSES.get(status or '')
@@ -79,12 +79,12 @@ class Runs:
         return await self._apart(lambda: store.list_runs(wanted, limit, after))
 
     async def get(self, run_id: str) -> RunDetails:
-        """One run; see `read_run`."""
+        """Return a run; see `read_run`."""
         store = self._known()
         return await self._apart(lambda: read_run(store, run_id))
 
     async def cancel(self, run_id: str, by: Approver) -> RunDetails:
-        """End a run; see `cancel_run`."""
+        """Cancel a run; see `cancel_run`."""
         store = self._known()
         return await self._apart(lambda: cancel_run(store, run_id, by, at=datetime.now(UTC)))
 
@@ -92,9 +92,9 @@ class Runs:
         """Settle an unknown call; see `settle_call`.
 
         Raises:
-            NotUnknown: It is not unknown any more.
-            NotAnApprover: This person may not.
-            NobodyMay: It is not known who may.
+            NotUnknown: The outcome of the call is no longer unknown.
+            NotAnApprover: The approver may not settle the call.
+            NobodyMay: The approvers of the call are unknown.
         """
         found = await self.get(body.run)
         row = found.unsettled(body.key, body.attempt)
@@ -112,7 +112,7 @@ class Runs:
 
 
 class RunRoutes:
-    """The pages of runs."""
+    """Handlers of the pages about runs."""
 
     def __init__(
         self, runs: Runs, visitors: Visitors, context_of: Callable[[Request, Approver], Awaitable[PageContext]]
@@ -122,7 +122,7 @@ class RunRoutes:
         self._context_of = context_of
 
     def routes(self) -> list[BaseRoute]:
-        """All of them. The id of a run is the application's, and may have a slash: it is not part of a path."""
+        """Return the routes. Paths contain no run ids, which come from the application and may contain slashes."""
         return [
             Route('/runs', self.index, methods=['GET']),
             Route('/run', self.one, methods=['GET']),
@@ -131,7 +131,7 @@ class RunRoutes:
         ]
 
     async def index(self, request: Request) -> Response:
-        """The runs, the newest first."""
+        """Show the runs, newest first."""
         context = await self._context_of(request, await self._visitors.visitor(request))
         query = request.query_params
         status = query.get('status')
@@ -153,14 +153,14 @@ class RunRoutes:
         return page(request, 'Runs', filtering, empty, *(_row(run, context) for run in found), older, context=context)
 
     async def one(self, request: Request) -> Response:
-        """One run."""
+        """Show a run."""
         visitor = await self._visitors.visitor(request)
         context = await self._context_of(request, visitor)
         details = await self._runs.get(request.query_params.get('run', ''))
         return page(request, 'One run', _card(details, context), context=context)
 
     async def cancel(self, request: Request) -> Response:
-        """End a run."""
+        """Cancel a run."""
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         run_id = single(fields, 'run') or ''
@@ -168,7 +168,7 @@ class RunRoutes:
         return RedirectResponse(_address(run_id, base_of(request)), 303)
 
     async def settle(self, request: Request) -> Response:
-        """Settle a call."""
+        """Settle a call whose outcome is unknown."""
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         values: dict[str, Any] = {name: single(fields, name) or '' for name in ('run', 'key', 'verdict')}
@@ -181,13 +181,13 @@ class RunRoutes:
 
 
 def _read_result(text: str) -> object:
-    """A result as a person writes it.
+    """Parse a result written in JSON.
 
     Raises:
-        HttpRefusal: It is not JSON.
+        HttpRefusal: The text is not JSON.
     """
     try:
-        # Read as other arguments are: a key is there once, and each number is one.
+        # Refuses duplicate keys and invalid numbers, as for arguments.
         [result] = decode_arguments(f'{{"result": {text}}}').values()
         return result
     except (NotCanonicalError, ValueError):
@@ -302,7 +302,7 @@ def _cancelling(details: RunDetails, context: PageContext) -> Html | None:
 
 
 def _why_not(check: Callable[[], None]) -> str | None:
-    """Why a visitor may not; `None` where they may."""
+    """Return the reason with which `check` refuses; `None` if it does not."""
     try:
         check()
     except NotAnApprover as error:

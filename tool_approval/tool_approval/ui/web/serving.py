@@ -1,4 +1,4 @@
-"""Serves an application until the program is told to end."""
+"""Serve an ASGI application until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ except ImportError:
     raise MissingExtraError('uvicorn', extra='web') from None
 
 BACKLOG = 128
-"""Chosen: connections that may wait to be taken."""
+"""Chosen: number of connections that may wait to be accepted."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody beyond this machine can reach what is bound to a host."""
+    """Return whether a host can be reached only from this machine."""
     try:
         return host == 'localhost' or ip_address(host).is_loopback
     except ValueError:
@@ -28,14 +28,14 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections from now on; whoever connects before `serve` waits.
+    """Return a listening socket. Connections made before `serve` wait.
 
     Args:
-        host: A name or an address of this machine.
-        port: The port; 0 takes a free one.
+        host: Name or address of this machine.
+        port: Port number; 0 chooses a free port.
 
     Raises:
-        OSError: The port is taken, or the host is none of this machine's.
+        OSError: The port is in use, or the host is not an address of this machine.
     """
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listening = socket.socket(family, kind, protocol)
@@ -53,14 +53,14 @@ def serve(app: ASGIApp, listening: socket.socket, *, path: str, trusts_proxy: bo
     """Serve an application below a path, until Ctrl-C or SIGTERM.
 
     Args:
-        app: What to serve.
-        listening: Where.
-        path: Begins with a slash, and does not end with one.
-        trusts_proxy: Whether to believe what a proxy on this machine says of the client and of TLS.
+        app: ASGI application to serve.
+        listening: Socket from `listen`.
+        path: Path with a leading slash and no trailing one.
+        trusts_proxy: Whether to trust the client address and scheme in the headers of a proxy on this machine.
     """
     config = uvicorn.Config(
         Router([Mount(path, app=app)], redirect_slashes=False),
-        # Addresses hold tickets, so none is logged.
+        # URLs contain login tickets, so they are not logged.
         log_config=None,
         log_level='critical',
         access_log=False,
@@ -69,7 +69,7 @@ def serve(app: ASGIApp, listening: socket.socket, *, path: str, trusts_proxy: bo
         server_header=False,
         proxy_headers=trusts_proxy,
         forwarded_allow_ips='127.0.0.1,::1',
-        # Open pages are streams that end only when they are cut.
+        # Streams to open pages do not end by themselves.
         timeout_graceful_shutdown=1,
     )
     uvicorn.Server(config).run(sockets=[listening])

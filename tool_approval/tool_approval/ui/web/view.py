@@ -1,4 +1,4 @@
-"""A request as the JSON API gives it; the same facts and lines as the page and the terminal show."""
+"""Define the models of the JSON API, which shows the same facts and lines as the page and the terminal."""
 
 from __future__ import annotations
 
@@ -18,233 +18,235 @@ from tool_approval.inbox import Approver, InboxEntry, NotAnApprover, State
 
 
 def time_of(moment: datetime) -> str:
-    """The date and the time in UTC, for readers without script; with it, the page shows the reader's own."""
+    """Return date and time in UTC. The page's script replaces them with local time."""
     return f'{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC'
 
 
 class ApiModel(BaseModel):
-    """What is sent or received; the API's description takes its texts from the docstrings of the fields."""
+    """Base class of the API's models. Field docstrings are the descriptions in the OpenAPI document."""
 
     model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
 
 
 class FactView(ApiModel):
-    """Who asks, where or why."""
+    """A labelled fact about a request, such as its agent or reason."""
 
     label: str
-    """`agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file` or `in`."""
+    """Label: `agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file` or `in`."""
     text: str
-    """Escaped, on one line."""
+    """Escaped text on one line."""
 
 
 class SpanView(ApiModel):
-    """A part of a line that is drawn differently."""
+    """A highlighted part of a line."""
 
     start: int
-    """Index of its first character; of Unicode code points, not of UTF-16 units."""
+    """Index of the first character, in Unicode code points, not UTF-16 units."""
     end: int
-    """Index after its last character."""
+    """Index after the last character, in Unicode code points."""
     role: Literal['escape', 'key', 'string', 'keyword']
-    """What it is."""
+    """Kind of text, for highlighting."""
 
 
 class LineView(ApiModel):
-    """One line to draw."""
+    """A line of a request's content."""
 
     kind: LineKind
-    """`meta` and `cut` are words of this program; all others quote a model or a tool, and must look so."""
+    """Kind of line. `meta` and `cut` are texts of this program; all others quote a model or a tool, and must be marked
+    as quoted."""
     text: str
-    """No character in it does anything but draw itself."""
+    """Escaped text, without control characters."""
     number: int | None
-    """Its number in the text it is of, from 1."""
+    """Line number in the quoted text, from 1; `null` without numbers."""
     is_first: bool
-    """Of a `command`: whether the command begins here."""
+    """Whether a `command` line begins the command."""
     spans: tuple[SpanView, ...]
-    """In order, apart from each other."""
+    """Highlighted parts, in order and without overlaps."""
 
 
 class ChoiceView(ApiModel):
-    """What a remembered approval covers."""
+    """A choice for what a remembered approval covers."""
 
     option: str
-    """For `remember_option`."""
+    """Value for `remember_option`."""
     label: str
-    """For people, escaped."""
+    """Escaped text that says what is covered."""
 
 
 class AnswerView(ApiModel):
-    """What somebody decided."""
+    """An approver's answer."""
 
     approved: bool
     """Whether the call may run."""
     by: str
-    """The person's id."""
+    """Id of the approver."""
     by_name: str | None
-    """What the person is called."""
+    """Name of the approver."""
     note: str | None
-    """What the model is told of a denial. Hostile text."""
+    """Note, which the model reads if the call was denied. Untrusted text."""
     override_args: dict[str, Any] | None
-    """All arguments to run with instead, but those that the tool keeps from being shown."""
+    """All edited arguments except hidden ones; `null` if they were not edited."""
     remember: Remember
-    """For how long."""
+    """How long the approval is remembered."""
     remember_option: str
-    """For what."""
+    """What the remembered approval covers."""
     at: datetime
-    """When, in UTC."""
+    """Time of the answer in UTC."""
 
 
 class RequestView(ApiModel):
-    """A request. What is escaped is said to be; all other texts are as the model wrote them."""
+    """A request. Texts are as the model wrote them, unless described as escaped."""
 
     id: str
-    """Its id, unguessable."""
+    """Unguessable id of the request."""
     state: State
-    """`pending` while it is open."""
+    """State of the request; `pending` while it is open."""
     digest: str
-    """Of all that is shown. A decision has to carry it."""
+    """Digest of the shown content. A decision must carry it."""
     tool_name: str
-    """The name the model calls the tool by."""
+    """Name by which the model calls the tool."""
     description: str
-    """One line about the call; it says so where it comes from a configuration."""
+    """Description of the call on one line, which also says if it comes from a configuration."""
     args: dict[str, Any]
-    """Argument values by name, without those that the tool keeps from being shown."""
+    """Argument values by name, without hidden arguments."""
     hidden_args: tuple[str, ...]
-    """The names of those."""
+    """Names of the arguments that the tool hides."""
     agent: str | None
-    """The agent that calls the tool."""
+    """Name of the agent that calls the tool."""
     run_id: str | None
-    """Its run."""
+    """Id of the agent's run."""
     lineage: tuple[LineageEntry, ...]
-    """The agents and tool calls above, from the outermost run inwards."""
+    """Agents and tool calls that led to the run, outermost first."""
     group: str | None
-    """Requests with the same one belong together."""
+    """Group key; requests with the same key belong together."""
     facts: tuple[FactView, ...]
-    """What stands above the content."""
+    """Facts to show above the content."""
     warnings: tuple[str, ...]
-    """Sentences about characters that are not what they seem; escaped."""
+    """Escaped warnings about misleading characters."""
     lines: tuple[LineView, ...]
-    """The content, in order."""
+    """Lines of the content."""
     is_whole: bool
-    """Whether nothing was left out of `lines`, and nothing by the tool. If not, no approval may be remembered."""
+    """Whether the request is shown whole, without cut lines or hidden arguments. If not, an approval cannot be
+    remembered."""
     remember: tuple[Remember, ...]
-    """For how long an approval may be remembered, beside `none`."""
+    """Values allowed for `remember` in addition to `none`."""
     choices: tuple[ChoiceView, ...]
-    """For what."""
+    """Choices for what a remembered approval covers."""
     can_answer: bool
-    """Whether it is open, and this visitor may answer it."""
+    """Whether the request is open and the visitor may answer it."""
     why_not: str | None
-    """Why the visitor may not."""
+    """Reason why the visitor cannot answer; `null` if they can."""
     posted_at: datetime
-    """When it was posted, in UTC."""
+    """Time of posting in UTC."""
     expires_at: datetime | None
-    """When the wait is to end, in UTC."""
+    """Time when the request expires, in UTC."""
     settled_at: datetime | None
-    """When it ceased to be open, in UTC."""
+    """Time when the request was settled, in UTC; `null` while it is open."""
     outcome: str
-    """What became of it, as a sentence without the time, escaped; empty while it is open."""
+    """Outcome as an escaped sentence without time; empty while the request is open."""
     answer: AnswerView | None
-    """What was answered, where somebody has."""
+    """The answer; `null` if the request is open, expired or was withdrawn."""
 
 
 class RequestList(ApiModel):
-    """Several requests."""
+    """A list of requests."""
 
     requests: tuple[RequestView, ...]
-    """Open ones the oldest first, settled ones the newest first."""
+    """Requests: open ones oldest first, settled ones newest first."""
     more: int | None = None
-    """Of open ones: how many there are beyond these."""
+    """Number of further open requests; `null` in the history."""
 
 
 class RunList(ApiModel):
-    """Several durable runs."""
+    """A list of durable runs."""
 
     runs: tuple[RunSummary, ...]
-    """The newest first."""
+    """Runs, newest first."""
 
 
 class RunBody(ApiModel):
-    """Which run is meant. Anything that is not named here is refused."""
+    """A reference to a run. Unknown fields are refused."""
 
     model_config = ConfigDict(extra='forbid', strict=True)
 
     run: str = Field(max_length=1_000)
-    """Its id."""
+    """Id of the run."""
 
 
 class SettleBody(RunBody):
-    """The answer about an unknown call. Anything that is not named here is refused."""
+    """An answer about a call whose outcome is unknown. Unknown fields are refused."""
 
     key: str = Field(max_length=1_000)
-    """Of the execution."""
+    """Key of the execution."""
     attempt: int
-    """Of the execution."""
+    """Attempt of the execution."""
     verdict: Verdict
-    """`result` if it happened, `again` to run it again, `give_up` to leave it unknown."""
+    """`result` if the call ran, `again` to run it again, `give_up` to leave it unknown."""
     result: Any = None
-    """Its return value, for `result`."""
+    """Return value of the call, for the verdict `result`."""
 
 
 class SessionView(ApiModel):
-    """Who is logged in."""
+    """The logged-in approver."""
 
     id: str
-    """The person's id."""
+    """Id of the approver."""
     name: str | None
-    """What the person is called."""
+    """Name of the approver."""
     csrf_token: str
-    """To be sent with each change, as the header `X-CSRF-Token`."""
+    """Token to send with each change in the header `X-CSRF-Token`."""
 
 
 class ErrorBody(ApiModel):
-    """Why something was refused."""
+    """Reason for a refusal."""
 
     code: str
-    """For programs."""
+    """Code for programs."""
     message: str
-    """For people."""
+    """Message for people."""
 
 
 class ErrorView(ApiModel):
-    """Something was refused, and nothing was changed."""
+    """A refusal, after which nothing has changed."""
 
     error: ErrorBody
-    """Why."""
+    """Reason for the refusal."""
 
 
 class DecisionBody(ApiModel):
-    """An answer. Anything that is not named here is refused."""
+    """An answer to a request. Unknown fields are refused."""
 
     model_config = ConfigDict(extra='forbid', strict=True)
 
     digest: str = Field(max_length=200)
-    """The request's, as this person was shown it."""
+    """Digest of the request that was shown to the approver."""
     approved: bool
-    """`true` or `false`, and nothing that is only like it."""
+    """Whether the call may run; only `true` or `false`, not similar values."""
     note: str | None = Field(default=None, max_length=10_000)
-    """What the model is told of a denial, and the log of both."""
+    """Note for the log, which the model also reads if the call is denied."""
     override_args: dict[str, Any] | None = None
-    """All arguments to run with instead, but those that the tool keeps from being shown."""
+    """All edited arguments except hidden ones; `null` leaves the arguments unchanged."""
     remember: Remember = 'none'
-    """How long an approval is to hold for the same payload."""
+    """How long to remember an approval."""
     remember_option: str = Field(default=EXACT, max_length=200)
-    """For what then: one of `choices`."""
+    """What the remembered approval covers: the `option` of one of the `choices`."""
 
 
 def group_of(request: ApprovalRequest) -> str | None:
-    """What requests that belong together have in common: a group that their tool names, or one response of a model."""
+    """Return the key of the request's group, or of its response if the tool names no group; `None` without both."""
     if request.group_id is not None:
         return f'group {request.run_id} {request.group_id}'
     return response_of(request)
 
 
 def response_of(request: ApprovalRequest) -> str | None:
-    """What the requests of one response of a model have in common; `None` for a request that came alone."""
+    """Return the key of the model response that made the request; `None` for a single request."""
     batch = request.facts.batch_id
     return None if batch is None else f'batch {request.run_id} {batch}'
 
 
 def why_not(entry: InboxEntry, visitor: Approver) -> str | None:
-    """Why a visitor may not answer an open request; `None` where they may."""
+    """Return why a visitor may not answer an open request; `None` if they may."""
     try:
         entry.check_approver(visitor)
     except NotAnApprover as error:
@@ -253,9 +255,9 @@ def why_not(entry: InboxEntry, visitor: Approver) -> str | None:
 
 
 def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> RequestView:
-    """A request as a visitor is shown it: with the beginning and the end of what is long, or the whole of it."""
+    """Return a request for a visitor, with long content cut in the middle unless `whole`."""
     request = entry.request
-    # What may be remembered is decided by what is shown first, as in the terminal.
+    # As in the terminal, remembering depends on whether the cut view shows everything.
     is_whole = display(request).is_whole
     options = answer_options(request, is_whole=is_whole)
     problem = why_not(entry, visitor) if entry.state == 'pending' else 'it is no longer open'
@@ -304,7 +306,7 @@ def _answer(entry: InboxEntry) -> AnswerView | None:
 
 
 def visible_changes(entry: InboxEntry) -> dict[str, Any] | None:
-    """The arguments that were answered, without those that the tool keeps from being shown; `None` if unchanged."""
+    """Return the edited arguments of the answer without hidden ones; `None` if they were not edited."""
     if entry.answer is None or entry.answer.decision.override_args is None:
         return None
     hidden = left_out_keys(entry.request)

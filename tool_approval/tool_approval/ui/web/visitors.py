@@ -1,4 +1,4 @@
-"""Who is at the other end, and whether it is their own page that sends a change."""
+"""Identify visitors, and check that changes come from their own page."""
 
 from __future__ import annotations
 
@@ -21,58 +21,58 @@ from .refusals import HttpRefusal
 COOKIE = 'tool_approval'
 
 TICKET_S = 3600.0
-"""Chosen: a link that was not opened within an hour, in seconds, was forgotten."""
+"""Chosen: seconds until a login link expires; a link not opened within an hour was forgotten."""
 
 SESSION_S = 12 * 3600.0
-"""Chosen: a working day, in seconds."""
+"""Chosen: seconds until a session ends, a working day."""
 
 
 NEW_LINK = (
     'A link works once, within an hour, and a login ends after twelve. For a new link, press Enter in the terminal '
     'where `tool-approval serve` runs; open requests go on waiting'
 )
-"""What to do without a session, as a sentence without its full stop."""
+"""Advice for visitors without a session, without the final full stop."""
 
 
 class LocalLogin:
-    """Lets in whoever has a ticket, once; an `Authenticate` for `inbox_app`. Keeps everything in memory.
+    """Login by single-use links, kept in memory; an `Authenticate` for `inbox_app`.
 
     `ticket` may be called from any thread.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nobody is let in yet.
+        """Start without tickets and sessions.
 
         Args:
-            clock: Seconds that never go back.
+            clock: Returns monotonic seconds.
         """
         self._clock = clock
         self._tickets: dict[bytes, tuple[Approver, float]] = {}
         self._sessions: dict[bytes, tuple[Approver, float]] = {}
 
     def ticket(self, approver: Approver) -> str:
-        """A secret that lets in one browser as this person, once, within an hour. It goes into the query `token`."""
+        """Return a secret that logs in one browser as this approver within an hour, as the query parameter `token`."""
         return self._new(self._tickets, approver, TICKET_S)
 
     def redeem(self, ticket: str) -> str | None:
-        """The secret of a new session for a ticket, which is worth nothing from now on; `None` if it was before."""
+        """Exchange a ticket, which becomes invalid, for the secret of a new session; `None` if it is invalid."""
         approver = self._find(self._tickets, ticket)
         self._tickets.pop(_hash(ticket), None)
         return None if approver is None else self._new(self._sessions, approver, SESSION_S)
 
     def __call__(self, request: Request) -> Approver | None:
-        """Who has the session that a request's cookie names."""
+        """Return the approver of the session in the cookie, or `None`."""
         return self._find(self._sessions, request.cookies.get(COOKIE, ''))
 
     def end(self, request: Request) -> None:
-        """End the session, for whoever else has its cookie too."""
+        """End the session, also for other holders of its cookie."""
         self._sessions.pop(_hash(request.cookies.get(COOKIE, '')), None)
 
     def set_cookie(self, request: Request, response: Response, session: str | None) -> None:
-        """Hand over a session, or take it back; its cookie is sent to nothing but this page.
+        """Set or delete the session cookie, which is sent only to the path of this page.
 
-        Attack: cookies do not tell ports apart, so another server on this machine, such as one that the agent has
-        started, would be sent this one's; that is why `tool-approval serve` serves below a path that nobody can guess
+        Attack: cookies are shared between ports, so another server on this machine, such as one that the agent started,
+        would get this cookie. `tool-approval serve` therefore serves below an unguessable path
         (test_serve.py: test_the_cookie_is_not_sent_to_other_servers_of_this_machine).
         """
         is_https = request.url.scheme == 'https'
@@ -96,34 +96,34 @@ class LocalLogin:
 
 
 def _hash(secret: str) -> bytes:
-    # Looked up by its hash, a secret cannot be found out letter by letter from how long that takes.
+    # Looking up hashes prevents guessing a secret letter by letter from the response time.
     return sha256(secret.encode(errors='replace')).digest()
 
 
 Authenticate = Callable[[Request], 'Approver | Awaitable[Approver | None] | None']
-"""Names who sends a request, from what the application's own login has put there; `None`: nobody is logged in.
+"""Returns the approver who sends an HTTP request, from the application's login; `None` if they are not logged in.
 
-It is called for each request, on the event loop, and again while a page is kept up to date. What it raises is answered
-with an error, and nothing is shown.
+It is called on the event loop for each request, and repeatedly while a page is open. If it raises, the visitor gets an
+error and sees no data.
 """
 
 _HOST = re.compile(r'(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::(?P<port>\d{1,5}))?', re.ASCII)
 
 CSRF_HEADER = 'x-csrf-token'
-"""Where a program sends what a form sends as `csrf`."""
+"""Header in which programs send the token that forms send as `csrf`."""
 
 
 class Hosts:
-    """The names under which the page may be reached."""
+    """Host names of the page."""
 
     def __init__(self, allowed: Collection[str]) -> None:
-        """Read them.
+        """Validate the host names.
 
         Args:
-            allowed: Host names as they stand in an address: with a port, which then has to be the same, or without.
+            allowed: Host names as in a URL. If a port is given, it must match.
 
         Raises:
-            ValueError: There is none, or one that no address can have; `*` is none.
+            ValueError: No host is given, or one is invalid, such as `*`.
         """
         if isinstance(allowed, str) or not allowed:
             raise ValueError('`hosts` must list the names under which the page is reached, such as ["127.0.0.1:8765"]')
@@ -133,10 +133,10 @@ class Hosts:
         self._allowed = frozenset(host.lower() for host in allowed)
 
     def check(self, connection: HTTPConnection) -> None:
-        """Refuse a request for another host.
+        """Raise unless the request is for an allowed host.
 
-        Attack: a site lets its own name point to 127.0.0.1, and its script is of the same origin as this page then
-        ("DNS rebinding"; test_attacks.py: test_another_host_is_refused).
+        Attack: a site points its own name to 127.0.0.1, so its script has the same origin as this page ("DNS
+        rebinding"; test_attacks.py: test_another_host_is_refused).
         """
         sent = connection.headers.getlist('host')
         host = sent[0].lower() if len(sent) == 1 else ''
@@ -146,36 +146,36 @@ class Hosts:
 
 
 class Visitors:
-    """Knows who asks, and makes and checks what their forms carry."""
+    """Identifies visitors, and creates and checks their form tokens."""
 
     def __init__(self, authenticate: Authenticate, secret: bytes) -> None:
-        """Trust a login; the secret makes the tokens of forms, in all processes that serve the same page."""
+        """Use a login, and a secret that signs form tokens in all processes that serve the page."""
         self._authenticate = authenticate
         self._advice = f'. {NEW_LINK}' if isinstance(authenticate, LocalLogin) else ''
         self._secret = secret
 
     async def visitor(self, request: Request) -> Approver:
-        """Who asks.
+        """Return the logged-in approver.
 
         Raises:
-            HttpRefusal: Nobody is logged in.
+            HttpRefusal: The visitor is not logged in.
         """
         found = self._authenticate(request)
         approver = await found if inspect.isawaitable(found) else found
-        # Only an `Approver` lets in: `True` or a name is a mistake in the login.
+        # Anything except an `Approver`, such as `True` or a name, is a mistake in the login.
         if not isinstance(approver, Approver):
             raise HttpRefusal(401, 'not_logged_in', f'you are not logged in{self._advice}')
         return approver
 
     def token(self, visitor: Approver) -> str:
-        """What each form of this person carries."""
+        """Return the token for the approver's forms."""
         return hmac.new(self._secret, b'csrf\0' + visitor.id.encode(), sha256).hexdigest()
 
     async def changing(self, request: Request, token: str | None) -> Approver:
-        """Who sends a change, made sure that they mean it.
+        """Return the logged-in approver who sends a change, after checking its origin and token.
 
         Raises:
-            HttpRefusal: Nobody is logged in, or the request comes from another site, or does not carry their token.
+            HttpRefusal: The visitor is not logged in, or the request comes from another site or lacks the token.
         """
         _check_origin(request)
         visitor = await self.visitor(request)
@@ -185,13 +185,13 @@ class Visitors:
 
 
 def _check_origin(request: Request) -> None:
-    """Refuse what another site sends.
+    """Raise if another site sent the request.
 
-    Attack: a page elsewhere posts a form to this one with the visitor's cookie (test_attacks.py:
-    test_another_site_cannot_answer). A program that is no browser sends neither header, and needs the token.
+    Attack: another site's page posts a form to this one with the visitor's cookie (test_attacks.py:
+    test_another_site_cannot_answer). Programs other than browsers send neither header, and need the token.
 
-    Source: https://fetch.spec.whatwg.org/#append-a-request-origin-header: as this page tells nobody where it is, its
-    forms are sent with the origin `null`. So are those of a hostile frame; `Sec-Fetch-Site` tells them apart.
+    Source: https://fetch.spec.whatwg.org/#append-a-request-origin-header: with this page's referrer policy, its forms
+    have the origin `null`. So do those of a hostile frame, but `Sec-Fetch-Site` distinguishes the two.
     """
     origins, sites = request.headers.getlist('origin'), request.headers.getlist('sec-fetch-site')
     host = request.headers['host'].lower()
