@@ -111,7 +111,11 @@ def test_a_decision_is_what_was_answered(request_, said, decision):
         ),
         (PLAIN, {'approved': True, 'remember': 'always'}, "cannot be remembered for 'always'"),
         (LONG, {'approved': True, 'remember': 'session'}, "cannot be remembered for 'session'"),
-        (PLAIN, {'approved': True, 'remember': 'session', 'remember_option': 'folder'}, 'was not offered'),
+        (
+            PLAIN,
+            {'approved': True, 'remember': 'session', 'remember_option': 'folder'},
+            'does not offer this remember option',
+        ),
         (PLAIN, {'approved': False, 'override_args': {'path': 'b'}}, 'a denial changes no arguments'),
         (HIDING, {'approved': True, 'override_args': {'to': 'eve', 'token': 'y'}}, 'not shown cannot be changed'),
     ],

@@ -217,7 +217,7 @@ def test_a_ui_that_hangs_past_the_timeout_denies(kind):
     ui.release.set()
 
     assert (first.approved, first.decided_by) == (False, 'timeout')
-    assert first.note == 'Nobody answered within 0.02 seconds, so the call was denied.'
+    assert first.note == 'No approver answered within 0.02 seconds, so the call was denied.'
     assert second.approved
 
 

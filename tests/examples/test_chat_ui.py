@@ -112,8 +112,12 @@ def test_an_approval_for_the_session_answers_the_next_call_too(in_room):
 @pytest.mark.parametrize(
     ('token', 'said', 'reply'),
     [
-        ('token-eve', 'approve 1', 'You may not answer this request: they are not listed. Nothing was changed.'),
-        ('token-bob', 'approve 1', 'You may not answer this request: it is their own request. Nothing was changed.'),
+        ('token-eve', 'approve 1', 'You may not answer this request: only listed approvers may. Nothing was changed.'),
+        (
+            'token-bob',
+            'approve 1',
+            'You may not answer this request: requesters may not answer their own requests. Nothing was changed.',
+        ),
         ('token-ada', 'deny 1 session', 'The request does not offer this answer. Nothing was changed.'),
         ('token-ada', 'approve 2', 'Write the command below a request, with its number.'),
         ('token-ada', 'Approve 1', 'Write the command below a request, with its number.'),
@@ -145,7 +149,7 @@ def test_an_answer_that_comes_too_late_says_whose_was_first(in_room):
 
         told = await ada.say('approve 1', 'too late')
 
-        assert 'Your answer came too late: the request was denied by ada at ' in told
+        assert 'Your answer came too late: already denied by ada at ' in told
         assert not (await waiting).approved
 
     in_room(scene)

@@ -66,7 +66,7 @@ def test_who_is_not_on_the_staff_sees_it_and_may_not_answer(app):
             statuses.append(person.post(path, json=body, headers=headers).status_code)
         asked.result(60)
 
-    assert request['why_not'] == 'they are not listed'
+    assert request['why_not'] == 'only listed approvers may'
     assert statuses == [403, 200]
 
 

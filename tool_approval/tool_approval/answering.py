@@ -126,7 +126,7 @@ def decision_on(
         if remember not in options.spans:
             raise NotOffered(f'it cannot be remembered for {remember!r}')
         if remember_option not in dict(options.remember_options):
-            raise NotOffered('what it is to be remembered for was not offered')
+            raise NotOffered('the request does not offer this remember option')
     if override_args is not None:
         if not approved:
             raise NotOffered('a denial changes no arguments')

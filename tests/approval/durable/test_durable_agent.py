@@ -192,7 +192,7 @@ def test_a_request_whose_deadline_has_passed_is_denied(url, inbox):
         ui = InboxUI(Inbox(open_store(url).inbox_store), timeout=0.5)
         return await answered(bot.durable(url, ApprovalController(ui=ui)), inbox)
 
-    assert asyncio.run(main()) == {'1': ['Nobody answered within 0.5 seconds, so the call was denied.', 'denied']}
+    assert asyncio.run(main()) == {'1': ['No approver answered within 0.5 seconds, so the call was denied.', 'denied']}
     assert bot.paid == []
 
 
@@ -330,7 +330,7 @@ def test_nobody_is_asked_where_nobody_may_approve(url, inbox):
         ui = InboxUI(Inbox(open_store(url).inbox_store), approvers={'pay': ApproverRule()})
         return await answered(bot.durable(url, ApprovalController(ui=ui)), inbox)
 
-    assert asyncio.run(main()) == {'1': ["Nobody may approve 'pay', so the call was denied.", 'denied']}
+    assert asyncio.run(main()) == {'1': ["No approver is listed for 'pay', so the call was denied.", 'denied']}
 
 
 def test_a_call_whose_tool_has_changed_is_asked_again(url, inbox):
@@ -839,7 +839,7 @@ def change_requests(url, change):
         ("content = '{'", 'The request could not be read again, so the call was denied.'),
         (
             "content = replace(content, '10', '99')",
-            'The answer was to something else than what was asked, so the call was denied.',
+            'The answer did not match the request, so the call was denied.',
         ),
     ],
 )
@@ -869,7 +869,7 @@ def test_what_is_too_large_to_be_shown_is_denied_and_no_reason_to_fail(url, inbo
     told = asyncio.run(answered(bot.durable(url, ApprovalController(presenters={'pay': present})), inbox))
 
     assert [told['1'][1], told['2'][1]] == ['denied', 'denied']
-    assert told['1'][0].startswith('The inbox could not take the request')
+    assert told['1'][0].startswith('The inbox could not store the request')
     assert told['2'][0].startswith("The arguments of 'note' cannot be judged")
     assert bot.paid == []
 

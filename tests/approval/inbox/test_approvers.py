@@ -9,7 +9,7 @@ OPS = ApproverRule(users=frozenset({'ada'}), groups=frozenset({'ops'}))
 
 @pytest.mark.parametrize('rule', ['policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit'])
 def test_nobody_is_called_like_a_rule(rule):
-    with pytest.raises(ValidationError, match='is the name of a rule; call the person otherwise'):
+    with pytest.raises(ValidationError, match='is the name of a rule; use another id'):
         Approver(id=rule)
 
 

@@ -103,7 +103,7 @@ def test_a_call_without_a_canonical_form_is_refused(field, value):
 
 
 def test_a_request_that_nobody_can_read_is_refused():
-    with pytest.raises(RequestTooLarge, match=f'has 4194[0-9]* bytes, and the inbox takes {MAX_BYTES}; present less'):
+    with pytest.raises(RequestTooLarge, match=f'has 4194[0-9]* bytes, more than the limit of {MAX_BYTES}; shorten'):
         write_content(Content(request=request_for('x' * MAX_BYTES, payload={})))
 
 
@@ -153,7 +153,7 @@ def test_an_answer_is_kept_as_it_was():
 
 
 def test_an_endless_answer_is_refused():
-    with pytest.raises(InvalidAnswer, match='bytes, and may have'):
+    with pytest.raises(InvalidAnswer, match='bytes, more than the limit'):
         write_answer(Answer(decision=ApprovalDecision(approved=False, note='x' * MAX_BYTES), by=ADA, digest='d'))
 
 
@@ -166,7 +166,7 @@ def test_only_who_is_listed_may_answer():
     entry = entry_of(approvers=(ops,))
 
     entry.check_approver(BOB)
-    with pytest.raises(NotAnApprover, match=r"^'ada' may not answer for 'delete': they are not listed$"):
+    with pytest.raises(NotAnApprover, match=r"^'ada' may not answer for 'delete': only listed approvers may$"):
         entry.check_approver(ADA)
     with pytest.raises(NotAnApprover):
         entry_of(approvers=(ops, ApproverRule(users=frozenset({'ada'})))).check_approver(BOB)
@@ -175,18 +175,21 @@ def test_only_who_is_listed_may_answer():
 def test_the_requester_can_be_barred():
     entry_of(requester='ada').check_approver(ADA)
     entry_of(requester='ada', forbid_self_approval=True).check_approver(BOB)
-    with pytest.raises(NotAnApprover, match='it is their own request'):
+    with pytest.raises(NotAnApprover, match='requesters may not answer their own requests'):
         entry_of(requester='ada', forbid_self_approval=True).check_approver(ADA)
 
 
 @pytest.mark.parametrize(
     ('decision', 'problem'),
     [
-        (ApprovalDecision.model_construct(approved='yes'), 'it is malformed'),
-        (ApprovalDecision.model_construct(), 'it is malformed'),
+        (ApprovalDecision.model_construct(approved='yes'), 'the decision is malformed'),
+        (ApprovalDecision.model_construct(), 'the decision is malformed'),
         (ApprovalDecision(approved=True, override_args={'a': float('nan')}), 'the changed arguments cannot be judged'),
-        (ApprovalDecision(approved=True, remember='session', remember_option='all'), 'was not offered'),
-        (ApprovalDecision(approved=True, remember='always'), "nothing can be remembered 'always' there"),
+        (
+            ApprovalDecision(approved=True, remember='session', remember_option='all'),
+            'does not offer this remember option',
+        ),
+        (ApprovalDecision(approved=True, remember='always'), "the request cannot be remembered 'always'"),
     ],
 )
 def test_what_a_request_does_not_offer_is_no_answer(decision, problem):

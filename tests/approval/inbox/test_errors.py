@@ -22,17 +22,23 @@ from tool_approval import ApprovalError
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 REFUSED = [
     (UnknownRequest(), 'there is no such request in the inbox'),
-    (AlreadySettled('expired'), 'the request is no longer open: it was expired'),
+    (AlreadySettled('expired'), 'the request is no longer open: expired'),
     (
         AlreadySettled('denied', by='a\nb', at=AT),
-        "the request is no longer open: it was denied by 'a\\nb' at 2026-01-02T03:04:05+00:00",
+        "the request is no longer open: denied by 'a\\nb' at 2026-01-02T03:04:05+00:00",
     ),
-    (OtherContent(), 'the answer is to something else than what the request shows; load it again and decide anew'),
-    (NotAnApprover('ada', 'rm', 'they are not listed'), "'ada' may not answer for 'rm': they are not listed"),
-    (InvalidAnswer('it is malformed'), 'this is no answer to the request: it is malformed'),
+    (OtherContent(), 'the answer does not match the content of the request; load the request again and decide anew'),
+    (
+        NotAnApprover('ada', 'rm', 'only listed approvers may'),
+        "'ada' may not answer for 'rm': only listed approvers may",
+    ),
+    (InvalidAnswer('the decision is malformed'), 'the answer is invalid: the decision is malformed'),
 ]
 OTHERS = [
-    (RequestTooLarge(5, 4), 'the request has 5 bytes, and the inbox takes 4; present less of it'),
+    (
+        RequestTooLarge(5, 4),
+        'the request has 5 bytes, more than the limit of 4; shorten its arguments or presentation',
+    ),
     (InboxUnavailable('here', 'it is closed'), 'the inbox in here is unavailable: it is closed'),
     (InboxUntrusted('here', 'it is a link'), 'the inbox in here cannot be used: it is a link'),
 ]
@@ -56,22 +62,25 @@ def test_they_stand_in_the_tree_that_is_drawn():
 @pytest.mark.parametrize(
     ('error', 'told'),
     [
-        (AlreadySettled('withdrawn'), 'Your answer came too late: the request was withdrawn.'),
+        (AlreadySettled('withdrawn'), 'Your answer came too late: already withdrawn.'),
         (
             AlreadySettled('denied', by='eve\n', at=AT),
-            'Your answer came too late: the request was denied by eve<U+000A> at 03:04:05 UTC.',
+            'Your answer came too late: already denied by eve<U+000A> at 03:04:05 UTC.',
         ),
         (
-            NotAnApprover('eve', 't', 'they are not listed'),
-            'You may not answer this request: they are not listed. Nothing was changed.',
+            NotAnApprover('eve', 't', 'only listed approvers may'),
+            'You may not answer this request: only listed approvers may. Nothing was changed.',
         ),
-        (OtherContent(), 'The request shows something else by now. Nothing was changed; look at it again.'),
-        (UnknownRequest(), 'There is no such request in the inbox any more. Nothing was changed.'),
+        (
+            OtherContent(),
+            'The request has changed since you saw it. Your answer was not accepted; load the request again.',
+        ),
+        (UnknownRequest(), 'The request is no longer in the inbox. Nothing was changed.'),
         (InvalidAnswer('x'), 'The request does not offer this answer. Nothing was changed.'),
         (NotOffered('x'), 'The request does not offer this answer. Nothing was changed.'),
         (
             InboxUnavailable('a file', 'full'),
-            'The inbox cannot be reached, so your answer may not have been taken. Look again in a moment.',
+            'The inbox cannot be reached. Your answer may not have been recorded; check again in a moment.',
         ),
     ],
 )

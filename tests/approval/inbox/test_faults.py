@@ -88,7 +88,7 @@ def test_the_requests_of_a_killed_agent_become_withdrawn(place, make_inbox, hurr
         agent.send_signal(signal.SIGKILL)
         agent.communicate()
         withdrawn = await settled(page, 3)
-        with pytest.raises(AlreadySettled, match='it was withdrawn'):
+        with pytest.raises(AlreadySettled, match='open: withdrawn'):
             await answer(page, entries[0])
         return [entry.state for entry in withdrawn]
 
@@ -260,7 +260,7 @@ def test_postgres_goes_away_and_comes_back_and_who_waits_is_answered(postgres, c
 
     assert (hasty.approved, hasty.note) == (
         False,
-        'The inbox could not be reached until the time was up, so the call was denied.',
+        'The inbox could not be reached before the timeout, so the call was denied.',
     )
     assert (before.approved, before.decided_by) == (late.approved, late.decided_by) == (True, 'ada')
     assert "the inbox in the PostgreSQL database 'postgres' is unavailable" in caplog.text
@@ -285,7 +285,7 @@ def test_a_full_disk_posts_nothing_answers_nothing_and_goes_on_when_there_is_roo
             [(pages,)] = database.execute('PRAGMA page_count')
             database.execute(f'PRAGMA max_page_count = {pages}')
         decision = await ApprovalController(ui=InboxUI(inbox, timeout=0.2)).request_approval(request_for('x' * 50_000))
-        assert decision.note == 'The inbox could not be reached until the time was up, so the call was denied.'
+        assert decision.note == 'The inbox could not be reached before the timeout, so the call was denied.'
         with store._database.reading() as database:
             database.execute(f'PRAGMA max_page_count = {pages}')
         with pytest.raises(InboxUnavailable, match='database or disk is full'):

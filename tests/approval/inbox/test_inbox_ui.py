@@ -118,7 +118,7 @@ def test_nobody_answers_in_time(inbox, page):
     decision, [entry] = asyncio.run(main())
 
     assert (decision.approved, decision.decided_by) == (False, 'timeout')
-    assert decision.note == 'Nobody answered within 0.5 seconds, so the call was denied.'
+    assert decision.note == 'No approver answered within 0.5 seconds, so the call was denied.'
     assert entry.state == 'expired'
 
 
@@ -186,7 +186,7 @@ def test_what_nobody_may_answer_is_denied_at_once(inbox, page, rules):
 
     decision, history, still_open = asyncio.run(main())
 
-    assert (decision.approved, decision.note) == (False, "Nobody may approve 'delete', so the call was denied.")
+    assert (decision.approved, decision.note) == (False, "No approver is listed for 'delete', so the call was denied.")
     assert (history, still_open) == ([], [])
 
 
@@ -197,7 +197,7 @@ def test_the_requester_is_found_out_for_each_request_and_barred(inbox, page):
     async def main():
         asking = asyncio.create_task(controller.request_approval(request_for(metadata={'user': 'ada'})))
         [entry] = await soon(page)
-        with pytest.raises(NotAnApprover, match='it is their own request'):
+        with pytest.raises(NotAnApprover, match='requesters may not answer their own requests'):
             await answer(page, entry, by=ADA)
         await answer(page, entry, by=BOB)
         return await asking, await controller.request_approval(request_for())
@@ -206,7 +206,7 @@ def test_the_requester_is_found_out_for_each_request_and_barred(inbox, page):
 
     assert known.decided_by == 'bob'
     assert not unknown.approved
-    assert unknown.note == 'It is not known who asks, and who asks may not approve, so the call was denied.'
+    assert unknown.note == 'Self-approval is forbidden and the requester is unknown, so the call was denied.'
 
 
 def test_a_requester_who_is_not_barred_may_answer(inbox, page):
@@ -224,7 +224,7 @@ def test_a_timeout_that_is_none_is_refused(inbox, timeout):
 
 
 def test_barring_somebody_unknown_is_refused(inbox):
-    with pytest.raises(ValueError, match='who is not known cannot be barred'):
+    with pytest.raises(ValueError, match='requires `requester`'):
         InboxUI(inbox, forbid_self_approval=True)
 
 
@@ -234,7 +234,7 @@ def test_a_request_that_nobody_can_read_is_denied(inbox, page):
     decision = asyncio.run(controller.request_approval(request_for('x' * MAX_BYTES)))
 
     assert not decision.approved
-    assert 'present less of it), so the call was denied' in decision.note
+    assert 'shorten its arguments or presentation), so the call was denied' in decision.note
 
 
 def test_an_answer_to_something_else_is_denied(inbox, page, monkeypatch):
@@ -251,7 +251,7 @@ def test_an_answer_to_something_else_is_denied(inbox, page, monkeypatch):
     decision = asyncio.run(main())
 
     assert not decision.approved
-    assert decision.note == 'The answer was to something else than what was asked, so the call was denied.'
+    assert decision.note == 'The answer did not match the request, so the call was denied.'
 
 
 class Away:
@@ -279,7 +279,7 @@ def test_a_store_that_is_away_denies_when_the_time_is_up(make_store, caplog):
         decision = asyncio.run(controller.request_approval(request_for()))
 
     assert not decision.approved
-    assert decision.note == 'The inbox could not be reached until the time was up, so the call was denied.'
+    assert decision.note == 'The inbox could not be reached before the timeout, so the call was denied.'
     assert 'A call was denied' in caplog.text
 
 
@@ -319,7 +319,7 @@ def test_a_store_that_is_away_when_the_time_is_up_denies_and_expires_the_request
         asyncio.run(inbox.open())
         decision, [entry] = asyncio.run(main())
 
-    assert decision.note == 'The inbox could not be reached until the time was up, so the call was denied.'
+    assert decision.note == 'The inbox could not be reached before the timeout, so the call was denied.'
     assert entry.state == 'expired'
 
 
@@ -340,7 +340,7 @@ def test_a_store_that_does_not_answer_denies(make_store, monkeypatch):
     may_go_on.set()
     inbox.close()
 
-    assert decision.note == 'The inbox could not be reached until the time was up, so the call was denied.'
+    assert decision.note == 'The inbox could not be reached before the timeout, so the call was denied.'
 
 
 def test_an_inbox_that_is_closed_denies(make_store):
@@ -485,4 +485,4 @@ def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, monkeyp
 
     assert decided.approved
     assert entry.state == 'withdrawn'
-    assert 'the inbox cannot say whether it was denied there before' in caplog.text
+    assert 'the inbox could not report whether it was denied there first' in caplog.text

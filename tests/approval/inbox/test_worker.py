@@ -117,6 +117,6 @@ def test_a_forked_process_is_told_to_make_its_own(monkeypatch):
     parent = os.getpid()
 
     monkeypatch.setattr(os, 'getpid', lambda: parent + 1)
-    with pytest.raises(InboxError, match='make another in each process'):
+    with pytest.raises(InboxError, match='create one in each process'):
         asyncio.run(worker.run(lambda: None))
     worker.close(5)

@@ -34,7 +34,7 @@ class DictStore:
     def add(self, row):
         with self.memory.lock:
             if row.id in self.memory.rows:
-                raise InboxUntrusted(self.place, 'a request of that id is there already')
+                raise InboxUntrusted(self.place, 'a request with this id already exists')
             self.memory.rows[row.id] = row
             self.memory.log.append((row.id, False))
 

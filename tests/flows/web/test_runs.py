@@ -38,7 +38,7 @@ def test_who_may_not_cancel_a_run_sees_why_and_no_button(site: Site, visit: Call
 
     page.goto(f'http://{site.host}/run?run=order-17')
 
-    expect(page.get_by_text('ada may not cancel this run: they are not listed.')).to_be_visible()
+    expect(page.get_by_text('ada may not cancel this run: only listed approvers may.')).to_be_visible()
     expect(page.get_by_role('button', name='Cancel the run')).to_have_count(0)
 
 

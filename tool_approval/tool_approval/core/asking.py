@@ -158,7 +158,7 @@ async def ask(
         return _denials(requests, 'ui', f'The approval prompt gave no decision ({error}), so the call was denied.')
     except Exception as error:  # noqa: BLE001 - a UI may fail in any way, and the call must be denied then
         if limit is not None and limit.expired():
-            note = f'Nobody answered within {timeout_s:g} seconds, so the call was denied.'
+            note = f'No approver answered within {timeout_s:g} seconds, so the call was denied.'
             return _denials(requests, 'timeout', note)
         # The error's text may quote arguments, so only its type is logged.
         _log.error('The approval UI failed with %s', type(error).__name__)

@@ -32,7 +32,7 @@ class Approver(BaseModel):
         # Attack: an approver takes the name of a rule, and the log says that the policy approved
         # (test_approvers.py: test_nobody_is_called_like_a_rule).
         if value in RULES:
-            raise ValueError(f'{value!r} is the name of a rule; call the person otherwise')
+            raise ValueError(f'{value!r} is the name of a rule; use another id')
         return value
 
 

@@ -121,9 +121,9 @@ class InboxEntry(BaseModel):
         """
         content = self.content
         if content.forbid_self_approval and approver.id == content.requester:
-            raise NotAnApprover(approver.id, self.request.tool_name, 'it is their own request')
+            raise NotAnApprover(approver.id, self.request.tool_name, 'requesters may not answer their own requests')
         if not all(rule.lists(approver) for rule in content.approvers or ()):
-            raise NotAnApprover(approver.id, self.request.tool_name, 'they are not listed')
+            raise NotAnApprover(approver.id, self.request.tool_name, 'only listed approvers may')
 
     def check_decision(self, decision: ApprovalDecision) -> ApprovalDecision:
         """Return the decision, validated against what the request offers.
@@ -136,19 +136,19 @@ class InboxEntry(BaseModel):
             decision = ApprovalDecision.model_validate(decision.model_dump(warnings='none'))
             canonical_json(decision.override_args)
         except ValidationError:
-            raise InvalidAnswer('it is malformed') from None
+            raise InvalidAnswer('the decision is malformed') from None
         except NotCanonicalError as error:
             raise InvalidAnswer(f'the changed arguments cannot be judged ({error.problem})') from None
         if decision.remember_option not in self.request.coverings:
-            raise InvalidAnswer('what it is to be remembered for was not offered')
+            raise InvalidAnswer('the request does not offer this remember option')
         if decision.remember == 'always' and not self.request.facts.can_remember_always:
-            raise InvalidAnswer("nothing can be remembered 'always' there")
+            raise InvalidAnswer("the request cannot be remembered 'always'")
         return decision.model_copy(update={'note': None if decision.note is None else whole_characters(decision.note)})
 
 
 def already_settled(entry: InboxEntry) -> AlreadySettled:
     """Return the error for an answer to a request that is no longer open."""
-    assert entry.state != 'pending', 'a store says that a request is not pending only if it is not'
+    assert entry.state != 'pending', 'the store has refused to settle an open request'
     by = None if entry.answer is None else entry.answer.by.id
     return AlreadySettled(entry.state, by=by, at=entry.settled_at)
 
@@ -201,7 +201,7 @@ def write_answer(answer: Answer) -> str:
     try:
         return _limited(json.dumps(answer.model_dump(mode='json'), separators=(',', ':')))
     except RequestTooLarge as error:
-        raise InvalidAnswer(f'it has {error.size} bytes, and may have {error.limit}') from None
+        raise InvalidAnswer(f'it has {error.size} bytes, more than the limit of {error.limit}') from None
 
 
 def digest_of(request_id: str, content: str) -> str:
@@ -229,7 +229,7 @@ def read_entry(row: Row) -> InboxEntry:
         raise ValueError('nested too deeply, or not a text') from None
     said = None if entry.answer is None else entry.answer.decision.approved
     if said is not {'approved': True, 'denied': False}.get(entry.state):
-        raise ValueError('its state is not that of its answer')
+        raise ValueError('its state does not match its answer')
     return entry
 
 

@@ -59,7 +59,7 @@ class AlreadySettled(AnswerRefused):
         self.at = at
         when = '' if at is None else f' at {at.isoformat(timespec="seconds")}'
         who = '' if by is None else f' by {by!r}'
-        super().__init__(f'the request is no longer open: it was {state}{who}{when}')
+        super().__init__(f'the request is no longer open: {state}{who}{when}')
 
 
 class OtherContent(AnswerRefused):
@@ -67,7 +67,7 @@ class OtherContent(AnswerRefused):
 
     def __init__(self) -> None:
         """Ask the approver to load the request again."""
-        super().__init__('the answer is to something else than what the request shows; load it again and decide anew')
+        super().__init__('the answer does not match the content of the request; load the request again and decide anew')
 
 
 class NotAnApprover(AnswerRefused):
@@ -93,7 +93,7 @@ class InvalidAnswer(AnswerRefused):
     def __init__(self, problem: str) -> None:
         """Describe the problem, as a clause without a full stop."""
         self.problem = problem
-        super().__init__(f'this is no answer to the request: {problem}')
+        super().__init__(f'the answer is invalid: {problem}')
 
 
 class RequestTooLarge(InboxError):
@@ -103,7 +103,9 @@ class RequestTooLarge(InboxError):
         """Give the size of the request and the limit, in bytes."""
         self.size = size
         self.limit = limit
-        super().__init__(f'the request has {size} bytes, and the inbox takes {limit}; present less of it')
+        super().__init__(
+            f'the request has {size} bytes, more than the limit of {limit}; shorten its arguments or presentation'
+        )
 
 
 class InboxUnavailable(InboxError):
@@ -143,14 +145,14 @@ def refusal_text(
         case AlreadySettled():
             by = '' if error.by is None else f' by {name(error.by)}'
             when = '' if error.at is None else f' at {error.at:%H:%M:%S} UTC'
-            return f'Your answer came too late: the request was {error.state}{by}{when}.'
+            return f'Your answer came too late: already {error.state}{by}{when}.'
         case NotAnApprover():
             return f'You may not answer this request: {text(error.problem)}. Nothing was changed.'
         case OtherContent():
-            return 'The request shows something else by now. Nothing was changed; look at it again.'
+            return 'The request has changed since you saw it. Your answer was not accepted; load the request again.'
         case UnknownRequest():
-            return 'There is no such request in the inbox any more. Nothing was changed.'
+            return 'The request is no longer in the inbox. Nothing was changed.'
         case AnswerRefused() | NotOffered():
             return 'The request does not offer this answer. Nothing was changed.'
         case _:
-            return 'The inbox cannot be reached, so your answer may not have been taken. Look again in a moment.'
+            return 'The inbox cannot be reached. Your answer may not have been recorded; check again in a moment.'

@@ -301,7 +301,7 @@ class Inbox:
                 return await self.get(request_id)
         except (InboxUnavailable, TimeoutError) as error:
             self.abandon(request_id, 'expired')
-            problem = error.problem if isinstance(error, InboxUnavailable) else 'it does not answer'
+            problem = error.problem if isinstance(error, InboxUnavailable) else 'it does not respond'
             raise InboxUnavailable(self.store.place, problem) from None
 
     async def _row(self, request_id: str) -> Row:
@@ -323,7 +323,7 @@ def _read(row: Row) -> InboxEntry:
         return read_entry(row)
     except ValueError:
         # It cannot be answered, so it will expire.
-        _log.error('A request in the inbox cannot be read: it was changed, or written by a later version')
+        _log.error('A request in the inbox cannot be read: another program changed it, or a later version wrote it')
         raise UnknownRequest from None
 
 

@@ -110,7 +110,7 @@ class InboxUI:
         if not timeout > 0:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
         if forbid_self_approval and requester is None:
-            raise ValueError('`forbid_self_approval` needs `requester`: who is not known cannot be barred')
+            raise ValueError('`forbid_self_approval` requires `requester`')
         self.inbox = inbox
         """The inbox to post to."""
         self._timeout_s = timeout
@@ -172,9 +172,9 @@ class InboxUI:
         requester = self._requester(request) if callable(self._requester) else self._requester
         approvers = None if self._approvers is None else self._approvers.for_tool(request.tool_name)
         if self._forbid_self_approval and requester is None:
-            return _denied('It is not known who asks, and who asks may not approve, so the call was denied.')
+            return _denied('Self-approval is forbidden and the requester is unknown, so the call was denied.')
         if approvers is not None and not any(rule.users or rule.groups for rule in approvers):
-            return _denied(f'Nobody may approve {request.tool_name!r}, so the call was denied.')
+            return _denied(f'No approver is listed for {request.tool_name!r}, so the call was denied.')
         return Content(
             request=request,
             approvers=approvers,
@@ -189,7 +189,7 @@ class InboxUI:
         if entry.answer is not None:
             return entry.answer.decision
         if entry.state == 'expired':
-            note = f'Nobody answered within {self._timeout_s:g} seconds, so the call was denied.'
+            note = f'No approver answered within {self._timeout_s:g} seconds, so the call was denied.'
             return ApprovalDecision(approved=False, note=note, decided_by='timeout')
         return _denied('The request was withdrawn from the inbox, so the call was denied.')
 
@@ -221,7 +221,9 @@ class InboxUI:
                 # The first read may have begun before the withdrawal.
                 entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
         except (ApprovalError, TimeoutError):
-            _log.warning('A call was approved elsewhere, and the inbox cannot say whether it was denied there before')
+            _log.warning(
+                'A call was approved in another UI, and the inbox could not report whether it was denied there first'
+            )
             return None
         return entry if entry.state == 'denied' else None
 
@@ -237,11 +239,11 @@ def _failed(error: Exception) -> ApprovalDecision:
     _log.error('A call was denied: %s', str(error) if isinstance(error, ApprovalError) else 'the inbox is unavailable')
     match error:
         case RequestTooLarge() | NotCanonicalError():
-            return _denied(f'The inbox could not take the request ({error}), so the call was denied.')
+            return _denied(f'The inbox could not store the request ({error}), so the call was denied.')
         case OtherContent():
-            return _denied('The answer was to something else than what was asked, so the call was denied.')
+            return _denied('The answer did not match the request, so the call was denied.')
         case TimeoutError() | InboxUnavailable():
-            return _denied('The inbox could not be reached until the time was up, so the call was denied.')
+            return _denied('The inbox could not be reached before the timeout, so the call was denied.')
         case _:
             return _denied(f'The inbox failed ({type(error).__name__}), so the call was denied.')
 

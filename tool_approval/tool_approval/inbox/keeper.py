@@ -281,7 +281,7 @@ class Keeper:
         if self._failures == 1:
             # The texts of inbox errors hold no arguments.
             problem = str(error) if isinstance(error, InboxError) else type(error).__name__
-            _log.error('%s; waiting goes on', problem)
+            _log.error('%s; still waiting', problem)
 
 
 async def follow(keeper: Keeper) -> AsyncGenerator[frozenset[str] | None]:

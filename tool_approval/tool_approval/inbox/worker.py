@@ -52,7 +52,7 @@ class Worker:
             done(value, error)
 
         if self._process != os.getpid():
-            raise InboxError('the inbox was made before this process was forked; make another in each process')
+            raise InboxError('the inbox was created before this process was forked; create one in each process')
         with self._lock:
             if self._is_closed:
                 raise InboxError('the inbox is closed')

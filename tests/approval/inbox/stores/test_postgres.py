@@ -68,7 +68,7 @@ def test_a_newer_schema_is_refused_with_what_to_do(open_store, database, schema)
     open_store(schema).add(ROW)
     database.execute(f'UPDATE {schema}.version SET number = 3')
 
-    refused(open_store(schema), 'its schema has version 3, and this tool_approval knows up to 2; upgrade it')
+    refused(open_store(schema), 'its schema has version 3, but this tool_approval supports up to 2; upgrade it')
 
 
 @pytest.mark.parametrize('change', ['DELETE FROM {}.version', 'INSERT INTO {}.version VALUES (1)'])
@@ -76,14 +76,14 @@ def test_a_schema_that_does_not_say_its_version_is_refused(open_store, database,
     open_store(schema).add(ROW)
     database.execute(change.format(schema))
 
-    refused(open_store(schema), 'it does not say which version its schema has')
+    refused(open_store(schema), "its table 'version' must have one row")
 
 
 def test_a_schema_with_other_tables_is_refused_and_left_as_it_was(open_store, database, schema):
     database.execute(f'CREATE SCHEMA {schema}')
     database.execute(f'CREATE TABLE {schema}.theirs (x int)')
 
-    refused(open_store(schema), f"the schema '{schema}' has other tables; give the inbox its own")
+    refused(open_store(schema), f"the schema '{schema}' has other tables; give the inbox its own schema")
 
     found = database.execute('SELECT tablename FROM pg_tables WHERE schemaname = %s', (schema,)).fetchall()
     assert found == [('theirs',)]
@@ -176,7 +176,7 @@ def test_a_server_that_is_not_there_is_unavailable_and_its_password_is_not_told(
 
 
 def test_what_is_no_dsn_is_refused_without_quoting_it(open_store, schema):
-    with pytest.raises(ValueError, match=r'^this is no DSN of PostgreSQL; write postgresql://') as error:
+    with pytest.raises(ValueError, match=r'^the DSN is invalid; write postgresql://') as error:
         open_store(schema, 'password=secret host')
 
     assert 'secret' not in str(error.value)
@@ -184,7 +184,7 @@ def test_what_is_no_dsn_is_refused_without_quoting_it(open_store, schema):
 
 @pytest.mark.parametrize('name', ['', 'A', 'a-b', 'a"b', '1a', 'a' * 51, 'a\n'])
 def test_a_schema_that_is_no_plain_name_is_refused(open_store, name):
-    with pytest.raises(ValueError, match='is no name for the schema'):
+    with pytest.raises(ValueError, match='is not a valid schema name'):
         open_store(name)
 
 

@@ -106,7 +106,7 @@ def test_a_corrupt_file_is_refused(store, path):
     store.close()
     path.write_bytes(b'SQLite format 3\x00' + b'\xff' * 5000)
 
-    refused(path, 'look at it, or move it away to start anew')
+    refused(path, 'inspect the file, or move it away to start with a new one')
 
 
 def test_a_file_that_is_no_database_is_refused(path):
@@ -114,7 +114,7 @@ def test_a_file_that_is_no_database_is_refused(path):
     path.write_text('no database at all, and long enough to be taken for one' * 100)
     path.chmod(0o600)
 
-    refused(path, 'file is not a database; look at it, or move it away')
+    refused(path, 'file is not a database; inspect the file, or move it away')
 
 
 def test_a_file_that_is_corrupt_inside_approves_nothing(store, path):
@@ -146,7 +146,7 @@ def test_another_programs_file_is_refused_and_left_as_it_was(path, statement):
     other_program(path, statement)
     before = path.read_bytes()
 
-    refused(path, 'it is the file of another program')
+    refused(path, 'it belongs to another program')
 
     assert path.read_bytes() == before
 
@@ -156,7 +156,7 @@ def test_a_newer_file_is_refused_with_what_to_do(store, path):
     other_program(path, f'PRAGMA user_version = {len(MIGRATIONS) + 1}')
 
     refused(
-        path, f'it has version {len(MIGRATIONS) + 1}, and this tool_approval knows up to {len(MIGRATIONS)}; upgrade'
+        path, f'it has version {len(MIGRATIONS) + 1}, but this tool_approval supports up to {len(MIGRATIONS)}; upgrade'
     )
 
 
@@ -249,7 +249,7 @@ def test_a_place_that_several_processes_cannot_share_is_refused(monkeypatch, pat
     original = sqlite3.connect
     monkeypatch.setattr(sqlite3, 'connect', lambda *args, **keywords: original(*args, **keywords, factory=NoWal))
 
-    refused(path, 'several processes cannot share a file there; use a disk of this machine')
+    refused(path, 'several processes cannot share a file there; use a local disk')
 
 
 def test_closing_ends_a_watch(store):

@@ -130,7 +130,10 @@ def test_who_is_not_listed_is_told_privately_and_changes_nothing(play, name):
 
             [(user, text)] = scene.slack.whispers
             assert user == 'U0EVE'
-            assert text == 'You may not answer this request: you are not listed for this channel. Nothing was changed.'
+            assert (
+                text
+                == 'You may not answer this request: only approvers listed for this channel may. Nothing was changed.'
+            )
             assert scene.slack.views == []
             assert (await scene.inbox.get(entry.id)).state == 'pending'
 
@@ -170,7 +173,7 @@ def test_of_two_who_race_one_wins_and_the_other_is_told(play):
             winner = settled.answer.by.id
             [(loser, text)] = scene.slack.whispers
             assert {winner, loser} == {'U0ADA', 'U0BOB'}
-            assert f'came too late: the request was {settled.state} by `{winner}`' in text
+            assert f'came too late: already {settled.state} by `{winner}`' in text
             await says(scene, f'(`{winner}`)')
 
     play(scenario)
@@ -203,8 +206,8 @@ def test_a_second_press_of_an_old_message_updates_it(play):
 @pytest.mark.parametrize(
     ('wrong', 'told'),
     [
-        (lambda entry: f'{entry.id}.{"0" * 64}.0', 'shows something else by now'),
-        (lambda entry: f'{"x" * 43}.{entry.digest}.0', 'no such request'),
+        (lambda entry: f'{entry.id}.{"0" * 64}.0', 'has changed since you saw it'),
+        (lambda entry: f'{"x" * 43}.{entry.digest}.0', 'no longer in the inbox'),
     ],
 )
 def test_an_answer_to_something_else_is_refused(play, wrong, told):
@@ -229,7 +232,7 @@ def test_an_expired_request_says_so(play):
             await scene.send(press_of('approve', value))
             await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
 
-            assert 'the request was expired at' in scene.slack.whispers[0][1]
+            assert 'already expired at' in scene.slack.whispers[0][1]
 
     play(scenario)
 

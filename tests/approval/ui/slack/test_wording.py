@@ -16,12 +16,12 @@ from .slack_server import active
 @pytest.mark.parametrize(
     ('error', 'told'),
     [
-        (AlreadySettled('withdrawn'), 'too late: the request was withdrawn.'),
-        (AlreadySettled('denied', by='<!here>'), 'was denied by `&lt;!here&gt;`.'),
+        (AlreadySettled('withdrawn'), 'too late: already withdrawn.'),
+        (AlreadySettled('denied', by='<!here>'), 'already denied by `&lt;!here&gt;`.'),
         (NotAnApprover('U1', 't', 'it is <their> own'), 'You may not answer this request: it is &lt;their&gt; own.'),
-        (OtherContent(), 'shows something else by now'),
-        (UnknownRequest(), 'no such request'),
-        (InboxUnavailable('a file', 'full'), 'cannot be reached, so your answer may not have been taken'),
+        (OtherContent(), 'has changed since you saw it'),
+        (UnknownRequest(), 'no longer in the inbox'),
+        (InboxUnavailable('a file', 'full'), 'cannot be reached. Your answer may not have been recorded'),
         (InvalidAnswer('x'), 'does not offer this answer'),
     ],
 )

@@ -284,7 +284,7 @@ def test_who_may_not_answer_is_told_so_and_finds_no_buttons(desk):
     refused = desk.answer(entry)
     editing = desk.client.get(f'/requests/{entry.id}/edit')
 
-    assert 'ada may not answer this: they are not listed.' in page
+    assert 'ada may not answer this: only listed approvers may.' in page
     assert 'value="approve"' not in page
     assert (refused.status_code, editing.status_code) == (403, 403)
     assert desk.now(entry).state == 'pending'
@@ -372,7 +372,7 @@ def test_requests_of_one_response_are_answered_together(desk):
     assert 'These 3 requests above belong together. Note for the model, if you deny Approve all 3 Deny all 3' in page
     assert [desk.now(entry).state for entry in batch] == ['approved', 'denied', 'approved']
     assert answered.count('Approved by ada') == 2
-    assert "Not answered: the request is no longer open: it was denied by 'bob'" in answered
+    assert "Not answered: the request is no longer open: denied by 'bob'" in answered
 
 
 def test_requests_of_one_response_are_in_its_order(desk):
@@ -411,7 +411,7 @@ def test_an_answer_that_one_of_a_group_does_not_offer_leaves_the_outcomes_of_the
     assert [desk.now(entry).state for entry in group] == ['approved', 'pending']
     assert answered.status_code == 200
     assert 'Approved for this session by ada' in text_of(answered.text)
-    assert 'Not answered: what it is to be remembered for was not offered' in text_of(answered.text)
+    assert 'Not answered: the request does not offer this remember option' in text_of(answered.text)
 
 
 def test_a_group_is_not_approved_unless_all_of_it_is_shown(desk):
@@ -571,7 +571,7 @@ def test_a_second_answer_is_told_who_was_first(desk):
     response = desk.answer(entry, 'deny')
 
     assert response.status_code == 409
-    assert "it was approved by 'bob' at" in text_of(response.text)
+    assert "open: approved by 'bob' at" in text_of(response.text)
     assert desk.now(entry).state == 'approved'
 
 

@@ -7,7 +7,7 @@ from tool_approval.ui.web.refusals import refusal_of
 @pytest.mark.parametrize(
     ('error', 'status', 'code', 'message'),
     [
-        (InvalidAnswer('no'), 422, 'invalid_answer', 'this is no answer to the request: no'),
+        (InvalidAnswer('no'), 422, 'invalid_answer', 'the answer is invalid: no'),
         (HTTPException(406, 'secret'), 406, 'refused', 'this cannot be answered'),
         (InboxUntrusted('/secret', 'it is not ours'), 503, 'unavailable', 'the inbox cannot be reached now'),
     ],

@@ -152,9 +152,9 @@ def test_a_program_lists_reads_and_cancels_runs(desk, store):
 @pytest.mark.parametrize(
     ('requests', 'why'),
     [
-        ([asked(approvers=OPS)], 'they are not listed'),
-        ([asked(**NOT_ADA)], 'it is their own request'),
-        ([asked(), asked(call='c2', approvers=OPS)], 'they are not listed'),
+        ([asked(approvers=OPS)], 'only listed approvers may'),
+        ([asked(**NOT_ADA)], 'requesters may not answer their own requests'),
+        ([asked(), asked(call='c2', approvers=OPS)], 'only listed approvers may'),
         ([], 'no request of the run says who may do that; use `tool-approval runs`'),
     ],
 )
@@ -301,8 +301,8 @@ def test_a_program_settles_an_unknown_call(desk, store):
 @pytest.mark.parametrize(
     ('content', 'why'),
     [
-        ({'approvers': OPS}, 'they are not listed'),
-        (NOT_ADA, 'it is their own request'),
+        ({'approvers': OPS}, 'only listed approvers may'),
+        (NOT_ADA, 'requesters may not answer their own requests'),
         (None, 'no request of the run says who may do that; use `tool-approval runs`'),
     ],
 )

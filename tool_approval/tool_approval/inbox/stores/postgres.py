@@ -52,7 +52,7 @@ def read_dsn(dsn: str) -> Mapping[str, object]:
     try:
         return dict(conninfo_to_dict(dsn))
     except psycopg.ProgrammingError:
-        raise ValueError('this is no DSN of PostgreSQL; write postgresql://user:password@host/database') from None
+        raise ValueError('the DSN is invalid; write postgresql://user:password@host/database') from None
 
 
 class PostgresConnection:
@@ -127,7 +127,7 @@ class PostgresConnection:
             if version > len(self._migrations):
                 raise InboxUntrusted(
                     self._place,
-                    f'its schema has version {version}, and this tool_approval knows up to {len(self._migrations)}; '
+                    f'its schema has version {version}, but this tool_approval supports up to {len(self._migrations)}; '
                     'upgrade it',
                 )
             for steps in self._migrations[version:]:
@@ -142,10 +142,12 @@ class PostgresConnection:
             connection.execute('INSERT INTO version VALUES (0)')
             return 0
         if ('version',) not in tables:
-            raise InboxUntrusted(self._place, f'the schema {self._schema!r} has other tables; give the inbox its own')
+            raise InboxUntrusted(
+                self._place, f'the schema {self._schema!r} has other tables; give the inbox its own schema'
+            )
         found = connection.execute('SELECT number FROM version').fetchall()
         if len(found) != 1:
-            raise InboxUntrusted(self._place, 'it does not say which version its schema has')
+            raise InboxUntrusted(self._place, "its table 'version' must have one row")
         [(version,)] = found
         return version
 
@@ -241,7 +243,7 @@ class PostgresStore:
             MissingExtraError: psycopg is not installed; raised when this module is imported.
         """
         if _SCHEMA.fullmatch(schema) is None:
-            raise ValueError(f'{schema!r} is no name for the schema; use lower case letters, digits and _')
+            raise ValueError(f'{schema!r} is not a valid schema name; use lowercase letters, digits and _')
         given = read_dsn(dsn)
         name = given.get('dbname') or given.get('user') or 'the default database'
         self.place = f'the PostgreSQL database {name!r}'
@@ -260,7 +262,7 @@ class PostgresStore:
                     (row.id, row.owner, row.content, row.posted_at, self._channel, _ADDED),
                 )
             except UniqueViolation:
-                raise InboxUntrusted(self.place, 'a request of that id is there already') from None
+                raise InboxUntrusted(self.place, 'a request with this id already exists') from None
 
     def settle(self, request_id: str, state: Settled, *, at: datetime, answer: str | None = None) -> bool:
         """See `InboxStore`."""

@@ -140,7 +140,7 @@ class SQLiteStore:
                     values,
                 )
             except sqlite3.IntegrityError:
-                raise InboxUntrusted(self.place, 'a request of that id is there already') from None
+                raise InboxUntrusted(self.place, 'a request with this id already exists') from None
 
     def settle(self, request_id: str, state: Settled, *, at: datetime, answer: str | None = None) -> bool:
         """See `InboxStore`."""

@@ -73,7 +73,8 @@ class SQLiteFile:
                 problem = str(error)
                 if getattr(error, 'sqlite_errorcode', sqlite3.SQLITE_ERROR) & 0xFF in _PASSING:
                     raise InboxUnavailable(self._place, problem) from error
-                raise InboxUntrusted(self._place, f'{problem}; look at it, or move it away to start anew') from error
+                hint = 'inspect the file, or move it away to start with a new one'
+                raise InboxUntrusted(self._place, f'{problem}; {hint}') from error
             except OSError as error:
                 self._let_go()
                 problem = error.strerror or str(error)
@@ -152,15 +153,15 @@ class SQLiteFile:
         [(application,)] = connection.execute('PRAGMA application_id')
         [(tables,)] = connection.execute('SELECT count(*) FROM sqlite_schema')
         if application != APPLICATION_ID and (application, version, tables) != (0, 0, 0):
-            raise InboxUntrusted(self._place, 'it is the file of another program')
+            raise InboxUntrusted(self._place, 'it belongs to another program')
         if version > len(self._migrations):
             raise InboxUntrusted(
                 self._place,
-                f'it has version {version}, and this tool_approval knows up to {len(self._migrations)}; upgrade it',
+                f'it has version {version}, but this tool_approval supports up to {len(self._migrations)}; upgrade it',
             )
         [(mode,)] = connection.execute('PRAGMA journal_mode = WAL')
         if mode != 'wal':
-            raise InboxUntrusted(self._place, 'several processes cannot share a file there; use a disk of this machine')
+            raise InboxUntrusted(self._place, 'several processes cannot share a file there; use a local disk')
         connection.execute(f'PRAGMA synchronous = {self._synchronous}')
         if version == len(self._migrations):
             return

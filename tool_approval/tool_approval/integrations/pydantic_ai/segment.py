@@ -209,11 +209,11 @@ class Segment:
         try:
             entry = read_entry(row)
         except ValueError:
-            _log.error('A parked request cannot be read: it was changed, or written by a later version')
+            _log.error('A parked request cannot be read: another program changed it, or a later version wrote it')
             return _denied('The request could not be read again, so the call was denied.')
         if entry.answer is not None:
             if not hmac.compare_digest(entry.answer.digest, entry.digest):
-                return _denied('The answer was to something else than what was asked, so the call was denied.')
+                return _denied('The answer did not match the request, so the call was denied.')
             expires_at = entry.content.expires_at
             if expires_at is not None and (entry.settled_at or expires_at) > expires_at:
                 entry = entry.model_copy(update={'state': 'expired', 'answer': None})
@@ -240,7 +240,7 @@ class Segment:
         try:
             written = write_content(content)
         except (NotCanonicalError, RequestTooLarge) as error:
-            return _denied(f'The inbox could not take the request ({error}), so the call was denied.')
+            return _denied(f'The inbox could not store the request ({error}), so the call was denied.')
         made = hmac.digest(self.durable.key, canonical_json([self.run_id, *of]).encode(), 'sha256')
         question_id = base64.urlsafe_b64encode(made).decode().rstrip('=')
         return Question(id=question_id, content=written, expires_at=content.expires_at)

@@ -145,7 +145,7 @@ class People:
         wanted = wanted.union(*(rule.groups for rule in entry.content.approvers or () if person_id not in rule.users))
         groups = frozenset([group for group in sorted(wanted) if person_id and await self._has(group, user_id)])
         if person_id is None or not self._rule.lists(Approver(id=user_id, groups=groups)):
-            raise NotAnApprover(user_id, entry.request.tool_name, 'you are not listed for this channel')
+            raise NotAnApprover(user_id, entry.request.tool_name, 'only approvers listed for this channel may')
         approver = Approver(id=person_id, name=name, groups=groups)
         entry.check_approver(approver)
         return approver
