@@ -166,8 +166,8 @@ def test_a_text_without_arguments_is_refused(text):
     ('state', 'decision', 'words'),
     [
         ('pending', None, ('', '')),
-        ('expired', None, ('Expired', ': nobody answered in time')),
-        ('withdrawn', None, ('Withdrawn', ': its run does not wait any more')),
+        ('expired', None, ('Expired', ': no approver answered in time')),
+        ('withdrawn', None, ('Withdrawn', ': the run no longer waits for it')),
         ('denied', ApprovalDecision(approved=False), ('Denied', '')),
         ('approved', ApprovalDecision(approved=True, remember='session'), ('Approved', ' for this session')),
         ('approved', ApprovalDecision(approved=True, remember='always'), ('Approved', ', always')),

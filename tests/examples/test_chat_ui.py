@@ -167,7 +167,7 @@ def test_the_room_shows_what_is_withdrawn_and_who_joins_later_sees_what_is_open(
         eve = await join('token-eve')
         seen = await eve.read('Deny with a note')
 
-        assert f'#{carol} Withdrawn: its run does not wait any more' in gone
+        assert f'#{carol} Withdrawn: the run no longer waits for it' in gone
         assert f'#{dan} Approve' in seen
         assert f'#{carol}' not in seen
         second.cancel()

@@ -204,8 +204,8 @@ def place_in_response(request: ApprovalRequest) -> tuple[int, int] | None:
 def outcome_words(state: str, decision: ApprovalDecision | None) -> tuple[str, str]:
     """Return how a request ended: a word, and the text that follows it.
 
-    For example `('Approved', ' with changed arguments')` or `('Expired', ': nobody answered in time')`; both are empty
-    while the request is open. The UI adds who answered and when.
+    For example `('Approved', ' with changed arguments')` or `('Expired', ': no approver answered in time')`. Both are
+    empty while the request is open. The UI adds who answered and when.
 
     Args:
         state: State of the request, as in the inbox.
@@ -214,7 +214,7 @@ def outcome_words(state: str, decision: ApprovalDecision | None) -> tuple[str, s
     if state == 'pending':
         return '', ''
     if decision is None:
-        why = 'nobody answered in time' if state == 'expired' else 'its run does not wait any more'
+        why = 'no approver answered in time' if state == 'expired' else 'the run no longer waits for it'
         return state.capitalize(), f': {why}'
     changed = '' if decision.override_args is None else ' with changed arguments'
     return state.capitalize(), f'{changed}{_SPANS[decision.remember]}'

@@ -389,11 +389,11 @@ class Elsewhere:
     [
         (YES.model_copy(update={'decided_by': 'eve'}), 'Approved by eve'),
         (NO.model_copy(update={'decided_by': 'eve'}), 'Denied by eve'),
-        (YES.model_copy(update={'decided_by': 'policy'}), 'Withdrawn: its run does not wait any more'),
-        (YES, 'Withdrawn: its run does not wait any more'),
+        (YES.model_copy(update={'decided_by': 'policy'}), 'Withdrawn: the run no longer waits for it'),
+        (YES, 'Withdrawn: the run no longer waits for it'),
         (
             NO.model_copy(update={'decided_by': 'eve', 'note': 'x' * MAX_BYTES}),
-            'Withdrawn: its run does not wait any more',
+            'Withdrawn: the run no longer waits for it',
         ),
     ],
 )

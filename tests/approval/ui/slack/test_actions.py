@@ -228,7 +228,7 @@ def test_an_expired_request_says_so(play):
             entry = await scene.post()
             value = buttons_of(await posted(scene))['approve']
             await scene.inbox.wait(entry.id, 0.001)
-            await says(scene, '*Expired*', 'nobody answered in time')
+            await says(scene, '*Expired*', 'no approver answered in time')
             await scene.send(press_of('approve', value))
             await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
 
@@ -248,12 +248,12 @@ def test_whom_slack_knows_nothing_about_may_not_answer_and_is_told(play, caplog)
         await scene.send(press_of('approve', value, 'U0CAROL'))
         await scene.slack.until(lambda: scene.slack.calls.count('chat.postEphemeral') == 2)
 
-        assert 'Slack did not answer in time' in scene.slack.whispers[0][1]
+        assert 'Slack did not respond in time' in scene.slack.whispers[0][1]
         assert (await scene.inbox.get(entry.id)).state == 'pending'
 
     play(scenario)
 
-    assert 'Slack could not be asked for usergroups.users.list: internal_error' in caplog.text
+    assert 'Slack call usergroups.users.list failed: internal_error' in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -276,5 +276,5 @@ def test_what_is_no_press_of_ours_is_logged_without_its_content_and_does_nothing
 
     play(scenario)
 
-    assert 'of an approval' in caplog.text
+    assert 'does not belong to an approval request' in caplog.text
     assert 'secret' not in caplog.text

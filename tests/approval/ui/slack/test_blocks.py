@@ -101,8 +101,8 @@ def test_a_plain_request_reads_well():
         '*grants*\n```\ndisk, to this tool until the run ends\n```\n'
         '*extra access*\n```\nwrites to .git\n```\n'
         '```\n$ rm -rf build\n```\n'
-        'Expires at 12:00:00 UTC, and is denied then.\n'
-        'Nobody is asked again for:\n```\nexactly this call\n```'
+        'Expires at 12:00:00 UTC; the call is then denied.\n'
+        'Approvers are not asked again for:\n```\nexactly this call\n```'
     )
     assert list(buttons_of({'blocks': message.blocks})) == ['approve', 'approve_session', 'deny', 'deny_note']
     assert set(buttons_of({'blocks': message.blocks}).values()) == {f'{"i" * 43}.{"d" * 64}.0'}
@@ -140,7 +140,7 @@ def test_what_the_session_covers_is_told_before():
     blocks = list(message_of(entry_of(request)).blocks)
 
     assert decision_of(pressed('approve_session'), request).remember == 'session'
-    assert "Nobody is asked again for:\n```\nevery send with to: 'bob'\n```" in shown(blocks)
+    assert "Approvers are not asked again for:\n```\nevery send with to: 'bob'\n```" in shown(blocks)
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_what_the_session_covers_is_told_before():
         ('approved', answer_of('ada', override_args={}), '*Approved* with changed arguments; answered by'),
         ('denied', answer_of('ada', approved=False, note='No'), '*Note*\n```\nNo\n```'),
         ('denied', answer_of('ada', approved=False, note='n' * 400), 'n' * 300 + '...'),
-        ('expired', None, '*Expired* at 12:00:00 UTC: nobody answered in time'),
-        ('withdrawn', None, '*Withdrawn* at 12:00:00 UTC: its run does not wait any more'),
+        ('expired', None, '*Expired* at 12:00:00 UTC: no approver answered in time'),
+        ('withdrawn', None, '*Withdrawn* at 12:00:00 UTC: the run no longer waits for it'),
     ],
 )
 def test_a_settled_request_shows_its_outcome_and_no_buttons(state, answer, told):
@@ -165,7 +165,7 @@ def test_a_settled_request_shows_its_outcome_and_no_buttons(state, answer, told)
 def test_an_outcome_without_a_time_says_none():
     entry = entry_of(ApprovalRequest(tool_name='t'), 'expired').model_copy(update={'settled_at': None})
 
-    assert message_of(entry).text == '`t`: *Expired*: nobody answered in time'
+    assert message_of(entry).text == '`t`: *Expired*: no approver answered in time'
 
 
 def test_an_approver_without_a_name_is_told_by_id():

@@ -12,8 +12,8 @@ from .slack_server import APP_TOKEN, buttons_of, press_of
     ('wrong', 'told'),
     [
         ({'token': 'xoxp-a-user'}, "begins with 'xoxb-'"),
-        ({'channel': '#approvals'}, 'not the id of a channel'),
-        ({'approvers': ApproverRule()}, 'lists nobody'),
+        ({'channel': '#approvals'}, 'is not a channel id'),
+        ({'approvers': ApproverRule()}, 'must list at least one'),
         ({'signing_secret': ' '}, 'leave it out for Socket Mode'),
     ],
 )
@@ -38,7 +38,7 @@ def test_an_environment_that_would_replace_the_token_is_refused(play, monkeypatc
 def test_without_a_secret_nobody_can_send_by_http_even_if_the_environment_has_one(play, monkeypatch):
     async def scenario(scene):
         monkeypatch.setenv('SLACK_SIGNING_SECRET', 'from somewhere')
-        with pytest.raises(ValueError, match='`signing_secret` is needed'):
+        with pytest.raises(ValueError, match='requires `signing_secret`'):
             _ = scene.make_bot(signing_secret=None).http
 
     play(scenario)

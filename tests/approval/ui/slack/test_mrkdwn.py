@@ -63,9 +63,9 @@ def test_characters_beyond_16_bits_count_twice():
 def test_the_end_stays_where_something_is_cut():
     texts, is_all = cut(['1', '2', '3', '4', '5'], 3)
 
-    assert texts == ['1', '2', '_[... 2 more parts of this are not shown here; press View full]_', '5']
+    assert texts == ['1', '2', '_[... 2 more parts not shown here; press View full request]_', '5']
     assert not is_all
-    assert cut(['1', '2'], 1)[0] == ['_[... 1 more part of this are not shown here; press View full]_', '2']
+    assert cut(['1', '2'], 1)[0] == ['_[... 1 more part not shown here; press View full request]_', '2']
     assert cut(['1', '2'], 2) == (['1', '2'], True)
 
 

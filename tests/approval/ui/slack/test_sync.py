@@ -33,7 +33,7 @@ def test_what_is_settled_elsewhere_is_shown(play):
             texts = [shown(message['blocks']) for message in scene.slack.messages.values()]
             assert '*Approved*; answered by `Ada <!channel>` (`ada`) at ' in texts[0]
             assert '*Withdrawn* at ' in texts[1]
-            assert 'its run does not wait any more' in texts[1]
+            assert 'the run no longer waits for it' in texts[1]
 
     play(scenario)
 
@@ -181,7 +181,7 @@ def test_one_that_slack_never_takes_does_not_keep_others_from_being_shown(play, 
 
     play(scenario)
 
-    assert "Slack has refused chat.postMessage: invalid_blocks; a request for 'odd' is not shown there" in caplog.text
+    assert "Slack refused chat.postMessage: invalid_blocks; a request for 'odd' is not shown there" in caplog.text
 
 
 def test_a_message_that_is_gone_is_forgotten(play, caplog):

@@ -560,8 +560,8 @@ def test_what_became_of_requests_that_nobody_answered_is_told(desk):
 
     page = shown(desk, '/history')
 
-    assert 'its run does not wait any more' in page
-    assert 'nobody answered in time' in page
+    assert 'the run no longer waits for it' in page
+    assert 'no approver answered in time' in page
 
 
 def test_a_second_answer_is_told_who_was_first(desk):

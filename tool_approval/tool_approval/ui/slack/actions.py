@@ -50,7 +50,7 @@ REMEMBERED_S = 60.0
 _GROUP = re.compile(r'S[A-Z0-9]{2,40}')
 """Format of the ids of Slack's user groups."""
 
-_NO_ANSWER = 'Slack did not answer in time. Nothing was changed; press again.'
+_NO_ANSWER = 'Slack did not respond in time. Nothing was changed; press the button again.'
 
 _log = logging.getLogger('tool_approval')
 
@@ -181,7 +181,7 @@ class ButtonActions:
             press = Press.model_validate(body)
         except ValidationError:
             # The text of the error quotes the payload, so it is not logged.
-            _log.warning('a press was ignored: it is not that of a button of an approval')
+            _log.warning('Ignored a button press that does not belong to an approval request')
             return
         try:
             await self._carry_out(press)
@@ -214,7 +214,7 @@ class ButtonActions:
         try:
             await self._channel.whisper(press.user_id, text)
         except (SlackUnavailable, SlackRefused) as error:
-            _log.warning('%s; why an answer did not count could not be shown', error)
+            _log.warning('%s; the reason for refusing an answer could not be shown', error)
 
     async def _refresh(self, press: Press) -> None:
         """Update the pressed message, which still has buttons although its request is settled."""

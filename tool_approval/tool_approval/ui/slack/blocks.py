@@ -62,7 +62,7 @@ def message_of(entry: InboxEntry) -> Message:
     body, is_whole = _body(request)
     if entry.state == 'pending':
         ends = entry.content.expires_at
-        until = [] if ends is None else [_small(f'Expires at {_time_of(ends)}, and is denied then.')]
+        until = [] if ends is None else [_small(f'Expires at {_time_of(ends)}; the call is then denied.')]
         heading = _section(f'*Approve this call of* {name}*?*{position}')
         actions = _actions(_buttons(entry, is_whole=is_whole))
         return Message(text=f'Approval needed: {name}', blocks=[heading, *body, *until, actions])
@@ -91,7 +91,7 @@ def full_view(entry: InboxEntry, page: int) -> View:
     ]
     if turning:
         blocks += [_section(f'Page {page + 1:,} of {len(pages):,}'), _actions(turning)]
-    return {'type': 'modal', 'title': _label('The whole request'), 'close': _label('Close'), 'blocks': blocks}
+    return {'type': 'modal', 'title': _label('Whole request'), 'close': _label('Close'), 'blocks': blocks}
 
 
 def note_form(entry: InboxEntry) -> View:
@@ -99,7 +99,7 @@ def note_form(entry: InboxEntry) -> View:
     field: Block = {
         'type': 'input',
         'block_id': NOTE_BLOCK,
-        'label': _label('What shall the model be told?'),
+        'label': _label('Note to the model'),
         'element': {
             'type': 'plain_text_input',
             'action_id': NOTE_INPUT,
@@ -145,12 +145,12 @@ def _buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
         }
         buttons.append(_button(entry, SESSION, LABELS['session'], confirm=confirm))
     buttons += [_button(entry, DENY, LABELS['deny'], style='danger'), _button(entry, NOTE, LABELS['note'])]
-    return buttons if is_whole else [*buttons, _button(entry, FULL, 'View full')]
+    return buttons if is_whole else [*buttons, _button(entry, FULL, 'View full request')]
 
 
 def _covered(request: ApprovalRequest) -> str:
     """Return the text that says what a session approval covers."""
-    return '\n'.join(['Nobody is asked again for:', *sections([(False, remember_choices(request)[0][1])])])
+    return '\n'.join(['Approvers are not asked again for:', *sections([(False, remember_choices(request)[0][1])])])
 
 
 def _is_dialog_whole(request: ApprovalRequest) -> bool:

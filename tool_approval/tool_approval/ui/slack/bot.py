@@ -73,11 +73,11 @@ class SlackBot:
                 make Slack's library ignore the token.
         """
         if not token.startswith('xoxb-'):
-            raise ValueError("`token` must be the bot's, which begins with 'xoxb-'")
+            raise ValueError("`token` must be a bot token, which begins with 'xoxb-'")
         if _CHANNEL.fullmatch(channel) is None:
-            raise ValueError(f"{channel!r} is not the id of a channel; its details in Slack show it ('C024BE91L')")
+            raise ValueError(f"{channel!r} is not a channel id such as 'C024BE91L'; see the channel's details in Slack")
         if not approvers.users and not approvers.groups:
-            raise ValueError('`approvers` lists nobody, so nobody could answer')
+            raise ValueError('`approvers` must list at least one user or group')
         if signing_secret is not None and not signing_secret.strip():
             raise ValueError('`signing_secret` is empty; leave it out for Socket Mode')
         client = AsyncWebClient(token=token, base_url=api, retry_handlers=[RateLimits(sleep)], logger=_log)
@@ -111,7 +111,7 @@ class SlackBot:
             ValueError: The bot has no `signing_secret`, so requests from Slack cannot be verified.
         """
         if not self._has_secret:
-            raise ValueError('`signing_secret` is needed to be called by Slack over HTTP')
+            raise ValueError('`http` requires `signing_secret`')
         return SlackEndpoint(self._app)
 
     async def run(self, app_token: str | None = None) -> None:
@@ -127,7 +127,7 @@ class SlackBot:
         if app_token is None:
             return await self._messages.follow()
         if not app_token.startswith('xapp-'):
-            raise ValueError("`app_token` must be the app's, which begins with 'xapp-'")
+            raise ValueError("`app_token` must be an app-level token, which begins with 'xapp-'")
         socket = AsyncSocketModeHandler(self._app, app_token, logger=_log)
         # Connecting is retried in the background, while requests are posted.
         connecting = asyncio.ensure_future(socket.connect_async())

@@ -49,7 +49,7 @@ class SlackUnavailable(ApprovalError):
         """Name the method of Slack's Web API and the problem, which is Slack's error code if there is one."""
         self.method = method
         self.problem = problem
-        super().__init__(f'Slack could not be asked for {method}: {problem}')
+        super().__init__(f'Slack call {method} failed: {problem}')
 
 
 class SlackRefused(ApprovalError):
@@ -59,7 +59,7 @@ class SlackRefused(ApprovalError):
         """Name the method of Slack's Web API and Slack's error code."""
         self.method = method
         self.problem = problem
-        super().__init__(f'Slack has refused {method}: {problem}')
+        super().__init__(f'Slack refused {method}: {problem}')
 
 
 class _Posted(BaseModel):
@@ -94,7 +94,7 @@ class SlackChannel:
         timestamp = answer.get('ts')
         if not isinstance(timestamp, str):
             # The posted message is found by its metadata later.
-            raise SlackUnavailable('chat.postMessage', 'the answer names no message')
+            raise SlackUnavailable('chat.postMessage', 'the response has no timestamp')
         return timestamp
 
     async def update(self, timestamp: str, entry: InboxEntry) -> None:
@@ -181,7 +181,7 @@ class SlackChannel:
         except (SlackClientError, ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
             raise SlackUnavailable(method, type(error).__name__) from None
         if not isinstance(answer, dict):
-            raise SlackUnavailable(method, 'the answer is no object')
+            raise SlackUnavailable(method, 'the response is not an object')
         return cast('Mapping[str, Any]', answer)
 
 
@@ -209,7 +209,7 @@ def _word(response: Any) -> str:
         case {'error': str(word)} if _WORD.fullmatch(word):
             return word
         case _:
-            return 'an answer that is none of its own'
+            return 'unexpected response'
 
 
 MOST_RETRIES = 5
@@ -239,7 +239,7 @@ class RateLimits(AsyncRetryHandler):
         self, *, state: RetryState, response: HttpResponse | None = None, **_: Any
     ) -> None:
         """Wait, then let the library retry."""
-        assert response is not None, 'only what was answered is tried again'
+        assert response is not None, 'only responses are retried'
         state.next_attempt_requested = True
         await self._sleep(_wait_s(response))
         state.increment_current_attempt()

@@ -44,7 +44,7 @@ class SlackEndpoint:
             await send({'type': 'http.response.start', 'status': status, 'headers': headers})
             await send({'type': 'http.response.body', 'body': body})
         else:
-            raise RuntimeError(f'Slack sends HTTP requests, not {scope["type"]!r}')
+            raise RuntimeError(f'the Slack endpoint accepts only HTTP, not {scope["type"]!r}')
 
     async def _response(self, scope: Scope, receive: Receive) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         if scope['method'] != 'POST':

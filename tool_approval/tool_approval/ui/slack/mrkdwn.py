@@ -26,7 +26,7 @@ _SIGNS: dict[LineKind, str] = {'added': '+', 'removed': '-', 'hunk': '@'}
 _FENCE = re.compile('`{3,}')
 
 Line = tuple[bool, str]
-"""Whether this package wrote the line (`False` for quoted text), and the line, escaped by `display` but not for Slack."""
+"""Whether this package wrote the line (`False` for quoted text), and its text, escaped by `display` only."""
 
 
 def plain(text: str) -> str:
@@ -78,7 +78,7 @@ def cut(texts: Sequence[str], most: int) -> tuple[list[str], bool]:
     if len(texts) <= most:
         return list(texts), True
     left_out = len(texts) - most
-    note = f'_[... {left_out:,} more part{"s" if left_out > 1 else ""} of this are not shown here; press View full]_'
+    note = f'_[... {left_out:,} more part{"s" if left_out > 1 else ""} not shown here; press View full request]_'
     return [*texts[: most - 1], note, texts[-1]], False
 
 
