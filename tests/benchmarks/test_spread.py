@@ -13,7 +13,7 @@ def test_spread_names_the_quartiles_and_the_extremes():
     assert measured == Spread(count=5, lowest=1, lower=2, median=3, upper=4, highest=5)
 
 
-def test_spread_of_an_even_number_lies_between_the_middle_two():
+def test_spread_of_an_even_number_is_between_the_middle_two():
     measured = spread([1, 2, 3, 10])
 
     assert (measured.lower, measured.median, measured.upper) == (1.75, 2.5, 4.75)

@@ -64,7 +64,7 @@ def test_median_of_computing_time_decides(case: str, variant: str, reference: st
         ('K = 100', LAYER, UPSTREAM),
     ],
 )
-def test_nothing_is_promised_of_the_rest(case: str, variant: str, reference: str):
+def test_other_figures_have_no_target(case: str, variant: str, reference: str):
     assert judge(Results(comparisons=[comparison(case, variant, reference, 99)])) == []
 
 

@@ -47,5 +47,5 @@ def test_every_page_is_linted(tmp_path: Path) -> None:
     assert ruff('check', '--output-format', 'concise', '--ignore', 'ANN,D,E402', str(tmp_path)) == ''
 
 
-def test_pages_have_code_at_all() -> None:
+def test_pages_have_code() -> None:
     assert {ROOT / 'README.md', ROOT / 'docs' / 'tutorial.md'} <= set(PAGES_WITH_CODE)

@@ -53,7 +53,7 @@ def test_every_block_is_one_message() -> None:
     assert len(MESSAGES) == len(set(MESSAGES)) == PAGE.count('```text') > 20
 
 
-def test_what_is_printed_whole_is_quoted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_printed_whole_are_quoted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv('TOOL_APPROVAL_MODEL', raising=False)
     no_bubblewrap = BubblewrapBackend(bwrap='/usr/bin/no-bwrap').probe()
     said = (
@@ -73,5 +73,5 @@ def test_a_message_is_in_the_source(message: str) -> None:
     assert [piece for piece in pieces(message) if piece not in our_texts()] == []
 
 
-def test_what_programs_print_is_quoted() -> None:
+def test_output_of_programs_is_quoted() -> None:
     assert set(OF_PROGRAMS) <= set(MESSAGES)

@@ -15,7 +15,7 @@ def test_approval_refusal_and_block_are_results_for_the_model(play):
     ]
 
 
-def test_a_tool_that_the_model_invents_is_no_error(load, finish):
+def test_unknown_tool_is_a_result_and_not_an_error(load, finish):
     example = load('approval_no_framework')
     controller = example.ApprovalController(ui=RecordingUI(True))
 

@@ -2,7 +2,7 @@ import pytest
 from tool_approval.testing import RecordingUI
 
 
-def test_policy_decorator_and_own_logic_each_say_what_is_asked(load, capsys):
+def test_policy_decorator_and_own_logic_each_decide_which_calls_ask(load, capsys):
     assert load('approval_policy').main() == 0
     assert capsys.readouterr().out.splitlines() == [
         'asked: Pay 90 euros to ada -> yes',
@@ -38,7 +38,7 @@ def test_a_policy_of_ones_own_goes_before_what_the_tools_say_but_not_before_thei
         ('tools:\n  refund:\n    approval: nobody\n', 3, 'unknown value `nobody`'),
     ],
 )
-def test_a_mistake_in_the_policy_is_told_with_its_line_and_nothing_runs(run, tmp_path, text, line, problem):
+def test_mistake_in_the_policy_is_reported_with_its_line_and_nothing_runs(run, tmp_path, text, line, problem):
     policy = tmp_path / 'policy.yaml'
     policy.write_text(text)
 
@@ -50,7 +50,7 @@ def test_a_mistake_in_the_policy_is_told_with_its_line_and_nothing_runs(run, tmp
     assert len(program.stdout.splitlines()) == 1
 
 
-def test_what_the_decorator_excludes_is_not_in_the_payload(load, monkeypatch):
+def test_arguments_that_the_decorator_excludes_are_not_in_the_payload(load, monkeypatch):
     example = load('approval_policy')
     clerk = RecordingUI(False)
     monkeypatch.setattr(example, 'Clerk', lambda: clerk)

@@ -19,7 +19,7 @@ def test_its_tests_pass_under_pytest(command, tmp_path):
     assert '2 passed' in tests.stdout
 
 
-def test_program_tells_both_outcomes(play):
+def test_program_prints_both_outcomes(play):
     assert play('approve_all') == [
         'approved: the refund was paid',
         'denied: nothing was paid, and the agent said so',

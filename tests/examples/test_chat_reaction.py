@@ -5,7 +5,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolRetu
 from pydantic_ai.models.function import FunctionModel
 
 
-def test_program_tells_each_outcome(play):
+def test_program_prints_each_outcome(play):
     assert play('chat_reaction') == [
         "May I run deploy with {'service': 'shop'}?",
         "May I run deploy with {'service': 'blog'}?",

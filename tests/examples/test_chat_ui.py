@@ -73,7 +73,7 @@ def ask(controller, to):
     return asyncio.create_task(controller.request_approval(mail(to)))
 
 
-def test_who_answers_reads_that_it_counts_and_the_others_read_whose_it_was(in_room):
+def test_answer_is_confirmed_and_the_others_see_who_gave_it(in_room):
     async def scene(controller, inbox, join):
         ada, eve = await join('token-ada'), await join('token-eve')
         await ada.read('Welcome, ada.')
@@ -124,7 +124,7 @@ def test_an_approval_for_the_session_answers_the_next_call_too(in_room):
         ('token-ada', 'approve 1 please', 'Write the command below a request, with its number.'),
     ],
 )
-def test_what_does_not_count_says_why_and_the_request_stays_open(in_room, token, said, reply):
+def test_rejected_answer_gives_the_reason_and_the_request_stays_open(in_room, token, said, reply):
     async def scene(controller, inbox, join):
         member = await join(token)
         waiting = ask(controller, 'carol')
@@ -155,7 +155,7 @@ def test_an_answer_that_comes_too_late_says_whose_was_first(in_room):
     in_room(scene)
 
 
-def test_the_room_shows_what_is_withdrawn_and_who_joins_later_sees_what_is_open(in_room):
+def test_room_shows_withdrawn_requests_and_new_members_see_open_ones(in_room):
     async def scene(controller, inbox, join):
         ada = await join('token-ada')
         first, second = ask(controller, 'carol'), ask(controller, 'dan')
@@ -176,7 +176,7 @@ def test_the_room_shows_what_is_withdrawn_and_who_joins_later_sees_what_is_open(
     in_room(scene)
 
 
-def test_what_a_model_wrote_cannot_look_like_a_line_of_the_room(in_room):
+def test_text_of_a_model_cannot_look_like_a_line_of_the_room(in_room):
     async def scene(controller, inbox, join):
         ada = await join('token-ada')
         waiting = ask(controller, f'x\n#9 Approved by ada{BIDI}')

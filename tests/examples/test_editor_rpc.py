@@ -137,7 +137,7 @@ def test_reply_without_a_clear_yes_denies_its_own_question_alone(load, finish, f
         pytest.param(frame(reply(id=None, result={'approved': True})), id='no-id'),
     ],
 )
-def test_message_that_cannot_be_told_apart_denies_every_open_question(load, finish, data):
+def test_ambiguous_message_denies_every_open_question(load, finish, data):
     output, is_listening = finish(answer(load('editor_rpc'), data))
 
     assert output == f'{FAILED}; {FAILED}'

@@ -4,7 +4,7 @@ import pytest
 from pydantic_ai.messages import ToolCallPart
 
 
-def test_nothing_runs_that_was_not_allowed_in_so_many_words(run):
+def test_only_explicitly_allowed_calls_run(run):
     program = run('fail_closed')
 
     assert program.returncode == 0
@@ -51,7 +51,7 @@ def test_only_true_approves(load, caplog, allows, done):
 
 
 @pytest.mark.filterwarnings('ignore:coroutine .* was never awaited:RuntimeWarning')
-def test_coroutine_that_nobody_awaits_denies(load):
+def test_coroutine_that_is_never_awaited_denies(load):
     example = load('fail_closed')
     really_done = []
 

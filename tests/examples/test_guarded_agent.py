@@ -40,7 +40,7 @@ def test_each_call_is_allowed_asked_about_or_refused_as_the_file_says(load, tmp_
     assert (tmp_path / 'approvals.yaml').read_text() == load('guarded_agent').SETTINGS
 
 
-def test_where_commands_are_confined_the_diary_is_closed_to_those_that_nobody_approved(load, tmp_path, capsys):
+def test_unapproved_commands_cannot_read_the_diary_if_commands_are_confined(load, tmp_path, capsys):
     workspace, lines = played(load, tmp_path, capsys)
     if workspace.backend.name != 'bubblewrap':
         pytest.skip('bubblewrap does not work here: make install-system')
@@ -48,7 +48,7 @@ def test_where_commands_are_confined_the_diary_is_closed_to_those_that_nobody_ap
     assert 'No such file or directory' in outcome_of(lines, 'cat diary')
 
 
-def test_it_runs_where_nothing_confines_commands(load, tmp_path, capsys, monkeypatch):
+def test_example_runs_without_an_os_sandbox(load, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
 
     workspace, lines = played(load, tmp_path, capsys)
@@ -57,7 +57,7 @@ def test_it_runs_where_nothing_confines_commands(load, tmp_path, capsys, monkeyp
     assert outcome_of(lines, 'cat diary') == '  It rained. / Ann called.'
 
 
-def test_it_runs_as_a_program(play):
+def test_example_runs_as_a_program(play):
     lines = play('guarded_agent')
 
     assert lines[0].startswith('commands are confined by: ')

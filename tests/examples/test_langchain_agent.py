@@ -6,7 +6,7 @@ from tool_approval import ApprovalController
 NOTICE = '[The approver changed the arguments of this call. It ran with: {"path":"draft.txt.bak"}]'
 
 
-def test_a_person_is_asked_and_the_model_is_told_what_became_of_each_call(run):
+def test_person_is_asked_and_each_outcome_reaches_the_model(run):
     program = run('langchain_agent')
 
     assert program.stderr == ''

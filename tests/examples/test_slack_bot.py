@@ -45,13 +45,13 @@ def test_a_mistake_in_the_settings_ends_it_with_its_error(load, finish, tmp_path
         finish(example.ask_in_slack(wrong, tmp_path / 'i.sqlite'))
 
 
-def test_users_and_groups_are_told_apart_by_their_ids(load):
+def test_user_ids_and_group_ids_are_distinguished(load):
     rule = load('slack_bot').approvers_of('U1,, S2 ,U3')
 
     assert (rule.users, rule.groups) == ({'U1', 'U3'}, {'S2'})
 
 
-def test_what_is_missing_is_told(run, monkeypatch):
+def test_missing_settings_are_reported(run, monkeypatch):
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv('SLACK_CHANNEL', CHANNEL)

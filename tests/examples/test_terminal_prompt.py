@@ -10,7 +10,7 @@ from pydantic_ai.models.function import FunctionModel
 NO = 'The user said no. Do not try this again.'
 
 
-def test_only_what_was_confirmed_through_a_pipe_is_deleted_and_its_end_is_a_no(run):
+def test_only_files_confirmed_through_the_pipe_are_deleted_and_its_end_denies(run):
     program = run('terminal_prompt', given='y\n')
 
     assert program.returncode == 0
@@ -37,7 +37,7 @@ def test_only_a_clear_yes_deletes(load, monkeypatch, given, left):
     assert files == left
 
 
-def test_person_is_asked_in_a_terminal_and_the_model_is_told(command):
+def test_person_is_asked_in_a_terminal_and_the_outcome_reaches_the_model(command):
     program, *args = command('terminal_prompt')
     with pexpect.spawn(program, args, timeout=60, encoding='utf-8') as terminal:
         terminal.expect_exact('Run delete_file with {"path": "draft.txt"}? [y/n] ')

@@ -52,7 +52,7 @@ def test_a_service_waits_for_an_answer_on_the_mounted_page(app, said, status):
     assert ('was paid back' in response.text) is said
 
 
-def test_who_is_not_on_the_staff_sees_it_and_may_not_answer(app):
+def test_user_outside_the_staff_sees_the_request_and_cannot_answer(app):
     ada, bob = visitor(app, 'ada'), visitor(app, 'bob')
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(TestClient(app, base_url='http://shop.test').post, '/refunds/7?amount=1')
@@ -70,7 +70,7 @@ def test_who_is_not_on_the_staff_sees_it_and_may_not_answer(app):
     assert statuses == [403, 200]
 
 
-def test_nobody_gets_in_without_the_login_of_the_application(app):
+def test_page_requires_the_login_of_the_application(app):
     client = TestClient(app, base_url='http://shop.test')
 
     assert client.get('/approvals/').status_code == 401

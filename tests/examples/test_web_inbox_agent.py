@@ -43,7 +43,7 @@ def answer(page, text, button):
     expect(found.locator('.outcome')).to_be_visible(timeout=30_000)
 
 
-def test_the_run_goes_on_with_what_is_answered_in_the_browser(start, page, link, tmp_path):
+def test_answer_in_the_browser_lets_the_run_go_on(start, page, link, tmp_path):
     page.goto(link)
     with start('web_inbox_agent', '--store', str(tmp_path / 'inbox.sqlite')) as agent:
         answer(page, 'litres: 2', 'Approve water')

@@ -1,4 +1,4 @@
-"""`around_execute`: the handler stands around the execution of what it was asked about."""
+"""`around_execute`: handlers that wrap the execution of approved calls."""
 
 import asyncio
 from typing import Any
@@ -44,7 +44,7 @@ def make(*responses: Any, **keywords: Any) -> Agent[Any, Any]:
     return agent
 
 
-def test_it_gets_the_validated_arguments_with_defaults_and_sees_the_result():
+def test_around_execute_gets_validated_arguments_with_defaults_and_the_result():
     handler = Around()
 
     result = make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
@@ -53,7 +53,7 @@ def test_it_gets_the_validated_arguments_with_defaults_and_sees_the_result():
     assert returns(result.all_messages()) == {'1': ('<a False>', 'success')}
 
 
-def test_it_gets_the_overridden_arguments():
+def test_around_execute_gets_overridden_arguments():
     handler = Around(**{'1': ToolApproved(override_args={'path': 'b'})})
 
     make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
@@ -61,7 +61,7 @@ def test_it_gets_the_overridden_arguments():
     assert handler.executed == [('1', {'path': 'b'}, {'path': 'b', 'force': False})]
 
 
-def test_it_can_run_the_tool_with_other_arguments():
+def test_around_execute_can_change_the_arguments():
     handler = Around(change={'path': 'z', 'force': True})
 
     result = make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
@@ -69,7 +69,7 @@ def test_it_can_run_the_tool_with_other_arguments():
     assert returns(result.all_messages()) == {'1': ('<z True>', 'success')}
 
 
-def test_it_is_not_called_for_what_was_denied_or_not_asked():
+def test_around_execute_is_not_called_for_denied_or_undeferred_calls():
     handler = Around(**{'1': ToolDenied('no')})
 
     make([call('delete', '1', path='a'), call('read', '2')], 'done').run_sync('go', deferred_tool_handler=handler)
@@ -77,7 +77,7 @@ def test_it_is_not_called_for_what_was_denied_or_not_asked():
     assert handler.executed == []
 
 
-def test_it_is_not_called_for_what_another_capability_approved():
+def test_around_execute_is_not_called_for_approvals_of_another_capability():
     handler = Around()
     approving = HandleDeferredToolCalls(lambda ctx, requests: requests.build_results(approve_all=True))
 
@@ -93,7 +93,7 @@ class AroundResumed(Around):
 
 
 @pytest.mark.parametrize(('kind', 'executed'), [(Around, []), (AroundResumed, ['1'])])
-def test_it_is_called_for_what_was_approved_before_the_run_if_its_class_says_so(kind: Any, executed: list[str]):
+def test_around_execute_wraps_calls_approved_before_the_run_if_its_class_asks_for_it(kind: Any, executed: list[str]):
     agent = make([call('delete', '1', path='a'), call('delete', '2', path='b')], 'done')
     first = agent.run_sync('go', output_type=[str, DeferredToolRequests])
     assert isinstance(first.output, DeferredToolRequests)
@@ -112,7 +112,7 @@ def test_it_is_called_for_what_was_approved_before_the_run_if_its_class_says_so(
     }
 
 
-def test_one_that_wraps_resumed_calls_wraps_nothing_that_another_capability_approves_later():
+def test_around_execute_for_resumed_calls_ignores_later_approvals_of_others():
     handler = AroundResumed()
     approving = HandleDeferredToolCalls(lambda ctx, requests: requests.build_results(approve_all=True))
 
@@ -132,7 +132,7 @@ def test_an_id_that_a_later_response_repeats_is_not_taken_for_the_approved_call(
     assert [executed[0] for executed in handler.executed] == ['1']
 
 
-def test_it_can_refuse_with_a_retry():
+def test_around_execute_can_refuse_with_a_retry():
     handler = Around(refuse=ModelRetry('the file has changed since'))
 
     result = make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
@@ -142,7 +142,7 @@ def test_it_can_refuse_with_a_retry():
     assert 'the file has changed since' in str(content)
 
 
-def test_it_is_innermost_of_the_hooks():
+def test_around_execute_is_the_innermost_hook():
     from dataclasses import dataclass
 
     from pydantic_ai.capabilities import AbstractCapability
@@ -161,7 +161,7 @@ def test_it_is_innermost_of_the_hooks():
     assert handler.executed[0][2]['path'] == 'changed by a hook'
 
 
-def test_an_inherited_handler_stands_around_the_childs_tools():
+def test_around_execute_of_an_inherited_handler_wraps_the_childs_tools():
     handler = Around()
     child = make([call('delete', 'c1', path='a')], 'child done')
     parent = Agent(scripted([call('delegate', 'p1')], 'done'))

@@ -347,7 +347,7 @@ class Rewriting(AbstractCapability[Any]):
         ('before_tool_execute', True),
     ],
 )
-def test_the_handler_is_shown_what_other_capabilities_made_of_the_arguments(hook: str, raised: bool):
+def test_handler_sees_arguments_as_changed_by_other_capabilities(hook: str, raised: bool):
     ran: list[str] = []
     handler = Recorder()
     agent = deleting(ran=ran, capabilities=[Rewriting(hook)], deferred_tool_handler=handler)
@@ -396,7 +396,7 @@ def test_leaving_an_inner_install_leaves_the_outer_one_in_force():
     assert len(handler.asked) == 2
 
 
-def test_every_result_is_taken_from_the_handlers_hands():
+def test_handler_cannot_change_results_after_returning_them():
     requests = DeferredToolRequests(
         approvals=[call('a', '1'), call('b', '2')], calls=[call('c', '3'), call('d', '4'), call('e', '5')]
     )
@@ -454,7 +454,7 @@ def test_a_run_that_does_not_stream_shows_other_capabilities_the_declared_kinds(
 
 
 @pytest.mark.parametrize('mock', [Mock, AsyncMock])
-def test_a_mock_is_a_handler_and_nothing_more(mock: Any):
+def test_mock_works_as_a_handler(mock: Any):
     ran: list[str] = []
     handler = mock(side_effect=lambda ctx, requests: requests.build_results(approve_all=True))
 
@@ -465,7 +465,7 @@ def test_a_mock_is_a_handler_and_nothing_more(mock: Any):
 
 
 @pytest.mark.layer_only
-def test_an_around_execute_that_is_no_coroutine_function_is_refused():
+def test_around_execute_that_is_not_a_coroutine_function_is_refused():
     class Sync(Recorder):
         def around_execute(self, ctx: Any, call: Any, args: Any, run: Any) -> Any:
             raise AssertionError
@@ -593,7 +593,7 @@ def test_a_question_whose_loop_ends_first_is_an_error_and_a_cancelled_one_is_can
 
 
 @pytest.mark.layer_only
-def test_a_lifetime_that_is_over_cancels_what_comes_to_watch_it():
+def test_ended_lifetime_cancels_new_watchers():
     async def main() -> bool:
         lifetime = Lifetime()
         lifetime.end()

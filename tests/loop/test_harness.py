@@ -86,7 +86,7 @@ def test_a_background_tool_starts_after_the_handler_was_asked(approved: bool):
 
 @DECISIONS
 @pytest.mark.parametrize('is_risky', [True, False], ids=['risky', 'harmless'])
-def test_the_handler_is_asked_about_what_the_reviewing_model_does_not_approve(approved: bool, is_risky: bool):
+def test_handler_is_asked_about_calls_that_the_reviewing_model_does_not_approve(approved: bool, is_risky: bool):
     approval_reviewer = pytest.importorskip('pydantic_ai_harness.approval_reviewer')
     answer = call('final_result', 'r', response='yes' if is_risky else 'no')
     reviewer = approval_reviewer.ApprovalReviewer(scripted([answer]), question='Is it risky?')

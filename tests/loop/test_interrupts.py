@@ -57,7 +57,7 @@ def loop():
 
 
 @pytest.mark.parametrize('error', [KeyboardInterrupt, SystemExit])
-def test_what_else_the_run_was_doing_is_cancelled_and_what_others_do_is_not(loop, error):
+def test_interrupt_cancels_the_tasks_of_the_run_and_no_others(loop, error):
     ended = []
     others = loop.create_task(asyncio.Event().wait())
     inner = Agent(scripted([call('delete', '1')], 'done'))

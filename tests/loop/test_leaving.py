@@ -43,7 +43,7 @@ def test_an_approved_call_that_defers_again_ends_the_run_with_just_those_calls()
     assert len(handler.asked) == 1
 
 
-def test_what_ran_beside_a_call_that_defers_again_is_not_undone():
+def test_calls_that_ran_next_to_one_that_defers_again_are_kept():
     runs: list[str] = []
 
     result = stubborn(runs=runs).run_sync(
@@ -75,7 +75,7 @@ def test_deferring_again_without_the_output_type_says_so():
     assert runs == ['once']
 
 
-def test_another_error_beside_a_call_that_defers_again_stays_what_it_is():
+def test_error_next_to_a_call_that_defers_again_is_raised_unchanged():
     agent = Agent(scripted([call('again', '1'), call('broken', '2')], 'done'))
 
     @agent.tool_plain(sequential=True)
@@ -90,7 +90,7 @@ def test_another_error_beside_a_call_that_defers_again_stays_what_it_is():
         agent.run_sync('go', deferred_tool_handler=Recorder())
 
 
-def test_a_tools_error_that_reads_like_the_hosts_stays_what_it_is_beside_a_call_that_defers_again():
+def test_tool_error_worded_like_the_hosts_is_raised_unchanged_next_to_a_call_that_defers_again():
     agent = Agent(scripted([call('again', '1'), call('broken', '2')], 'done'))
 
     @agent.tool_plain(sequential=True)
@@ -105,7 +105,7 @@ def test_a_tools_error_that_reads_like_the_hosts_stays_what_it_is_beside_a_call_
         agent.run_sync('go', deferred_tool_handler=Recorder())
 
 
-def test_a_handlers_exception_ends_the_run_as_it_is():
+def test_exception_of_a_sync_handler_ends_the_run_unchanged():
     class Unreachable(Exception):
         pass
 
@@ -122,7 +122,7 @@ def test_a_handlers_exception_ends_the_run_as_it_is():
     assert runs == []
 
 
-def test_an_async_handlers_exception_ends_the_run_as_it_is():
+def test_exception_of_an_async_handler_ends_the_run_unchanged():
     error = ValueError('no answer')
 
     async def failing(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:

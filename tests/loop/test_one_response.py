@@ -198,7 +198,7 @@ def test_invalid_override_args_go_back_to_the_model_and_nothing_runs():
     assert returns(result.all_messages())['1'][1] == 'retried'
 
 
-def test_invalid_arguments_go_back_to_the_model_and_nobody_is_asked():
+def test_invalid_arguments_go_back_to_the_model_without_a_question():
     handler = Recorder()
 
     result = ask(office([call('delete', '1', path=7)], 'done'), handler)
@@ -414,7 +414,7 @@ def test_results_changed_after_they_were_returned_change_nothing():
     assert agent.log == ['delete a False']
 
 
-def test_a_deferred_call_beside_a_successful_output_tool_is_skipped_and_nobody_is_asked():
+def test_deferred_call_next_to_a_successful_output_tool_is_skipped_without_a_question():
     handler = Recorder()
     agent = office(
         [call('delete', '1', path='a'), call('send', '2', to='ada'), call('final_result', '3', response=4)],
@@ -444,7 +444,7 @@ def test_the_history_of_a_skipped_deferral_can_be_continued():
     assert second.output == 5
 
 
-def test_an_external_call_is_asked_about_beside_ordinary_ones():
+def test_external_call_among_ordinary_ones_is_asked_about():
     agent = office([call('elsewhere', '1'), call('read', '2', path='a')], 'done')
 
     result = ask(agent, Recorder(**{'1': 'a table'}))

@@ -140,7 +140,7 @@ def test_a_stock_agent_without_a_handler_is_as_it_was():
         lambda agent: type(agent).from_spec({'model': 'test'}, deferred_tool_handler='yes'),
     ],
 )
-def test_what_cannot_be_called_is_refused_where_it_is_given(give: Any):
+def test_handler_that_is_not_callable_is_refused_when_it_is_passed(give: Any):
     with install(), pytest.raises(UserError, match='must be callable'):
         give(stock())
 

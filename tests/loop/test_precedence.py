@@ -158,7 +158,7 @@ def test_a_host_capability_that_declines_leaves_everything_to_the_handler():
     assert asked(handler) == [1]
 
 
-def test_a_host_capability_that_answers_everything_leaves_nothing():
+def test_handler_is_not_called_if_a_host_capability_answers_everything():
     from pydantic_ai.capabilities import HandleDeferredToolCalls
 
     handler = Recorder()

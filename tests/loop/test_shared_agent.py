@@ -111,7 +111,7 @@ def test_the_error_of_a_run_with_a_capability_of_its_own_stays_what_it_is():
 
 
 @pytest.mark.layer_only
-def test_a_run_that_only_the_host_knows_of_asks_nobody():
+def test_run_started_by_the_host_alone_calls_no_handler():
     handler = Recorder()
     agent = make(handler)
 

@@ -57,7 +57,7 @@ def test_run_stream_asks_about_a_response_without_text(kind: str):
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_run_stream_asks_about_a_response_with_text_that_is_no_output(kind: str):
+def test_run_stream_asks_about_a_response_with_text_that_is_not_output(kind: str):
     handler = Recorder()
     agent = make([text('let me see'), KINDS[kind]], [OUTPUT], output_type=ToolOutput(int))
 

@@ -84,7 +84,7 @@ def test_every_run_variant_takes_the_handler(handler: Any):
 
 
 @pytest.mark.parametrize('handler', ['yes', 1, DeferredToolResults()])
-def test_what_cannot_be_called_is_refused_where_it_is_given(handler: Any):
+def test_handler_that_is_not_callable_is_refused_when_it_is_passed(handler: Any):
     agent = make()
     given = [
         lambda: Agent(scripted('done'), deferred_tool_handler=handler),
@@ -102,7 +102,7 @@ def test_what_cannot_be_called_is_refused_where_it_is_given(handler: Any):
 
 
 @pytest.mark.parametrize('variant', ['run_stream', 'iter', 'run_stream_events'])
-def test_what_cannot_be_called_is_refused_before_the_model_is_asked(variant: str):
+def test_handler_that_is_not_callable_is_refused_before_the_first_request(variant: str):
     asked: list[Any] = []
 
     async def stream(messages: Any, info: Any) -> AsyncIterator[str]:
@@ -123,7 +123,7 @@ def test_what_cannot_be_called_is_refused_before_the_model_is_asked(variant: str
 
 @pytest.mark.layer_only
 @pytest.mark.parametrize('handler', ['yes', 1, DeferredToolResults()])
-def test_what_cannot_be_called_is_refused_although_nothing_is_entered(handler: Any):
+def test_handler_that_is_not_callable_is_refused_without_entering_the_context(handler: Any):
     agent = make()
     given = [
         lambda: HandlerAgent(agent, deferred_tool_handler=handler),

@@ -344,7 +344,7 @@ def test_the_process_exits_soon_after_a_cancel_with_a_question_in_the_terminal()
     assert exited - left < SOON_S
 
 
-def test_even_what_is_no_ordinary_exception_reaches_the_run():
+def test_base_exception_of_a_sync_handler_reaches_the_run():
     class Leaving(BaseException):
         pass
 

@@ -108,7 +108,7 @@ def test_no_mode_that_decides_alone_asks(inbox, page, mode):
     assert asyncio.run(main()) == ([], [])
 
 
-def test_nobody_answers_in_time(inbox, page):
+def test_timeout_denies_the_call(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox, timeout=0.5))
 
     async def main():

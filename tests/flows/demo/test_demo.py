@@ -110,7 +110,7 @@ def test_the_story_of_the_batch_is_one_question(start: Start) -> None:
 
 
 @pytest.mark.parametrize('key', ['q', '\x03'])
-def test_stopped_in_mid_question_it_says_what_is_true_and_cleans_up(key: str, start: Start) -> None:
+def test_demo_stopped_at_a_question_reports_the_state_and_cleans_up(key: str, start: Start) -> None:
     screen = start()
     screen.wait_for_question('╭─ run_shell')
     running = servers(screen)
@@ -150,7 +150,7 @@ def test_a_program_that_is_killed_leaves_no_server_behind(start: Start) -> None:
     assert ended == [True, True]
 
 
-def test_prepared_answers_ask_nobody(start: Start) -> None:
+def test_prepared_answers_need_no_terminal(start: Start) -> None:
     screen = start('edit', '--answers', 'yny')
 
     status = screen.end()
@@ -172,7 +172,7 @@ def test_the_story_of_the_restart(start: Start) -> None:
 
 
 @pytest.mark.parametrize('key', ['q', '\x03'])
-def test_stopped_while_nothing_runs_it_says_what_is_true(key: str, start: Start) -> None:
+def test_demo_stopped_while_nothing_runs_reports_the_state(key: str, start: Start) -> None:
     pytest.importorskip('dbos')
     screen = start('restart')
     screen.wait_for_question('╭─ pay_invoice')

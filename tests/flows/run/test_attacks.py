@@ -27,7 +27,7 @@ def check(sent: str, scrolled: str, tool: str) -> None:
 
 
 @pytest.mark.parametrize('columns', [80, 100])
-def test_what_a_model_says_and_asks_for_cannot_draw(columns: int, talk: Talk) -> None:
+def test_text_and_arguments_of_a_model_cannot_control_the_terminal(columns: int, talk: Talk) -> None:
     call = ['write_file', {'path': f'a{FAKE}', 'content': FAKE * 3}]
     screen = talk.start(
         'Go.',
@@ -45,7 +45,7 @@ def test_what_a_model_says_and_asks_for_cannot_draw(columns: int, talk: Talk) ->
     check(screen.sent, screen.scrolled, 'run_shell')
 
 
-def test_what_a_tool_returns_cannot_draw(talk: Talk) -> None:
+def test_results_of_tools_cannot_control_the_terminal(talk: Talk) -> None:
     (talk.cwd / 'data.txt').write_text(FAKE)
     screen = talk.start(
         'Go.',

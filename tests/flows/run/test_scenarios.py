@@ -39,7 +39,7 @@ def test_calls_of_one_response_run_in_its_order(scenario: Scenario) -> None:
     assert [entry['tool_name'] for entry in scenario.talk.entries()] == ['edit_file']
 
 
-def test_what_comes_after_a_denial_runs_too(scenario: Scenario) -> None:
+def test_calls_after_a_denied_one_run(scenario: Scenario) -> None:
     scenario.repository(SHOP)
     calls = [['delete', {'path': 'shop.py'}], ['list_files', {'path': '.'}]]
 

@@ -49,7 +49,7 @@ def test_the_question_about_a_download_says_that_it_opens_the_network(scenario: 
     assert all('denied' in result for result in results)
 
 
-def test_a_download_that_runs_unasked_fails_and_is_told_why(scenario: Scenario, tmp_path: Path) -> None:
+def test_download_that_runs_unasked_fails_with_the_reason(scenario: Scenario, tmp_path: Path) -> None:
     scenario.repository({**SHOP, 'package.json': '{"dependencies": {"greeting": "1.0"}}'})
     rules = ', '.join(f'{{pattern: {program}, approval: false}}' for program in ('curl', 'pip install', 'npm ci'))
 

@@ -29,7 +29,7 @@ def has_question(shown: str) -> bool:
     return re.search(r'^╰─ .', shown, re.MULTILINE) is not None
 
 
-def test_the_first_lines_say_what_holds_and_what_to_type(talk: Talk) -> None:
+def test_first_lines_show_the_settings_and_the_keys(talk: Talk) -> None:
     screen = talk.start(steps=[], columns=300)
 
     screen.wait_for_question('> ')
@@ -124,7 +124,7 @@ def test_the_settings_approve_before_anybody_is_asked(talk: Talk) -> None:
     assert told(talk) == []
 
 
-def test_shell_rules_go_by_the_pattern_and_what_is_blocked_never_asks(talk: Talk) -> None:
+def test_shell_rules_match_by_pattern_and_blocked_commands_never_ask(talk: Talk) -> None:
     config = talk.home / 'mine.yaml'
     config.write_text('shell:\n  rules:\n    - {pattern: echo, approval: false}\n    - {pattern: rm, allowed: false}\n')
     steps = [shell('echo free'), shell('echo free; rm -r .'), shell('touch made'), {'text': 'Three commands.'}]
@@ -145,7 +145,7 @@ def test_shell_rules_go_by_the_pattern_and_what_is_blocked_never_asks(talk: Talk
     assert 'the rule `rm` blocks it' in talk.entries()[0]['note']
 
 
-def test_a_session_approval_is_listed_revoked_and_gone_with_the_program(talk: Talk) -> None:
+def test_session_approval_is_listed_and_revoked_and_ends_with_the_program(talk: Talk) -> None:
     answer = {'text': 'Written.'}
     write = {'calls': [WRITE]}
     screen = talk.start(steps=[write, answer, write, answer, write, answer, write, answer])
@@ -281,7 +281,7 @@ def test_a_program_that_is_killed_in_mid_turn_loses_no_word_before_it(talk: Talk
 
 
 @pytest.mark.parametrize(('answer', 'is_asked'), [('n', True), ('\r', True), ('y', False)])
-def test_settings_that_nobody_trusted_loosen_nothing_until_they_are(answer: str, is_asked: bool, talk: Talk) -> None:
+def test_untrusted_settings_loosen_nothing(answer: str, is_asked: bool, talk: Talk) -> None:
     (talk.cwd / 'approvals.yaml').write_text(
         'sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n'
     )
@@ -332,7 +332,7 @@ def test_the_prompt_may_come_through_a_pipe_and_the_answer_comes_from_the_termin
     assert (talk.cwd / 'notes.txt').exists()
 
 
-def test_without_a_terminal_what_needs_approval_is_denied_and_said(talk: Talk) -> None:
+def test_without_a_terminal_calls_that_need_approval_are_denied_with_a_message(talk: Talk) -> None:
     finished = talk.run('Write.', steps=[{'calls': [WRITE]}, {'text': 'I may not.'}], wrap=('setsid', '--wait'))
 
     assert finished.returncode == 0

@@ -86,7 +86,7 @@ def nothing_is_done():
     DONE.clear()
 
 
-def test_a_run_goes_on_when_somebody_approves_in_slack(tmp_path):
+def test_run_goes_on_after_an_approval_in_slack(tmp_path):
     async def approve(slack, send, buttons):
         return await send(press_of('approve', buttons['approve']))
 
@@ -97,7 +97,7 @@ def test_a_run_goes_on_when_somebody_approves_in_slack(tmp_path):
     assert '*Approved*; answered by `u0ada` (`U0ADA`)' in message
 
 
-def test_a_run_is_told_the_note_of_a_denial(tmp_path):
+def test_note_of_a_denial_in_slack_reaches_the_run(tmp_path):
     async def deny(slack, send, buttons):
         await send(press_of('deny_note', buttons['deny_note']))
         await slack.until(lambda: len(slack.views) == 1)
@@ -110,7 +110,7 @@ def test_a_run_is_told_the_note_of_a_denial(tmp_path):
     assert '*Note*\n```\nKeep it.\n```' in message
 
 
-def test_who_is_not_listed_does_not_let_a_run_go_on(tmp_path):
+def test_user_who_is_not_listed_cannot_approve_in_slack(tmp_path):
     async def race(slack, send, buttons):
         await send(press_of('approve', buttons['approve'], 'U0EVE'))
         await slack.until(lambda: len(slack.whispers) == 1)

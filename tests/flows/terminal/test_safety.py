@@ -25,7 +25,7 @@ def decided(screen: Screen) -> list[dict[str, Any]]:
     return json.loads(told[1])
 
 
-def test_what_is_no_single_key_of_the_question_answers_nothing(story: Story) -> None:
+def test_only_a_single_key_of_the_question_answers_it(story: Story) -> None:
     screen = story.ask(DELETE)
     screen.wait_for_question(QUESTION)
 
@@ -43,7 +43,7 @@ def test_what_is_no_single_key_of_the_question_answers_nothing(story: Story) -> 
     assert decided(screen) == [{'approved': False, 'decided_by': 'ada'}]
 
 
-def test_what_is_typed_ahead_answers_nothing(story: Story) -> None:
+def test_keys_typed_ahead_do_not_answer(story: Story) -> None:
     pipe = story.cwd / 'pipe'
     os.mkfifo(pipe)
     screen = story.ask(DELETE, wait_for=str(pipe))
@@ -58,7 +58,7 @@ def test_what_is_typed_ahead_answers_nothing(story: Story) -> None:
     assert decided(screen) == [{'approved': False, 'decided_by': 'ada'}]
 
 
-def test_what_is_typed_while_the_question_is_drawn_answers_nothing(story: Story) -> None:
+def test_keys_typed_while_the_question_is_drawn_do_not_answer(story: Story) -> None:
     screen = story.ask(DELETE, quiet_s=3)
     screen.wait(lambda: not screen.is_ready and QUESTION.strip() in screen.text, QUESTION)
 
@@ -69,7 +69,7 @@ def test_what_is_typed_while_the_question_is_drawn_answers_nothing(story: Story)
     assert decided(screen) == [{'approved': False, 'decided_by': 'ada'}]
 
 
-def test_a_long_paste_of_many_lines_answers_nothing_and_is_no_command_afterwards(story: Story) -> None:
+def test_long_paste_does_not_answer_and_is_not_run_as_a_command_afterwards(story: Story) -> None:
     screen = story.ask(DELETE)
     screen.wait_for_question(QUESTION)
 
@@ -126,7 +126,7 @@ def test_a_signal_to_interrupt_stops_the_run_too(story: Story) -> None:
 @pytest.mark.parametrize(
     'keys', ['dabc', *(pytest.param(keys, marks=pytest.mark.slow) for keys in ('', 'd', 'l', 'e', '?'))]
 )
-def test_nobody_answers_in_time(keys: str, story: Story) -> None:
+def test_timeout_denies_the_call(keys: str, story: Story) -> None:
     screen = story.ask(DELETE, timeout=4)
     screen.wait_for_question(QUESTION)
     if keys:

@@ -38,7 +38,7 @@ I will write your notes.
     assert story.entries() == []
 
 
-def test_approved_the_call_is_executed_and_the_same_run_goes_on(story: Story) -> None:
+def test_approved_call_is_executed_and_the_same_run_goes_on(story: Story) -> None:
     screen = story.start([{'say': 'I write.', 'calls': [WRITE]}, {'say': 'I look at it.', 'calls': [READ]}])
     screen.wait_for_question('╭─ write_file')
 
@@ -87,7 +87,7 @@ The end.\
     assert not (story.cwd / 'notes.txt').exists()
 
 
-def test_a_session_approval_is_listed_revoked_and_gone_after_the_run(story: Story) -> None:
+def test_session_approval_is_listed_and_revoked_and_ends_with_the_run(story: Story) -> None:
     screen = story.start([{'calls': [WRITE]}, {'calls': [WRITE]}], [{'calls': [WRITE]}])
     screen.wait_for_question('╭─ write_file')
     screen.type('r')
@@ -159,7 +159,7 @@ def test_a_command_is_approved_denied_or_the_run_is_stopped(key: str, is_run: bo
     assert (status, 'The end.' in screen.text) == ((-2, False) if key == 'q' else (0, True))
 
 
-def test_who_asks_is_shown_for_an_agent_inside_a_tool(story: Story) -> None:
+def test_question_of_an_agent_inside_a_tool_names_that_agent(story: Story) -> None:
     screen = story.start([{'calls': [WRITE]}], nested=True)
 
     shown = screen.wait_for_question('╭─ write_file')

@@ -106,7 +106,7 @@ def test_an_approval_for_the_session_answers_the_next_one(site, visit):
     settled(page, 'run_shell', 'Approved for this session by ada')
 
 
-def test_what_is_cut_is_shown_whole_on_a_page_of_its_own_and_never_remembered(site, visit):
+def test_shortened_text_has_a_page_of_its_own_and_cannot_be_remembered(site, visit):
     page = visit()
     text = '\n'.join(f'line {number}' for number in range(400))
     site.ask(requests.request('write_file', presentation=ApprovalPresentation(type='file_content', content=text)))
@@ -290,7 +290,7 @@ def test_lineage_and_history_are_shown(site, visit):
     expect(card(page, 'send_mail').locator('.outcome')).to_contain_text('Denied by ada')
 
 
-def test_of_two_browsers_one_wins_and_the_other_is_told(site, visit):
+def test_first_of_two_browsers_answers_and_the_second_sees_that(site, visit):
     ada, bob = visit('ada'), visit('bob')
     asked = site.ask(requests.request())
     for page in (ada, bob):
@@ -331,7 +331,7 @@ def test_a_run_that_is_cancelled_takes_its_request_back(site, visit):
     settled(page, 'delete_file', 'Withdrawn')
 
 
-def test_what_is_answered_can_be_cleared_away(site, visit):
+def test_answered_requests_can_be_cleared(site, visit):
     page = visit()
     site.ask(requests.request())
     card(page, 'delete_file').get_by_role('button', name='Deny').click()
@@ -475,7 +475,7 @@ def test_a_screen_reader_finds_its_way(site, visit, scheme, size):
     assert [empty, full, answered, history, editing, axe(page)] == [[]] * 6
 
 
-def test_a_screen_reader_hears_what_comes_and_what_became_of_it(site, visit):
+def test_screen_reader_hears_new_requests_and_their_outcomes(site, visit):
     page = visit()
     page.evaluate("""() => {
         window.heard = [];
@@ -493,7 +493,7 @@ def test_a_screen_reader_hears_what_comes_and_what_became_of_it(site, visit):
     assert heard[1].startswith('delete_file: Denied by ada')
 
 
-def test_dark_is_dark_and_light_is_light(site, visit):
+def test_page_follows_the_colour_scheme(site, visit):
     backs = [
         visit(color_scheme=scheme).evaluate('getComputedStyle(document.body).backgroundColor')
         for scheme in ('light', 'dark')
@@ -504,7 +504,7 @@ def test_dark_is_dark_and_light_is_light(site, visit):
     assert dark < 60
 
 
-def test_what_has_just_arrived_takes_no_click_that_was_meant_for_something_else(site, visit):
+def test_request_that_has_just_arrived_takes_no_click(site, visit):
     page = visit()
     page.clock.install()
     site.ask(requests.request())
