@@ -1,6 +1,8 @@
 import re
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import get_args
 import pytest
 from tool_approval.durable import MOVES, DurableStore, ExecutionRow, ExecutionState, RunRow, open_store
 from tool_approval.inbox import InboxUntrusted, Row
+from tool_approval.inbox.store import Changes
 from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.inbox.stores.sqlite import MIGRATIONS
 from tool_approval.inbox.stores.sqlite_file import SQLiteFile
@@ -116,13 +119,20 @@ def test_cancelling_a_run_withdraws_its_requests(make_store):
     assert store.cancel('none', at=LATER) is False
 
 
-def test_parked_requests_are_followed_as_any_others(make_store):
+def test_new_runs_and_parked_requests_are_followed_as_any_others(make_store):
     store, other = make_store(), make_store()
     other.inbox_store.watch(0.0)
 
-    parked(store)
+    store.add_run(RUN)
+    began = time.monotonic()
+    changed = other.inbox_store.watch(5.0)
+    assert (changed.added, changed.settled) == (set(), set())
+    assert time.monotonic() - began < 4, 'the run has ended the wait'
 
+    store.park('run', 0, '{"n":1}', [ASKED], at=LATER)
     assert other.inbox_store.watch(5.0).added == {'asked'}
+    store.resume('run', 1, at=LATER)
+    assert other.inbox_store.watch(0.2) == Changes()
 
 
 def test_no_lease_ends_a_parked_request(store):
@@ -238,6 +248,30 @@ def test_two_race_for_one_execution(make_store):
             won = list(pool.map(reserve, (0, 1), (row, row)))
             assert sorted(won) == [False, True]
             assert stores[0].latest(row.key).owner == f'w{won.index(True)}'
+
+
+def test_sqlite_finds_what_a_worker_held_by_an_index(tmp_path):
+    store = DurableStore(SQLiteStore(tmp_path / 'state' / 'inbox.sqlite'))
+    store.add_execution(replace(CALL, state='executing', owner='w'))
+    transaction, plans = store.inbox_store.transaction, []
+
+    @contextmanager
+    def explained():
+        with transaction() as execute:
+
+            def execute_explained(statement, values):
+                plans.extend(plan for *_, plan in execute(f'EXPLAIN QUERY PLAN {statement}', values))
+                return execute(statement, values)
+
+            yield execute_explained
+
+    store.inbox_store.transaction = explained
+    assert store.release('w', 0, at=LATER) == 1
+    store.close()
+
+    used = [plan for plan in plans if 'executions' in plan]
+    assert len(used) == 2
+    assert all('USING INDEX executions_in_hand' in plan for plan in used), used
 
 
 def test_a_worker_that_is_gone_loses_what_it_held(store):

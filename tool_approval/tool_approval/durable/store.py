@@ -153,10 +153,11 @@ class DurableStore:
         Returns:
             The number of executions.
         """
-        held = "SELECT 1 FROM executions WHERE owner = ? AND state IN ('reserved', 'executing') LIMIT 1"
-        if not self._select(held, (worker,)):
+        # SQLite finds them by its index of such states only where they are named in the same words.
+        is_held = "owner = ? AND state IN ('reserved', 'executing')"
+        if not self._select(f'SELECT 1 FROM executions WHERE {is_held} LIMIT 1', (worker,)):
             return 0
-        is_gone = 'owner = ? AND coalesce((SELECT beat FROM workers WHERE id = ?), 0) = ?'
+        is_gone = f'{is_held} AND coalesce((SELECT beat FROM workers WHERE id = ?), 0) = ?'
         values = (_number(at), worker, worker, number)
         with self.inbox_store.transaction() as execute:
             freed = execute(

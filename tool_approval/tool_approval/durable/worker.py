@@ -23,7 +23,7 @@ AT_ONCE = 100
 """Most runs found in one look; the next look finds the others. Chosen."""
 
 WATCH_S = 0.25
-"""Longest time in seconds before a run started in another process begins. Chosen. An answer ends the wait at once."""
+"""Seconds between two looks at what a store does not announce. Chosen. Answers and new runs end the wait at once."""
 
 SWEEP_S = 1.0
 """Seconds between two looks at all parked runs, which find whatever was missed. Chosen: a look at ten thousand runs

@@ -127,6 +127,8 @@ class InboxStore(Protocol):
     def watch(self, timeout_s: float) -> Changes | None:
         """Wait until any process adds or settles a request, or the time has passed.
 
+        A store that keeps durable runs also returns when one is added.
+
         Returns:
             All changes since the last call, each at least once. A request that was both added and settled may appear
             only as settled. `None` if changes may have been missed: on the first call, and after each interruption.

@@ -191,6 +191,9 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         )""",
         "CREATE INDEX unfinished_runs ON runs (agent, status, changed_at) WHERE status IN ('queued', 'waiting')",
         'CREATE INDEX runs_by_age ON runs (created_at, id)',
+        """CREATE FUNCTION run_added() RETURNS trigger LANGUAGE plpgsql
+            AS 'BEGIN PERFORM pg_notify(TG_TABLE_SCHEMA || ''_inbox'', ''''); RETURN NULL; END'""",
+        'CREATE TRIGGER run_added AFTER INSERT ON runs FOR EACH STATEMENT EXECUTE FUNCTION run_added()',
         """CREATE TABLE executions (
             key text COLLATE "C" NOT NULL,
             attempt integer NOT NULL,
@@ -221,6 +224,9 @@ _ALL = '*'
 
 _ADDED = '+'
 """Prefix of a new request's id in a notification. No id begins with it."""
+
+_RUN = ''
+"""Notified instead of an id: there is a new durable run."""
 
 _SCHEMA = re.compile(r'[a-z_][a-z0-9_]{0,49}')
 
@@ -351,7 +357,8 @@ class PostgresStore:
         if _ALL in sent:
             return None
         added = frozenset(each for each in sent if each.startswith(_ADDED))
-        return Changes(added=frozenset(each.removeprefix(_ADDED) for each in added), settled=frozenset(sent - added))
+        settled = frozenset(sent - added - {_RUN})
+        return Changes(added=frozenset(each.removeprefix(_ADDED) for each in added), settled=settled)
 
     @contextmanager
     def transaction(self) -> Generator[Execute]:

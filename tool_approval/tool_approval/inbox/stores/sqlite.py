@@ -122,7 +122,7 @@ class SQLiteStore:
         self._database = SQLiteFile(self.path, MIGRATIONS, synchronous)
         self._watching = SQLiteFile(self.path, MIGRATIONS)
         self._is_closed = threading.Event()
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[int, int, int | None] | None = None
 
     def add(self, row: Row) -> None:
         """See `InboxStore`.
@@ -225,7 +225,7 @@ class SQLiteStore:
             while True:
                 with self._watching.reading() as database:
                     changed = self._changed(database)
-                if changed != _NOTHING or time.monotonic() >= until or self._is_closed.wait(POLL_S):
+                if changed is not _NOTHING or time.monotonic() >= until or self._is_closed.wait(POLL_S):
                     return changed
         except BaseException:
             self._seen = None
@@ -279,17 +279,19 @@ class SQLiteStore:
 
     def _changed(self, database: sqlite3.Connection) -> Changes | None:
         [(version,)] = database.execute('PRAGMA data_version')
-        if self._seen is None:
-            [(last,)] = database.execute('SELECT last FROM changes')
-            self._seen = (version, last)
-            return None
-        seen_version, last = self._seen
-        if version == seen_version:
+        if self._seen is not None and version == self._seen[0]:
             return _NOTHING
+        [(last, run)] = database.execute('SELECT last, (SELECT max(rowid) FROM runs) FROM changes')
+        if self._seen is None:
+            self._seen = (version, last, run)
+            return None
+        _, last, last_run = self._seen
         found = database.execute(
             'SELECT id, state, change FROM requests WHERE change > ? ORDER BY change', (last,)
         ).fetchall()
-        self._seen = (version, found[-1][2] if found else last)
+        self._seen = (version, found[-1][2] if found else last, run)
+        if not found and run == last_run:
+            return _NOTHING
         return Changes(
             added=frozenset(request_id for request_id, state, _ in found if state == 'pending'),
             settled=frozenset(request_id for request_id, state, _ in found if state != 'pending'),
