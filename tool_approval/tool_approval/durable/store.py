@@ -260,18 +260,23 @@ class DurableStore:
 
         This looks at each waiting run; `ready_after` does not.
         """
-        found = self._select(f'{_READY} ORDER BY status DESC, changed_at LIMIT ?', (agent, limit))
+        ready = f'SELECT id, segment FROM runs WHERE {_IS_READY} ORDER BY status DESC, changed_at LIMIT ?'
+        found = self._select(ready, (agent, limit))
         return [(run_id, segment) for run_id, segment in found]
 
     def ready_after(self, agent: str, limit: int, settled: Collection[str]) -> Sequence[tuple[str, int]]:
         """Return the same for runs that never began, and for runs that waited for one of the requests in `settled`."""
         with self.inbox_store.reading() as execute:
-            queued = f"{_READY} AND status = 'queued' ORDER BY changed_at LIMIT ?"
+            queued = f"SELECT id, segment FROM runs WHERE {_IS_READY} AND status = 'queued' ORDER BY changed_at LIMIT ?"
             found = list(execute(queued, (agent, limit)).fetchall())
             if settled:
                 ids = ', '.join('?' * len(settled))
-                which = f"status = 'waiting' AND id IN (SELECT run FROM requests WHERE id IN ({ids}))"
-                found += execute(f'{_READY} AND {which}', (agent, *settled)).fetchall()
+                # SQLite keeps the order of a cross join. Otherwise it looks at all runs that wait.
+                answered = (
+                    'SELECT DISTINCT runs.id, segment FROM requests AS settled CROSS JOIN runs '
+                    f"WHERE settled.id IN ({ids}) AND runs.id = settled.run AND {_IS_READY} AND status = 'waiting'"
+                )
+                found += execute(answered, (*settled, agent)).fetchall()
         return [(run_id, segment) for run_id, segment in found]
 
     def resume(self, run_id: str, segment: int, *, at: datetime) -> bool:
@@ -459,8 +464,8 @@ class DurableStore:
             raise InboxUntrusted(self.place, 'a row of it was changed by another program') from None
 
 
-_READY = (
-    "SELECT id, segment FROM runs WHERE agent = ? AND status IN ('queued', 'waiting') "
+_IS_READY = (
+    "agent = ? AND status IN ('queued', 'waiting') "
     "AND NOT EXISTS (SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending')"
 )
 
