@@ -15,12 +15,14 @@ import os
 import platform
 import random
 import secrets
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -44,12 +46,14 @@ from maintainers.peers.environments import REPOSITORY, InstallError, python_of
 from tool_approval import ApprovalController, ApprovalDecision
 
 from .inbox import SPAWN, Place, places
+from .spread import Spread, ratios, spread
 
 BYTES_LIMIT = 15 * 1024
 P99_LIMIT_S = 1.0
 COST_LIMIT = 4.0
 POLLING_S = 0.05
 RATE = 20
+PARKED = 10_000
 
 BEGUN = 'next segment begun'
 
@@ -291,8 +295,11 @@ def start_runs(url: str, numbers: Sequence[int]) -> None:
 def await_open(url: str, count: int) -> None:
     """Wait until so many runs are parked."""
     store = open_store(url)
-    while len(store.list_runs('waiting', count)) < count:
+    waiting = 0
+    while waiting < count:
         time.sleep(0.5)
+        with store.inbox_store.reading() as execute:
+            [(waiting,)] = execute("SELECT count(*) FROM runs WHERE status = 'waiting'").fetchall()
     store.close()
 
 
@@ -323,12 +330,9 @@ class Parked:
         return sum(self.bytes.values()) - self.history
 
 
-COPIES = 4
-
-
-def copy_runs(place: Place) -> None:
-    """Copy all parked runs. The copies are never answered, but every sweep reads them."""
-    numbers = ' UNION ALL '.join(f'SELECT {number} AS copy' for number in range(COPIES))
+def copy_runs(place: Place, copies: int) -> None:
+    """Copy each parked run so many times. The copies are never answered, but every sweep reads them."""
+    numbers = ' UNION ALL '.join(f'SELECT {number} AS copy' for number in range(copies))
     change = 'change, ' if place[0] == 'SQLite' else ''
     runs = 'agent, status, segment, state, outcome, created_at, changed_at'
     requests = f'state, posted_at, {change}content, deadline'
@@ -345,7 +349,7 @@ def copy_runs(place: Place) -> None:
 
 
 def measure_parked(place: Place, empty: Place, runs: int) -> Parked:
-    """Park runs, and see what they take. They stay parked, with copies of them."""
+    """Park runs, and see what they take. They stay parked, with copies of them where they are less than `PARKED`."""
     url = url_of(place)
     process = Worker(worker, url, 'required')
     start_runs(url, range(runs // 10))
@@ -363,7 +367,9 @@ def measure_parked(place: Place, empty: Place, runs: int) -> Parked:
     size = sizes(place)
     more = {name: (size[name] - size_before[name]) / (runs - runs // 10) for name in size}
     history = _history(url, runs)
-    copy_runs(place)
+    copies = PARKED // runs - 1
+    if copies:
+        copy_runs(place, copies)
     return Parked(
         store=place[0],
         load=os.getloadavg()[0],
@@ -372,7 +378,7 @@ def measure_parked(place: Place, empty: Place, runs: int) -> Parked:
         bytes=more,
         history=history,
         worker=grown,
-        idle=_difference(_idle(url_of(empty)), _idle(url), runs * (COPIES + 1)),
+        idle=_difference(_idle(url_of(empty)), _idle(url), runs * (copies + 1)),
     )
 
 
@@ -403,6 +409,9 @@ def sizes(place: Place) -> dict[str, int]:
     kind, where = place
     if kind == 'SQLite':
         store = Path(where)
+        for each in store.parent.glob('*.sqlite'):
+            with closing(sqlite3.connect(each)) as database:
+                database.execute('PRAGMA wal_checkpoint(TRUNCATE)')
         files = [store, store.with_name(f'{store.stem}.dbos{store.suffix}')]
         return {
             name: sum(each.stat().st_size for each in path.parent.glob(f'{path.name}*'))
@@ -548,7 +557,7 @@ def measure_stories(make: Callable[[], Place], runs: int, rounds: int) -> dict[s
     return told
 
 
-def langgraph(dsn: str, runs: int) -> dict[str, float] | str:
+def langgraph(dsn: str, runs: int) -> dict[str, Spread] | str:
     """Seconds of a run on LangGraph's checkpointer, asked and unasked; or why there are none."""
     try:
         python = python_of(LANGGRAPH)
@@ -558,17 +567,23 @@ def langgraph(dsn: str, runs: int) -> dict[str, float] | str:
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if done.returncode:
         return done.stderr.strip().splitlines()[-1]
-    return {name: median(taken[1:]) for name, taken in json.loads(done.stdout).items()}
+    return {name: spread(taken[1:]) for name, taken in json.loads(done.stdout).items()}
 
 
 ASKED, UNASKED, PLAIN = 'durable run, approved at once', 'durable run, nothing to ask', 'workflow of DBOS'
+
+
+def milliseconds(of: Spread) -> str:
+    """Median and quartiles."""
+    return f'{of.median * 1000:.0f} [{of.lower * 1000:.0f}–{of.upper * 1000:.0f}] ms'
 
 
 def page(
     parked: Sequence[Parked],
     resumed: Sequence[Resumed],
     stories: dict[str, dict[str, list[Story]]],
-    other: dict[str, float] | str | None,
+    other: dict[str, Spread] | str | None,
+    minutes: float,
 ) -> str:
     """The page of the documentation."""
     lines = [
@@ -579,28 +594,29 @@ def page(
             f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
             f'{os.cpu_count()} processors, which all processes and the database shared.'
         ),
-        'Other programs ran at the same time; each table has the load average of its last minute.',
-        'PostgreSQL did not sync to the disk; SQLite did. The engine looked for work every 50 ms.',
+        f'It took {minutes:.0f} minutes, most of them to park the runs. The load is the average of the last minute.',
+        f'Both databases synced to the disk. The engine looked for work every {POLLING_S * 1000:.0f} ms.',
         '',
         '## Parked runs',
         '',
         'Each run has called a tool with 500 characters of text, and waits for an approver.',
-        f'After the sizes were taken, each run was copied {COPIES} times in the store: that is what new workers met.',
+        f'Fewer than {PARKED} were then copied in the store, so that the workers below meet about so many.',
         'Sizes are bytes for each run, with indexes; the history is what the model was sent and has answered.',
         f'The limit is {BYTES_LIMIT} bytes beyond the history.',
         '',
-        '| store | runs | by what | total | history | beyond it | load |  |',
-        f'|{" --- |" * 8}',
+        '| store | runs | parked in | by what | total | history | beyond it | load |  |',
+        f'|{" --- |" * 9}',
     ]
     for each in parked:
         by = ', '.join(f'{name} {size:.0f}' for name, size in each.bytes.items())
         verdict = 'holds' if each.overhead <= BYTES_LIMIT else '**MISSED**'
         total = sum(each.bytes.values())
-        cells = (each.store, each.runs, by, f'{total:.0f}', f'{each.history:.0f}', f'{each.overhead:.0f}')
+        taken = f'{each.seconds:.0f} s'
+        cells = (each.store, each.runs, taken, by, f'{total:.0f}', f'{each.history:.0f}', f'{each.overhead:.0f}')
         lines.append(f'| {" | ".join(map(str, cells))} | {each.load:.1f} | {verdict} |')
     lines += [
         '',
-        'What a worker has more of for each parked run: one that was started while they were parked, compared with one',
+        'Growth of a worker for each parked run: one that was started while they were parked, compared with one',
         'on an empty store; and the one that has parked them, compared with itself after the first tenth.',
         'Connections count as open files. The memory is what the process has grown by.',
         '',
@@ -635,9 +651,11 @@ def page(
         '## One approved call',
         '',
         'A run calls one tool and ends. A workflow of DBOS with the same steps (model, tool, model) through the same',
-        'queue asks nothing. Medians, in milliseconds, from the start in another process to the end; from the begin of',
-        'the first segment to the end; and the processor time of the worker.',
-        f'The limit of the ratio to the workflow of DBOS is {COST_LIMIT:g}.',
+        'queue asks nothing. Medians, in milliseconds: from the start in another process to the end; from the begin of',
+        'the first segment to the end, in which an approved run waits for the answer, and in the queue once more;',
+        'and the processor time of the worker.',
+        'The three took turns; ratios are within a turn, as their median and quartiles in brackets.',
+        f'The limit of the ratio from the start is {COST_LIMIT:g}.',
         '',
         '| store | | from the start | from the first segment | processor | ratios to DBOS |  |',
         f'|{" --- |" * 7}',
@@ -646,12 +664,10 @@ def page(
         base = [[median(getattr(each, kind)) for each in told[PLAIN]] for kind in ('whole', 'begun', 'cpu')]
         for name, each_round in told.items():
             taken = [[median(getattr(each, kind)) for each in each_round] for kind in ('whole', 'begun', 'cpu')]
-            ratios = [
-                median(a / b for a, b in zip(ours, plain, strict=True)) for ours, plain in zip(taken, base, strict=True)
-            ]
+            to_plain = [ratios(zip(ours, plain, strict=True)) for ours, plain in zip(taken, base, strict=True)]
             shown = ' | '.join(f'{median(each) * 1000:.0f}' for each in taken)
-            verdict = '' if name != ASKED else 'holds' if max(ratios[:2]) <= COST_LIMIT else '**MISSED**'
-            by = ', '.join(f'{each:.1f}' for each in ratios)
+            verdict = '' if name != ASKED else 'holds' if to_plain[0].median <= COST_LIMIT else '**MISSED**'
+            by = ', '.join(f'{each.median:.1f} [{each.lower:.1f}–{each.upper:.1f}]' for each in to_plain)
             lines.append(f'| {store} | {name} | {shown} | {by} | {verdict} |')
     lines.append('')
     if isinstance(other, str):
@@ -659,8 +675,8 @@ def page(
     elif other is not None:
         lines += [
             "The same story in LangGraph's graph with its PostgreSQL checkpointer, in one process and without a queue,",
-            f'answered at once: {other["asked"] * 1000:.0f} ms; with nothing to ask: {other["unasked"] * 1000:.0f} ms.',
-            'Nobody takes such a run up when its process ends, and nothing keeps its call from being executed again.',
+            f'answered at once: {milliseconds(other["asked"])}; with nothing to ask: {milliseconds(other["unasked"])}.',
+            'No worker takes up such a run when its process ends, and its call may be executed again.',
         ]
     return '\n'.join(lines) + '\n'
 
@@ -670,15 +686,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog='python -m benchmarks.durable', description=__doc__)
     parser.add_argument('--quick', action='store_true', help='measure little')
     parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')
-    parser.add_argument('--runs', type=int, metavar='N', default=2_000, help='runs to park on PostgreSQL')
+    parser.add_argument('--runs', type=int, metavar='N', default=PARKED, help='runs to park on PostgreSQL')
     parser.add_argument('--sqlite-runs', type=int, metavar='N', default=2_000, help='runs to park on SQLite')
     parser.add_argument('--rounds', type=int, metavar='N', default=5, help='how often a call is compared')
     options = parser.parse_args()
     parked: list[Parked] = []
     resumed: list[Resumed] = []
     stories: dict[str, dict[str, list[Story]]] = {}
-    other: dict[str, float] | str | None = None
-    with places() as makers:
+    other: dict[str, Spread] | str | None = None
+    begin = time.monotonic()
+    with places(syncs=True) as makers:
         for make in reversed(makers):
             place = make()
             store, _ = place
@@ -689,8 +706,8 @@ def main() -> None:
             print(f'{store}: stories measured', file=sys.stderr)
             parked.append(measure_parked(place, make(), count))
             print(f'{store}: parked', file=sys.stderr)
-            resumed.append(measure_resumed(place, count * (COPIES + 1), min(count, 1000) // 2))
-    text = page(parked, resumed, stories, other)
+            resumed.append(measure_resumed(place, PARKED // count * count, min(count, 2000) // 2))
+    text = page(parked, resumed, stories, other, (time.monotonic() - begin) / 60)
     print(text, end='')
     if options.write is not None:
         options.write.write_text(text, encoding='utf-8')

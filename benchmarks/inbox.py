@@ -278,7 +278,7 @@ def memory_kb(place: Place | None, calls: int, how: str) -> float:
 
 
 @contextmanager
-def places() -> Generator[list[Callable[[], Place]]]:
+def places(*, syncs: bool = False) -> Generator[list[Callable[[], Place]]]:
     """What makes a new and empty store, for each kind there is."""
     with tempfile.TemporaryDirectory() as folder:
         numbers = iter(range(1000))
@@ -291,7 +291,7 @@ def places() -> Generator[list[Callable[[], Place]]]:
             yield makers
             return
         server = PostgresServer(programs)
-        server.start()
+        server.start(syncs=syncs)
         try:
             makers.append(lambda: ('PostgreSQL', server.new_database()))
             yield makers

@@ -29,7 +29,7 @@ def find_programs() -> Path | None:
 
 
 class PostgresServer:
-    """Started and stopped at will. What it keeps is not synced to the disk: a test needs no more."""
+    """Started and stopped at will."""
 
     def __init__(self, programs: Path) -> None:
         """Make a cluster in a temporary folder of its own: a test's may be closed to the user it runs as."""
@@ -52,16 +52,17 @@ class PostgresServer:
         """How to reach it."""
         return f'host={self._socket} user=test dbname=postgres'
 
-    def start(self) -> None:
-        """Start it, and wait until it takes connections."""
-        options = f"-k {self._socket} -c listen_addresses='' -c fsync=off -c max_connections=50"
+    def start(self, *, syncs: bool = False) -> None:
+        """Start it, and wait until it takes connections. `syncs` to the disk, which a test does not need."""
+        fsync = 'on' if syncs else 'off'
+        options = f"-k {self._socket} -c listen_addresses='' -c fsync={fsync} -c max_connections=50"
         self._run('pg_ctl', 'start', '--wait', '--pgdata', self._data, '--log', self._log, '--options', options)
 
-    def new_database(self) -> str:
-        """The DSN of a new, empty database."""
+    def new_database(self, template: str = 'template1') -> str:
+        """The DSN of a new database: empty, or a copy of one that is not in use."""
         self._made += 1
         name = f'made_{self._made}'
-        self._run('createdb', '--host', self._socket, '--username', 'test', name)
+        self._run('createdb', '--host', self._socket, '--username', 'test', '--template', template, name)
         return f'host={self._socket} user=test dbname={name}'
 
     def stop(self, mode: str = 'immediate') -> None:
@@ -108,5 +109,10 @@ def postgres() -> Generator[PostgresServer]:
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> str:
     """The URL of a new, empty database."""
-    made = dict(each.split('=') for each in postgres.new_database().split())
+    return url_of(postgres.new_database())
+
+
+def url_of(dsn: str) -> str:
+    """The URL of a database that `new_database` has made."""
+    made = dict(each.split('=') for each in dsn.split())
     return f'postgresql://{made["user"]}@/{made["dbname"]}?host={made["host"]}'

@@ -1,0 +1,53 @@
+"""The page about the figures of durable runs, and what others say of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('dbos', reason='the development environment has DBOS')
+
+from benchmarks.durable import ASKED, BEGUN, PLAIN, UNASKED, Parked, Resumed, Story, page
+from benchmarks.spread import spread
+
+DOCS = Path(__file__).parents[2] / 'docs'
+PAGE = DOCS / 'benchmarks' / 'durable.md'
+NUMBER = re.compile(r'-?\d+(?:\.\d+)*')
+
+
+def made(seconds_from_answer, bytes_in_store, cost):
+    """The page of figures that are all the same."""
+    none = dict.fromkeys(('tasks', 'threads', 'descriptors', 'resident'), 0.0)
+    parked, resumed, stories = [], [], {}
+    for store, kept in (('PostgreSQL', ('runs', 'requests', 'DBOS')), ('SQLite', ('runs and requests', 'DBOS'))):
+        sizes = dict.fromkeys(kept, bytes_in_store / len(kept))
+        parked.append(Parked(store=store, runs=1, seconds=1, bytes=sizes, history=0, worker=none, idle=none, load=0.0))
+        delays = {name: [seconds_from_answer] * 100 for name in (BEGUN, 'call executed', 'run ended')}
+        resumed.append(Resumed(store=store, parked=1, answers=1, delays=delays, lost=0, twice=0, load=0.0))
+        stories[store] = {
+            name: [Story(whole=[took], begun=[took], cpu=[took])]
+            for name, took in ((ASKED, cost), (UNASKED, 1.0), (PLAIN, 1.0))
+        }
+    return page(parked, resumed, stories, {'asked': spread([1.0]), 'unasked': spread([1.0])}, 1)
+
+
+def shape(text):
+    """A page without its numbers, and without the line about the machine."""
+    return [NUMBER.sub('#', line) for line in text.splitlines() if not line.startswith('Measured on')]
+
+
+def test_the_page_is_what_the_script_writes_where_all_limits_hold():
+    assert shape(PAGE.read_text('utf-8')) == shape(made(1.0, 15 * 1024, 4.0))
+
+
+@pytest.mark.parametrize('missed', [(1.01, 1, 1.0), (0.1, 15 * 1024 + 1, 1.0), (0.1, 1, 4.1)])
+def test_a_missed_limit_is_on_the_page(missed):
+    assert '**MISSED**' in made(*missed)
+
+
+def test_the_explanation_has_no_other_figures_than_the_page():
+    _, _, section = (DOCS / 'explanation' / 'durable.md').read_text('utf-8').partition('## What it costs')
+
+    figures = set(NUMBER.findall(section)) - {'99', '100'}
+    assert len(figures) > 8
+    assert figures <= set(NUMBER.findall(PAGE.read_text('utf-8')))
