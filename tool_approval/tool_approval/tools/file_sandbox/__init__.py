@@ -26,7 +26,7 @@ __all__ = (
     'perform',
 )
 
-if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
+if not TYPE_CHECKING:  # pragma: no branch - so that type checkers report names that are not imported above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {

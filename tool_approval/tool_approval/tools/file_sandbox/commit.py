@@ -145,9 +145,7 @@ def replace(
     shown: str,
     source_state: str | None = None,
 ) -> None:
-    """Replace one file by another.
-
-    `expected` is the state of the file to replace, `source_state` that of the replacement; `None` accepts any.
+    """Replace a file, if its state is `expected` and that of the new file `source_state`; `None` accepts any state.
 
     Raises:
         FileToolError: One of the two is in another state. Both are unchanged, or kept under the name that the message

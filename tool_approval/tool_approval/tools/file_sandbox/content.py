@@ -20,7 +20,7 @@ change."""
 MAX_TREE = 10_000
 """Chosen: a directory with more entries below it cannot be moved or deleted in one call."""
 
-# O_NONBLOCK: a pipe put in place of the file must not block. O_NOCTTY: a terminal must not become our controlling one.
+# O_NONBLOCK: a pipe in place of the file must not block. O_NOCTTY: a terminal must not become the controlling terminal.
 _READING = sum(getattr(os, flag, 0) for flag in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_NOCTTY', 'O_CLOEXEC'))
 
 

@@ -29,8 +29,7 @@ CONTROL_NAMES = frozenset(
     {'.git', 'git~1', '.approvals', '.tool-approval', '.tool_approval'}
     | {f'{name}.{kind}' for name in ('approvals', 'tool_approval') for kind in ('yaml', 'yml', 'toml', 'json')}
 )
-"""Case-folded names of files that decide on approvals or make git run programs. `git~1` is NTFS's short name of
-`.git`."""
+"""Case-folded names of files that decide on approvals or make git run programs. NTFS abbreviates `.git` to `git~1`."""
 
 
 def check_text(path: str) -> None:

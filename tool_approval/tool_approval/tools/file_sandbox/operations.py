@@ -19,7 +19,7 @@ LISTED = 1000
 """Chosen: more names than a model needs at once."""
 
 SAME = '`old_text` and `new_text` are the same'
-"""Error of an edit that would replace a text by itself."""
+"""Error of an edit whose old and new text are the same."""
 
 Expected = Mapping[str, str]
 """Approved state of each file, by `PathTarget.key`. A file that is not listed may have any state."""

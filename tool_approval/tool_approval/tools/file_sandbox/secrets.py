@@ -58,7 +58,7 @@ _KEY_SUFFIXES: Final = ('.pem', '.key')
 _TESTS: Final = frozenset({'test', 'tests', 'testing', 'testdata', 'fixtures', 'examples'})
 """Folders in which `.pem` and `.key` files do not count: their keys are test data."""
 _READ_BYTES: Final = 65_536
-"""Chosen: certificates in front of a key are shorter."""
+"""Chosen: how much of a file to search. Certificates in front of a key are shorter."""
 
 
 _EXACT: Final = frozenset({*_FOLDERS, *_NAMES, *_CONTENT, *_IN_FOLDERS})
@@ -69,7 +69,7 @@ class SecretRules:
     """Judges file names by the known secrets and the configured globs. Names are compared as `fold` returns them."""
 
     def __init__(self, hidden: Iterable[str] = (), visible: Iterable[str] = ()) -> None:
-        """Compile globs as in `SandboxConfig`."""
+        """Compile the globs `hidden` and `visible` of a `SandboxConfig`."""
         self._hidden = [_compiled(each) for each in hidden]
         self._visible = [_compiled(each) for each in visible]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ('Explanation', 'Part', 'ShellConfig', 'ShellDefault', 'ShellResult', 'ShellRule', 'ShellTool')
 
-if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
+if not TYPE_CHECKING:  # pragma: no branch - so that type checkers report names that are not imported above
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {

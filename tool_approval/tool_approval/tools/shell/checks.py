@@ -80,10 +80,7 @@ _SETTING: Final = re.compile(r'%[^a-zA-Z%]*[hlLjqtz]*n')
 
 
 def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return an argument of `read` that is not the name of a harmless variable.
-
-    Attack: `read 'a[$(touch x)]'`, and `read PATH`.
-    """
+    """Return an argument that does not name a harmless variable. Attack: `read 'a[$(touch x)]'`, and `read PATH`."""
     has_name, takes_next = False, False
     for word in words[1:]:
         if not word.is_fixed:

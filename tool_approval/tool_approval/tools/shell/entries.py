@@ -27,10 +27,9 @@ BUILT: Final = 'programs.json'
 """Name of the file with all entries that a build puts next to their sources. Editable installations lack it."""
 
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
-"""Kind of a value or operand: `text`, neither path nor command; `read`, `write`, a path that is read or written;
-`target`, a path that the program exists to write; `command`, a program or command line; `script`, a command line for a
-shell; `code`, in a language that is not read here; `context`, where or as whom the program works; `rest`, the first
-word of a command."""
+"""Kind of a value or operand: `text`, neither path nor command; a path to `read`, to `write`, or, as a `target`, that
+the program exists to write; a `command`; a `script`, a command line for a shell; `code` in a language not read here;
+`context`, where or as whom the program works; `rest`, the first word of a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
 _OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|script|code|command)\*?|'
@@ -71,8 +70,7 @@ Fields = Mapping[str, Any]
 """An entry as written in its file."""
 
 Place = Literal['next', 'attached', 'either']
-"""Where the value of an option may be: in the next word, only attached, or in the next word unless that is an option.
-An attached value is always accepted."""
+"""Where a value may be that is not attached: in the next word, nowhere, or in the next word unless it is an option."""
 
 
 class OptionRole(NamedTuple):

@@ -43,9 +43,7 @@ class Parsed:
         return self.source[node.start_byte : node.end_byte].decode(errors='replace')
 
     def literals(self, start: int, inner: Sequence[Node], end: int, plain: re.Pattern[bytes]) -> list[str] | None:
-        """Return the literal texts before, between and after the expansions in a text.
-
-        Returns `None` if bash may expand other parts of the text.
+        """Return the literal texts around the expansions in a text; `None` if bash may expand other parts of it.
 
         Args:
             start: First byte of the text.

@@ -42,7 +42,7 @@ _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
     'read',
 })  # fmt: skip
-"""Programs that only return a status or change the shell itself. After a `cd`, other commands ask anyway."""
+"""Programs that only return a status or change the shell itself. `cd` is harmless, as most programs after it ask."""
 _UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
 """Parts of a glob that may match outside of the directory."""
 
@@ -52,7 +52,7 @@ _Verdict = tuple[Outcome, str, str | None]
 
 @dataclass
 class _LineState:
-    """What is known so far about one line."""
+    """Parts of one line judged so far, and what they need."""
 
     parts: list[Part] = field(default_factory=list[Part])
     cwd_changed: bool = False
@@ -233,8 +233,7 @@ class ShellJudge:
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> Found:
         """Find the rule that decides. Add a part if an earlier rule might match."""
         cwd_changed = state.cwd_changed
-        # Attack: if the directory counted instead of the paths named, `ls /etc` would run without approval
-        # (test_sandbox_paths.py).
+        # Attack: `ls /etc` must not count as `ls` in the working directory (test_sandbox_paths.py).
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
 
         def is_in_roots(rule: CompiledRule) -> bool:

@@ -15,7 +15,7 @@ LabelKind = Literal[
     'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
     'response_file',
 ]  # fmt: skip
-"""What a word is. An `option` has a value, attached or in the next word. A `command` is part of the command that the
+"""Kind of a word. An `option` has a value, attached or in the next word. A `command` is part of the command that the
 program runs. An `unknown_word` is unknown until the command runs, and may be an option."""
 
 
@@ -25,7 +25,7 @@ class Label(NamedTuple):
     word: Word
     """The word."""
     kind: LabelKind
-    """What the word is."""
+    """Kind of the word."""
     holds: Kind | None = None
     """Kind of the operand, or of the value in the word."""
     options: tuple[str, ...] = ()

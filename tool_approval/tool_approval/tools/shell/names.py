@@ -72,7 +72,7 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Chosen: most options of a pattern that are tried in every order."""
+"""Chosen: most options of a pattern to try in every order. More of them match only as written."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -92,10 +92,7 @@ def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _apart(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield a pattern with its options combined, separated and reordered.
-
-    Attack: a rule blocks `rm -rf`, and `rm -f -r` or `rm --recursive --force` does the same.
-    """
+    """Yield a pattern with options split and reordered. Attack: `rm -f -r`, `rm --recursive --force` for `rm -rf`."""
     yield words
     choices: list[list[tuple[str, ...]]] = []
     for is_options, run in itertools.groupby(words[1:], key=lambda word: _OPTION.fullmatch(word) is not None):

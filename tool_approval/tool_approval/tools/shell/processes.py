@@ -33,7 +33,7 @@ def descendants(above: int) -> dict[int, str]:
 def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
     """Kill processes that left the group, and wait until they are dead.
 
-    Those are: processes with the marker, descendants of `below`, and processes in `seen`. A process that clears its
+    They are recognised by the marker, as descendants of `below`, or by `seen`. A process that clears its
     environment is missed if its parents ended before the first look; only the PID namespace of an OS sandbox ends it.
     Without `/proc`, no process is found.
 

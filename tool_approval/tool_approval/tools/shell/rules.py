@@ -1,7 +1,6 @@
 """Compile the rules, check their examples, and find the rule that decides on a command.
 
-Rules that allow match strictly: the exact words, in order. Rules that ask or block match generously: they also find
-their words between options, shortened, or under another name.
+Rules that allow match exact words. Rules that ask or block also match shortened, renamed and separated words.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Found:
     decided: CompiledRule | None
     """First rule that matches; `None` if none does."""
     possible: CompiledRule | None
-    """First rule before it that asks or blocks and may match, depending on an unknown word."""
+    """First rule before `decided` that asks or blocks, and matches if an unknown word has a certain value."""
     skipped: CompiledRule | None = None
     """First rule that would match but whose `sandbox_paths` the command leaves; only if no rule decides."""
 
@@ -209,10 +208,7 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Return whether a rule that asks or blocks matches, whatever options are between its words.
-
-    The program must be the rule's.
-    """
+    """Return whether a rule that asks or blocks matches, with any options between its words. Ignores the program."""
     wanted = rule.words[1:]
     if not words[0].is_fixed:
         return 'maybe'

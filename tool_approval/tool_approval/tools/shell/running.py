@@ -109,8 +109,7 @@ async def run_command(
     """Run a program until it ends or its time is over.
 
     The program gets no standard input, no open descriptors of this process, and its own session. When this function
-    returns or is cancelled, its process group has been killed, and processes that left the group as far as they can be
-    found.
+    returns or is cancelled, its process group has been killed, and so have the processes outside that were found.
 
     Args:
         argv: The program and its arguments.

@@ -53,8 +53,7 @@ class ShellTool:
         Args:
             config: The rules; by default, every command needs approval.
             cwd: Directory that commands run in.
-            roots: Roots by the names that `sandbox_paths` uses: absolute paths, or functions that return whether a path
-                is inside.
+            roots: Roots by name for `sandbox_paths`: absolute paths, or functions that return whether a path is inside.
             is_writable: Returns whether a redirection may write to an absolute path without approval.
             wrap: Adds an OS sandbox: takes the program with its arguments, and returns those to run instead.
             env: Environment to take variables from; that of this process if `None`. Secrets and variables that change

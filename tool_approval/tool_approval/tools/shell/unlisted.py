@@ -120,8 +120,7 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
 def takes_data(words: Sequence[Word]) -> bool:
     """Return whether the program cannot run any of its arguments, even one that names a blocked program.
 
-    An example is `git log --grep=rm`. Commands that a program runs are judged separately.
-    Attack: `ln -s /bin/rm y`, which gives a program another name.
+    True for `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
 
     Args:
         words: A command whose program name is known.

@@ -32,7 +32,7 @@ def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
 
 
 def _labelled(found: LabelledCommand) -> WrappedCommand | None:
-    """Find the command by labels: it follows the wrapper's operands, or operands or option values are scripts."""
+    """Find the command by labels: the words after the wrapper's operands, or scripts in operands or option values."""
     scripts = [each for each in found.labels if each.holds in ('script', 'command')]
     at = found.command_at
     assigning = (each.word.value for each in found.labels if each.kind in ('assignment', 'unknown_word'))
@@ -162,7 +162,7 @@ def _find(found: LabelledCommand) -> WrappedCommand | None:
 
 
 def _found(word: Word, starts: Sequence[Word], *, is_batch: bool) -> Word:
-    """Return what `find` replaces `{}` by: a path that begins like the starting points."""
+    """Return what `find` puts in place of `{}`: a path that begins like the starting points."""
     if '{}' not in word.value:
         return word
     # Attack: `find @x -exec pytest {} +`, where pytest reads options from a file `x`.
@@ -184,4 +184,4 @@ _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] =
     'parallel': _joined('`parallel` builds commands from its input'),
     'ssh': _joined('the command runs on another machine'),
 }
-"""Programs whose wrapped command labels alone do not show, by the name of their checker."""
+"""Functions that find the command in ways that labels cannot express, by checker name."""
