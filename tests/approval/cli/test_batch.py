@@ -59,7 +59,7 @@ def test_every_line_is_answered_in_order(tool_approval):
         (line(id=1, tool='read_file', args={'path': 'a', 'dest': 'b'}), 'takes no `dest`'),
         (line(id=1, tool='x', args={}, config=[]), '`config` has to be an object'),
         (line(id=1, tool='x', args={}, config={'tols': {}}), 'did you mean `tools`'),
-        (line(id=1, tool='x', args={}, config={'mode': 'approve_all'}), 'may not approve everything'),
+        (line(id=1, tool='x', args={}, config={'mode': 'approve_all'}), 'must not approve everything'),
         (line(id=1, tool='x', args={}, config={'tools': {'a': {'description': '\ud800'}}}), 'lone surrogate'),
         (
             line(id=1, tool='x', args={}, config={'shell': {'rules': [{'pattern': 'a', 'sandbox_paths': ['b']}]}}),

@@ -20,7 +20,7 @@ def test_a_configuration_without_mistakes_is_fine(tool_approval):
 
     assert finished.status == 0
     assert finished.out.endswith('0 errors, 0 warnings\n')
-    assert 'it is not trusted (nobody has said to trust it)' in finished.out
+    assert 'it is not trusted (the user has not trusted it)' in finished.out
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_a_configuration_without_mistakes_is_fine(tool_approval):
             'no root `src`',
         ),
         ('sandbox:\n  paths:\n    a: {root: x}\n    b: {root: ./x}', 'sandbox.paths.b.root', 4, 'the same directory'),
-        ('sandbox:\n  toolchains: [~/tools]', 'sandbox.toolchains.0', 2, 'a toolchain is an absolute path'),
-        ('sandbox:\n  toolchains: ["/a\\0"]', 'sandbox.toolchains.0', 2, 'a toolchain is an absolute path'),
+        ('sandbox:\n  toolchains: [~/tools]', 'sandbox.toolchains.0', 2, 'a toolchain must be an absolute path'),
+        ('sandbox:\n  toolchains: ["/a\\0"]', 'sandbox.toolchains.0', 2, 'a toolchain must be an absolute path'),
         ('sandbox:\n  hidden: [../x]', 'sandbox.hidden.0', 2, 'is not a glob within a root'),
-        ('mode: approve_all', 'mode', 1, 'may not approve everything'),
+        ('mode: approve_all', 'mode', 1, 'must not approve everything'),
     ],
 )
 def test_a_mistake_has_its_key_and_line(tool_approval, work, text, key, line, message):
@@ -82,7 +82,7 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
             'sandbox.toolchains.1',
             'it stays closed: there is no such directory',
         ),
-        ('sandbox: {toolchains: [/]}', 'sandbox.toolchains.0', 'it is the home directory, or above it'),
+        ('sandbox: {toolchains: [/]}', 'sandbox.toolchains.0', 'it is the home directory or contains it'),
         ('sandbox: {paths: {a: {root: approvals.yaml}}}', 'sandbox.paths.a.root', 'no directory'),
         (
             'shell: {rules: [{pattern: ls}, {pattern: ls -l, approval: false}]}',

@@ -71,7 +71,7 @@ def test_a_configuration_that_is_not_trusted_is_judged_as_if_it_were_and_that_is
     finished = tool_approval('explain', 'shell', 'git status')
 
     assert finished.status == 0
-    assert 'approvals.yaml is not trusted (nobody has said to trust it)' in finished.err
+    assert 'approvals.yaml is not trusted (the user has not trusted it)' in finished.err
 
 
 def test_one_that_is_named_is_trusted(tool_approval):
@@ -147,7 +147,7 @@ def test_a_model_that_asks_for_access_is_judged_as_in_a_run(tool_approval, work,
 
     assert [each['decision'] for each in answers] == ['allow', 'allow', 'ask', 'block']
     assert answers[2]['extra_access'][0].startswith('network')
-    assert '`access` is a list of these names' in answers[3]['parts'][-1]['reason']
+    assert '`access` must be a list of these names' in answers[3]['parts'][-1]['reason']
 
 
 def test_access_that_a_command_has_anyway_is_not_asked_about(tool_approval, work, choosing):

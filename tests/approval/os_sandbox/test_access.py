@@ -53,7 +53,7 @@ def test_it_is_described_in_words_and_bound_as_json():
     extra = ExtraAccess(network=True, git=('/w', '/v'), names=('/w',), writes=('/w/.venv',))
 
     assert extra.describe('/w') == (
-        "network (every host, this machine's own services included, with all that the command may read)",
+        "network (every host and this machine's own services; the command can send all it can read)",
         'writes to /v/.git',
         'writes to .git',
         'writes to .venv',
@@ -71,7 +71,7 @@ def test_no_access_is_false_and_order_does_not_matter():
 
 @pytest.mark.parametrize('field', ['git', 'names', 'writes'])
 def test_a_path_that_could_mean_several_places_is_refused(field: str):
-    with pytest.raises(OSSandboxError, match='absolute, normalised'):
+    with pytest.raises(OSSandboxError, match='absolute and normalised'):
         ExtraAccess(**{field: ('w',)})  # pyright: ignore[reportArgumentType]
 
 

@@ -157,7 +157,7 @@ def made(*paths: str, mode: int = 0o100644) -> bytes:
 )
 @pytest.mark.parametrize('place', ['{}', '{}/config', 'x/{}/config', 'x/{}'])
 def test_a_name_that_git_puts_nowhere_is_refused(name: str, place: str):
-    with pytest.raises(LayerError, match=r'where git would put none|cannot be read'):
+    with pytest.raises(LayerError, match=r'names a path that git never does|cannot be read'):
         plain_index(made(*sorted(['0', place.format(name), 'z'])))
 
 

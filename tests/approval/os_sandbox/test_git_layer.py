@@ -113,7 +113,7 @@ def test_a_hook_gains_nothing(repo: Repository):
     assert repo.files('config', 'hooks') == {name: each for name, each in before.items() if 'objects' not in name}
     assert before.items() <= repo.files().items()
     assert status != 0
-    assert notes == (f'{repo.path} is as it was, nothing was kept: objects that it needs are missing or broken',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: objects that it needs are missing or broken',)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_too_much_that_is_gone_is_refused(repo: Repository):
     _, _, notes = repo.run('git for-each-ref --format="%(refname:short)" "refs/heads/b*" | xargs git branch -qD')
 
     assert notes == (
-        f'{repo.path} is as it was, nothing was kept: 21 branches, tags or stashes would be gone, too many to be named',
+        f'{repo.path} is unchanged, nothing was kept: 21 branches, tags or stashes would be gone, too many to name',
     )
     assert repo.files() == before
 
@@ -206,7 +206,7 @@ def test_refs_and_entries_lead_to_objects_that_are_there(repo: Repository, scrip
 
     _, _, notes = repo.run(script)
 
-    assert notes == (f'{repo.path} is as it was, nothing was kept: objects that it needs are missing or broken',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: objects that it needs are missing or broken',)
     assert repo.files() == before
 
 
@@ -283,7 +283,7 @@ def test_an_index_leads_nowhere(repo: Repository):
 
     assert notes == (
         (
-            f'{repo.path} is as it was, nothing was kept: its index names a file where git would put none, such as in '
+            f'{repo.path} is unchanged, nothing was kept: its index names a path that git never does, such as one in '
             '`.git`'
         ),
     )
@@ -310,7 +310,7 @@ def test_objects_of_another_repository_are_not_copied(repo: Repository, place: s
     assert {name: each for name, each in repo.files().items() if 'objects' in name} == {
         name: each for name, each in before.items() if 'objects' in name
     }
-    assert notes == (f'{repo.path} is as it was, nothing was kept: its `objects` is not a folder',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: its `objects` is not a folder',)
 
 
 @pytest.mark.parametrize('ref', ['replace/$(git rev-parse HEAD~)', 'heads/-x', 'heads/a..b', 'heads/x.lock', 'top'])
@@ -330,7 +330,7 @@ def test_a_shallow_boundary_hides_nothing(repo: Repository):
 
     _, _, notes = repo.run('git rev-parse HEAD > .git/shallow; git tag x')
 
-    assert notes == (f'{repo.path} is as it was, nothing was kept: a shallow boundary would hide commits',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: a shallow boundary would hide commits',)
     assert repo.files() == before
 
 
@@ -364,7 +364,7 @@ def test_what_is_not_finished_is_not_kept(repo: Repository, script: str, named: 
     _, _, notes = repo.run(script)
 
     assert len(notes) == 1
-    assert notes[0].startswith(f'{repo.path} is as it was, nothing was kept: an operation is not finished ({named}')
+    assert notes[0].startswith(f'{repo.path} is unchanged, nothing was kept: an operation is unfinished ({named}')
     assert repo.files() == before
 
 
@@ -403,7 +403,7 @@ def test_a_concurrent_change_is_not_overwritten(repo: Repository):
 
     _, _, notes = repo.run('echo x > x; git add x; git commit -qm x', meanwhile=commit)
 
-    assert notes == (f'{repo.path} is as it was, nothing was kept: another program changed it meanwhile',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: another program changed it meanwhile',)
     assert repo.git('log', '-1', '--format=%s') == 'host\n'
     assert not list(repo.path.rglob('*.lock'))
 
@@ -428,7 +428,7 @@ def test_a_lock_of_another_process_is_respected(repo: Repository):
     )
 
     assert notes == (
-        f'{repo.path} is as it was, nothing was kept: another git process is at it, or left `index.lock` behind',
+        f'{repo.path} is unchanged, nothing was kept: another git process holds or left behind `index.lock`',
     )
     assert repo.files() == before | {'index.lock': b''}
 
@@ -444,7 +444,7 @@ def test_a_ref_that_becomes_a_folder_is_refused(repo: Repository, first: str, se
 
     _, _, [note] = repo.run(f'git branch -m {first} {second}')
 
-    assert note.startswith(f'{repo.path} is as it was, nothing was kept: a name in it is a ref and a folder of refs')
+    assert note.startswith(f'{repo.path} is unchanged, nothing was kept: a name in it is a ref and a folder of refs')
     assert {name: each for name, each in repo.files().items() if each} == {
         name: each for name, each in before.items() if each
     }
@@ -486,14 +486,14 @@ def test_what_is_hidden_is_not_in_the_layer(repo: Repository):
     [
         ('mv .git ../lib/real; echo "gitdir: ../lib/real" > .git', 'it is not a folder'),
         ('echo ../../lib > .git/commondir', 'it shares the repository of another work tree'),
-        ('mv .git/refs x; ln -s ../x .git/refs', 'a file of it that git writes is a symbolic link'),
-        ('rm .git/HEAD; ln -s refs/heads/main .git/HEAD', 'a file of it that git writes is a symbolic link'),
-        ('mv .git/objects x; ln -s ../x .git/objects', 'a file of it that git writes is a symbolic link'),
+        ('mv .git/refs x; ln -s ../x .git/refs', 'a file that git writes is a symbolic link'),
+        ('rm .git/HEAD; ln -s refs/heads/main .git/HEAD', 'a file that git writes is a symbolic link'),
+        ('mv .git/objects x; ln -s ../x .git/objects', 'a file that git writes is a symbolic link'),
         ('rm .git/HEAD', 'it is not a repository'),
-        ('mkdir .git/reftable', 'it is of a kind that a layer cannot keep (reftable)'),
+        ('mkdir .git/reftable', 'its format is not supported (reftable)'),
         (
             'git config extensions.partialClone origin',
-            'it is of a kind that a layer cannot keep (extensions.part',
+            'its format is not supported (extensions.part',
         ),
         ('git update-index --split-index', 'its index is split'),
         ('rm -rf .git', 'it is not a folder'),
@@ -554,7 +554,7 @@ def test_a_layer_that_is_too_large_is_not_looked_at(
 
     _, _, [note] = repo.run(script)
 
-    assert note.startswith(f'{repo.path} is as it was, nothing was kept: it holds ')
+    assert note.startswith(f'{repo.path} is unchanged, nothing was kept: it holds ')
     assert why in note
     assert repo.files() == before
 
@@ -633,7 +633,7 @@ def test_without_git_there_is_no_layer(repo: Repository, monkeypatch: pytest.Mon
 
     _, _, notes = repo.run('git tag x')
 
-    assert notes == (f'{repo.path} cannot be written: git is not where a system has it',)
+    assert notes == (f'{repo.path} cannot be written: git is not installed in a system folder',)
 
 
 @once
@@ -741,8 +741,8 @@ def test_a_repository_in_a_folder_does_not_become_a_submodule(repo: Repository, 
 
     [note] = notes
     assert note == (
-        f'{repo.path} is as it was, nothing was kept: its {where} has a repository in a folder as a new submodule '
-        '(sub), which git would run in; only the user can add it'
+        f'{repo.path} is unchanged, nothing was kept: its {where} adds a submodule '
+        '(sub), in which git would run; only the user can add one'
     )
     assert repo.files() == before
 
@@ -775,7 +775,7 @@ def test_a_commit_that_differs_in_too_much_is_not_kept(repo: Repository, monkeyp
     _, _, notes = repo.run(f'mkdir x; touch x/{{1..{count}}}; git add -A; git commit -qm x')
 
     assert notes == (
-        f'{repo.path} is as it was, nothing was kept: its commit differs in too many files from the one before',
+        f'{repo.path} is unchanged, nothing was kept: its commit differs in too many files from the one before',
     )
     assert repo.git('log', '--format=%s').split() == ['two', 'one']
 
@@ -787,7 +787,7 @@ def test_a_check_that_takes_too_long_is_ended(repo: Repository, monkeypatch: pyt
 
     _, _, notes = repo.run('git tag x')
 
-    assert notes == (f'{repo.path} is as it was, nothing was kept: its check took more than 0.2 s',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: its check took more than 0.2 s',)
     assert repo.git('tag') == ''
 
 

@@ -14,7 +14,7 @@ def writable(path: Path, **fields) -> OSProfile:
 def test_a_name_that_cannot_be_looked_at_is_refused(tmp_path: Path):
     profile = writable(tmp_path, protected=(str(tmp_path / ('a' * 300)),))
 
-    with pytest.raises(OSSandboxError, match='cannot be looked at'):
+    with pytest.raises(OSSandboxError, match='cannot be inspected'):
         BubblewrapBackend().wrap(['true'], profile, str(tmp_path))
 
 
@@ -38,8 +38,8 @@ def test_a_folder_in_which_nothing_can_be_made_says_all_that_it_lacks(tmp_path: 
     [note] = BubblewrapBackend().notes(profile, str(tmp_path))
 
     assert note.startswith(
-        f'commands can make, rename and delete nothing directly in {tmp_path} while it has no .git, elsewhere, policy, '
-        'and linked is a symbolic link;'
+        f'commands cannot make, rename or delete anything directly in {tmp_path} while it has no .git, elsewhere, '
+        'policy, and linked is a symbolic link;'
     )
 
 
@@ -56,9 +56,9 @@ def test_what_is_stricter_is_said(tmp_path: Path):
     notes = BubblewrapBackend().notes(profile, str(tmp_path))
 
     assert notes == (
-        f'{absent}: it does not exist, so it is not there',
+        f'{absent} does not exist, so commands cannot use it',
         (
-            f'commands cannot use {closed}: here the OS sandbox cannot keep to `suffixes`, so they get none of it; the '
-            'file tools do. Leave `suffixes` out if commands need it'
+            f'commands cannot use {closed}, as the OS sandbox cannot enforce `suffixes`; only the file tools can. '
+            'Remove `suffixes` if commands need it'
         ),
     )

@@ -280,7 +280,9 @@ def test_without_a_place_beside_it_there_is_no_layer(house: House, monkeypatch: 
 
     _, _, notes = run(house, 'touch new')
 
-    assert notes == (f'names at the top of {house.work} cannot be changed: no folder for temporary files suits',)
+    assert notes == (
+        f'names at the top of {house.work} cannot be changed: no folder for temporary files is closed to commands',
+    )
 
 
 @once
@@ -344,7 +346,7 @@ def test_a_copy_that_cannot_be_read_is_not_kept(house: House):
 
     _, _, [note] = run(house, 'touch new; chmod 0 .')
 
-    assert note.startswith(f'{house.work} is as it was, nothing was kept: [Errno 13] Permission denied')
+    assert note.startswith(f'{house.work} is unchanged, nothing was kept: [Errno 13] Permission denied')
     assert tree(house.work) == before
 
 
@@ -357,5 +359,5 @@ def test_a_copy_that_is_gone_is_not_kept(house: House, monkeypatch: pytest.Monke
 
     _, _, [note] = run(house, 'rm a', meanwhile=lambda: [shutil.rmtree(copy) for copy in places.glob('*/top')])
 
-    assert note.startswith(f'{house.work} is as it was, nothing was kept: [Errno 2] No such file or directory')
+    assert note.startswith(f'{house.work} is unchanged, nothing was kept: [Errno 2] No such file or directory')
     assert tree(house.work) == before

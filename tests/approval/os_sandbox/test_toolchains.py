@@ -112,7 +112,7 @@ def test_the_home_directory_of_the_account_counts_whatever_home_says(home, work)
 
     found = find(home, work, PYENV_ROOT=account)
 
-    assert found.ignored == (f'PYENV_ROOT: {account} is ignored: it is the home directory, or above it',)
+    assert found.ignored == (f'PYENV_ROOT: {account} is ignored: it is the home directory or contains it',)
 
 
 def test_a_user_without_an_account_has_the_home_that_the_variable_says(home, work, monkeypatch):
@@ -302,7 +302,7 @@ def test_programs_in_the_home_directory_open_neither_it_nor_their_folder(home, w
     found = find(home, work, PATH=home / 'bin')
 
     assert found.opened == (f'{home}/bin/uv',)
-    assert found.ignored == (f'PATH: {home} is ignored: it is the home directory, or above it',)
+    assert found.ignored == (f'PATH: {home} is ignored: it is the home directory or contains it',)
 
 
 def test_links_to_nothing_make_no_layout(home, work):
@@ -365,10 +365,10 @@ def test_what_the_settings_name_is_opened_as_a_whole(home, work):
 @pytest.mark.parametrize(
     ('folder', 'problem'),
     [
-        ('{home}', 'it is the home directory, or above it'),
-        ('/', 'it is the home directory, or above it'),
+        ('{home}', 'it is the home directory or contains it'),
+        ('/', 'it is the home directory or contains it'),
         ('{work}/tools', 'it is in the workspace, where an agent may write'),
-        ('{work}/..', 'it is around the workspace'),
+        ('{work}/..', 'it contains the workspace'),
         ('{home}/nowhere', 'there is no such directory'),
         ('{home}/.config', 'it holds more than a toolchain'),
         ('{home}/tools', None),

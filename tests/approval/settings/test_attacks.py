@@ -86,7 +86,7 @@ def test_the_same_bytes_are_not_trusted_elsewhere(clone, store, tmp_path):
 
     loaded = load_settings(directory=tmp_path / 'moved', trust=store)
 
-    assert loaded.why_untrusted == 'nobody has said to trust it'
+    assert loaded.why_untrusted == 'the user has not trusted it'
 
 
 def test_another_name_in_the_same_folder_is_not_trusted(clone, store):
@@ -102,7 +102,7 @@ def test_settings_that_are_found_are_no_symbolic_link(clone, store, tmp_path):
     (clone / 'approvals.yaml').symlink_to('../other/approvals.yaml')
     trust_settings(load_settings(directory=tmp_path / 'other', trust=store), store)
 
-    with pytest.raises(ApprovalConfigError, match='it is a symbolic link; name the file itself to use it'):
+    with pytest.raises(ApprovalConfigError, match='it is a symbolic link, which is read only if you name it yourself'):
         load_settings(directory=clone, trust=store)
 
 

@@ -205,7 +205,7 @@ def test_what_cannot_be_confined_is_refused_and_logged(desk, backend, monkeypatc
     said, _ = desk.run('echo hello')
 
     assert said == (
-        "Blocked 'shell': The command was not run: the operating system cannot confine it as the settings require."
+        "Blocked 'shell': The command was not run: the OS sandbox cannot confine it as the settings require."
     )
     assert "'/secret/place': the root leads elsewhere" in caplog.text
 
@@ -218,7 +218,7 @@ def refusing(tmp_path):
 @pytest.mark.parametrize('command', ['echo hello', 'printf hello', 'rm x'])
 def test_under_refuse_tools_no_command_is_asked_about_or_run(refusing, command):
     assert refusing.run(command) == (f"Blocked 'run_shell': {REFUSED}", False)
-    with pytest.raises(ApprovalBlocked, match='Files and commands are refused'):
+    with pytest.raises(ApprovalBlocked, match='File and shell tools are refused'):
         asyncio.run(refusing.workspace.shell.run(command))
 
 

@@ -24,7 +24,7 @@ def untrusted(document, directory='.'):
         directory=Path(directory).absolute(),
         digest='',
         trusted=False,
-        why_untrusted='nobody has said to trust it',
+        why_untrusted='the user has not trusted it',
     )
 
 

@@ -92,7 +92,7 @@ def test_a_name_of_a_preset_for_another_directory_is_a_mistake(desk):
 
     assert caught.value.line == 4
     assert str(caught.value).endswith(
-        'sandbox.paths.project: in a preset, `project` is the directory `.`; give this one another name'
+        'sandbox.paths.project: a preset uses `project` for the directory `.`; choose another name here'
     )
 
 

@@ -36,15 +36,15 @@ SETTINGS = """\
         - {pattern: 'false', approval: false}
         - {pattern: rm, allowed: false}
 """
-NETWORK = "network (every host, this machine's own services included, with all that the command may read)"
+NETWORK = "network (every host and this machine's own services; the command can send all it can read)"
 NAMES = 'names (names made or removed in this directory)'
 ADVICE = (
-    '[The OS sandbox gave this command no access to: network. If it failed for that, call again with '
+    '[The OS sandbox gave this command no access to: network. If that caused the error, call again with '
     "access=['network'], and the user is asked; the first try may have had effects.]"
 )
 UNASKED = (
-    '[It ran without a question, so it could not write in this directory. To change a file, use the file tools; the '
-    'user is asked then.]'
+    '[The command ran without approval, so it could not write in this directory. To change a file, use the file tools, '
+    'which ask the user.]'
 )
 AGAIN = 'the command may already have run and had effects'
 
@@ -137,7 +137,7 @@ def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tm
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 
     unpredicted = ADVICE.replace("access=['network']", 'its name in `access`')
-    unpredicted = unpredicted.replace('If it failed for that', 'If the error is for lack of one')
+    unpredicted = unpredicted.replace('If that caused the error', 'If missing access caused the error')
     assert desk.run('false') == (f'[exit status 1]\n{UNASKED}\n{unpredicted}', False)
     assert desk.run('printf a') == ('a', True)
     assert desk.run('false', access=['network']) == ('[exit status 1]', True)
@@ -159,10 +159,10 @@ def test_the_advice_names_all_that_was_lacking_and_suggests_what_the_programs_ne
     assert said == (
         f'[exit status 1]\n{UNASKED}\n'
         '[The OS sandbox gave this command no access to: network, environment (writes to .venv). '
-        "If it failed for that, call again with access=['environment'], and the user is asked; the first try may have "
-        'had effects.]'
+        "If that caused the error, call again with access=['environment'], and the user is asked; the first try may "
+        'have had effects.]'
     )
-    assert 'no access to: environment (writes to .venv). If the' in again
+    assert 'no access to: environment (writes to .venv). If missing' in again
 
 
 def test_what_runs_unasked_gets_none(tmp_path, backend):
@@ -178,7 +178,7 @@ def test_what_runs_unasked_gets_none(tmp_path, backend):
 def test_access_that_there_is_not_is_an_error_for_the_model(desk, backend, access):
     said, asked = desk.run('printf a', access=access)
 
-    assert said == "Blocked 'run_shell': `access` is a list of these names: network, git, environment, names."
+    assert said == "Blocked 'run_shell': `access` must be a list of these names: network, git, environment, names."
     assert (asked, backend.commands) == (False, [])
 
 
@@ -320,7 +320,7 @@ def confined(tmp_path, settings):
 def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(confined, address):
     unasked, was_asked = confined.run(f'curl -sS {address}')
     assert ('hello' in unasked, was_asked) == (False, False)
-    assert f'no access to: network, environment (writes to .venv), {NAMES}. If it failed for that' in unasked
+    assert f'no access to: network, environment (writes to .venv), {NAMES}. If that caused the error' in unasked
     assert "access=['network']" in unasked
 
     assert confined.run(f'curl -sS {address}', access=['network']) == ('hello', True)
@@ -368,7 +368,7 @@ def log(repository):
 def test_confined_an_approved_commit_is_made_and_an_unasked_one_is_not(repository):
     unasked = asyncio.run(repository.workspace.shell(COMMIT))
     assert 'Read-only file system' in unasked
-    assert f'no access to: network, git (writes to .git), environment (writes to .venv), {NAMES}. If it' in unasked
+    assert f'no access to: network, git (writes to .git), environment (writes to .venv), {NAMES}. If that' in unasked
     assert "access=['git']" in unasked
     assert log(repository) == []
 
@@ -402,7 +402,7 @@ def test_confined_names_are_made_and_removed_at_the_top_only_after_approval(conf
     approved, was_asked = confined.run(script)
 
     assert 'Read-only file system' in unasked
-    assert f'{NAMES}. If it failed for that' in unasked
+    assert f'{NAMES}. If that caused the error' in unasked
     assert "access=['names']" in unasked
     assert (approved, was_asked) == ('approvals.yaml\ndeep\nnew\ntext', True)
     assert confined.ui.requests[-1].presentation.metadata['extra_access'] == ['names made or removed in this directory']
@@ -455,7 +455,7 @@ def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_say
     assert asked
     assert 'extra_access' not in confined.ui.requests[-1].bound_to
     assert (
-        f'[It could make or remove no names in {confined.folder}, and no access can be given: it holds {problem}'
+        f'[The command could not make or remove names in {confined.folder}, and cannot get access: it holds {problem}'
         in said
     )
     assert confined.workspace.shell.names_problem() is not None
@@ -466,7 +466,7 @@ def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_say
 def test_confined_a_command_that_takes_too_long_keeps_nothing(repository):
     said, _ = repository.run(f'{COMMIT}; sleep 60')
 
-    assert 'It was ended, so nothing is kept of these: writes to .git' in said
+    assert 'The command was ended, so these changes are lost: writes to .git' in said
     assert log(repository) == []
 
 
@@ -525,8 +525,8 @@ def test_without_layers_git_is_not_offered_and_the_result_says_why(desk, backend
 
     assert 'extra_access' not in desk.ui.requests[-1].bound_to
     assert (
-        '[It had no access to .git, and none can be given: the OS sandbox recording cannot show a command a copy in '
-        'the place of a folder; only bubblewrap can.]'
+        '[The command had no access to .git, and cannot get any: the OS sandbox recording cannot give a command a copy '
+        'of a folder; only bubblewrap can.]'
     ) in said
 
 
@@ -535,9 +535,10 @@ def test_where_a_program_is_not_found_the_result_says_which_there_are_and_names_
 
     assert said == (
         '[exit status 127]\n'
-        '[A program was not found. Commands have those of the system, of the active environment, and of the toolchains '
-        'that `tool-approval doctor` lists. One of the project is called by its path, such as `.venv/bin/pytest`. '
-        'Otherwise, the user activates its environment and starts again, or adds its folder to `sandbox.toolchains`.]'
+        '[A program was not found. Commands can use programs of the system, of the active environment and of the '
+        'toolchains that `tool-approval doctor` lists. Call a program of the project by its path, such as '
+        '`.venv/bin/pytest`. For others, the user can activate their environment and start again, or add their folder '
+        'to `sandbox.toolchains`.]'
     )
 
 
@@ -559,8 +560,8 @@ def test_an_environment_that_is_not_active_is_named_by_its_layout_where_a_progra
 
     [note] = said.splitlines()[2:]
     assert note == (
-        '[This directory has .venv, a virtual environment by its layout alone: it is not active, and what is in it was '
-        'not checked. Its programs are called by path, such as `.venv/bin/python`.]'
+        '[This directory has .venv, which looks like a virtual environment, but is not active. Its content was not '
+        'checked. Call its programs by path, such as `.venv/bin/python`.]'
     )
     assert len(said_if_active.splitlines()) == 2
 
@@ -578,7 +579,7 @@ def test_where_git_cannot_be_given_the_result_says_why(desk, make, problem):
 
     said, _ = desk.run('false && git commit')
 
-    assert '[It had no access to .git, and none can be given: ' in said
+    assert '[The command had no access to .git, and cannot get any: ' in said
     assert problem in said
 
 

@@ -50,7 +50,7 @@ def test_a_folder_that_is_none_has_no_file(work):
 def test_a_file_that_cannot_be_looked_for_is_an_error(work):
     (work / 'loop').symlink_to('loop')
 
-    with pytest.raises(ApprovalConfigError, match='it cannot be looked for: Too many levels of symbolic links'):
+    with pytest.raises(ApprovalConfigError, match='the folder cannot be searched: Too many levels of symbolic links'):
         find_settings(work / 'loop')
 
 
@@ -114,7 +114,7 @@ def test_a_file_that_is_named_is_trusted_and_one_that_is_found_is_not(work, stor
     found = load_settings(directory=work, trust=store)
     named = load_settings(work / 'approvals.yaml', directory=work, trust=store, named=True)
 
-    assert (found.trusted, found.why_untrusted) == (False, 'nobody has said to trust it')
+    assert (found.trusted, found.why_untrusted) == (False, 'the user has not trusted it')
     assert (named.trusted, named.why_untrusted) == (True, None)
     assert found.settings == named.settings
 
@@ -150,7 +150,7 @@ def test_without_a_home_folder_nothing_is_trusted(work, homeless):
     loaded = load_settings(directory=work)
 
     assert not loaded.trusted
-    assert loaded.why_untrusted == 'there is no home folder; nothing in it is trusted; set HOME'
+    assert loaded.why_untrusted == 'there is no home folder; no file is trusted; set HOME'
 
 
 def test_a_byte_order_mark_is_no_mistake(work, store):
@@ -167,7 +167,9 @@ def test_a_file_in_toml_is_an_error_that_says_what_to_do(work, store, name, name
     mistake = mistake_in(name, directory=work, trust=store, named=named)
 
     stem = name.partition('.')[0]
-    assert str(mistake) == f'{work}/{name}: TOML is not read; write the same keys as YAML into `{stem}.yaml` instead'
+    assert (
+        str(mistake) == f'{work}/{name}: TOML is not supported; write the same keys as YAML into `{stem}.yaml` instead'
+    )
 
 
 def test_a_file_in_toml_that_is_found_is_an_error_too(work, store):
@@ -183,7 +185,7 @@ def test_a_missing_file_is_an_error(work, store):
 
 
 def test_a_path_with_a_nul_is_an_error(work, store):
-    assert mistake_in('a\0b', directory=work, trust=store).problem == 'a path cannot hold a NUL'
+    assert mistake_in('a\0b', directory=work, trust=store).problem == 'a path must not contain NUL'
 
 
 @pytest.mark.parametrize('named', [True, False])

@@ -83,13 +83,13 @@ def test_a_file_may_not_approve_everything(mode):
     mistake = mistake_in(f'default: required\nmode: {mode}\n')
 
     assert str(mistake) == (
-        f'approvals.yaml:2: mode: a file may not approve everything (`{mode}`); use `interactive` or `strict` here, '
-        'and choose it on the command line or in code'
+        f'approvals.yaml:2: mode: a settings file must not approve everything (`{mode}`); use `interactive` or '
+        '`strict` here, or choose that mode on the command line or in code'
     )
 
 
 def test_nor_may_code_that_makes_settings():
-    with pytest.raises(ValidationError, match='a file may not approve everything'):
+    with pytest.raises(ValidationError, match='a settings file must not approve everything'):
         Settings(mode='approve_all')
 
 
@@ -117,7 +117,7 @@ def test_nor_may_code_that_makes_settings():
         ('root: ./notes, ', '', 'sandbox.paths.notes.root', 12, 'this key is missing'),
         ('root: ./notes', 'root: 5', 'sandbox.paths.notes.root', 12, 'not a text; quote it'),
         ('root: ./notes', 'root: ~', 'sandbox.paths.notes.root', 12, 'not a text; quote it'),
-        ('root: ./notes', 'root: ~/notes', 'sandbox.paths.notes.root', 12, '`~` is not expanded here'),
+        ('root: ./notes', 'root: ~/notes', 'sandbox.paths.notes.root', 12, '`~` is not expanded'),
         ('root: ./notes', 'root: "a\\0b"', 'sandbox.paths.notes.root', 12, 'a root must not contain NUL'),
         ('root: ./notes', 'roots: ./notes', 'sandbox.paths.notes.root', 12, 'this key is missing'),
         ('[.txt, .md]', '.txt', 'sandbox.paths.notes.suffixes', 12, 'not a list'),

@@ -68,10 +68,10 @@ def test_confined_a_command_reads_no_secret_and_all_the_rest(work):
 def test_confined_a_command_that_was_refused_a_secret_learns_that_no_access_helps(work):
     desk = Desk(work, SETTINGS)
 
-    note = '[No command can read {}, approved or not, with any access: it usually holds secrets. Tell the user.]'
+    note = '[No command can read {}, even with approval or extra access, because it may hold secrets. Tell the user.]'
     assert note.format('.env') in desk.run('cat .env')[0]
     assert note.format('sub/.env.local') in desk.approved('cat ./sub/.env.local')
-    assert 'it usually holds secrets' not in desk.approved('echo ".env"; echo "closed: Permission denied"; false')
+    assert 'it may hold secrets' not in desk.approved('echo ".env"; echo "closed: Permission denied"; false')
 
 
 def test_confined_a_secret_cannot_be_moved_linked_or_replaced_to_be_read(work):
@@ -162,7 +162,7 @@ def test_too_many_folders_are_noted(work, monkeypatch):
 
     workspace = open_workspace(load_settings(directory=work), work, backend=Backend())
 
-    assert any('too many folders to look for secrets' in note for note in workspace.notes)
+    assert any('too many folders to search for secrets' in note for note in workspace.notes)
 
 
 def test_without_an_os_sandbox_a_rule_does_not_cover_secrets(work, monkeypatch):

@@ -25,7 +25,7 @@ def policy(tmp_path):
 
 def test_nothing_is_trusted_at_first(store, policy):
     assert not store.is_trusted(policy, DIGEST)
-    assert store.why_untrusted(policy, DIGEST) == 'nobody has said to trust it'
+    assert store.why_untrusted(policy, DIGEST) == 'the user has not trusted it'
     assert store.list_all() == []
     assert not store.path.exists()
 
@@ -35,7 +35,7 @@ def test_a_file_is_trusted_with_its_bytes_at_its_path(store, policy):
 
     assert store.is_trusted(policy, DIGEST)
     assert store.why_untrusted(policy, OTHER) == 'it has changed since it was trusted'
-    assert store.why_untrusted(policy.with_name('approvals.yml'), DIGEST) == 'nobody has said to trust it'
+    assert store.why_untrusted(policy.with_name('approvals.yml'), DIGEST) == 'the user has not trusted it'
     assert store.list_all() == [TrustedFile(path=str(policy), digest=DIGEST, trusted_at=NOW)]
 
 
@@ -96,11 +96,11 @@ def spoilt_by(path, how):
 
 
 PROBLEMS = {
-    'text': 'it was not written by this program',
-    'bytes': 'it was not written by this program',
-    'version': 'it was not written by this program',
-    'extra': 'it was not written by this program',
-    'shape': 'it was not written by this program',
+    'text': 'its content is invalid',
+    'bytes': 'its content is invalid',
+    'version': 'its content is invalid',
+    'extra': 'its content is invalid',
+    'shape': 'its content is invalid',
     'long': 'larger than 4194304 bytes',
     'mode': 'others may use it (mode 0644); run: chmod 600',
     'symlink': 'it is a symbolic link',
@@ -117,9 +117,9 @@ def test_an_odd_store_trusts_nothing_and_says_so(store, policy, how):
 
     assert not store.is_trusted(policy, DIGEST)
     assert PROBLEMS[how] in store.why_untrusted(policy, DIGEST)
-    assert 'nothing in it is trusted' in store.why_untrusted(policy, DIGEST)
+    assert 'no file is trusted' in store.why_untrusted(policy, DIGEST)
     for action in (store.list_all, lambda: store.revoke(policy), lambda: store.trust(policy, DIGEST)):
-        with pytest.raises(TrustError, match='nothing in it is trusted'):
+        with pytest.raises(TrustError, match='no file is trusted'):
             action()
 
 
@@ -135,15 +135,15 @@ def test_the_store_of_somebody_else_trusts_nothing(store, policy):
 def test_a_store_beside_the_file_trusts_nothing(policy):
     store = TrustStore(policy.parent / 'state' / 'trusted.json')
 
-    with pytest.raises(TrustError, match='it lies beside the file that it would trust'):
+    with pytest.raises(TrustError, match='it is in the folder of the file to trust'):
         store.trust(policy, DIGEST)
-    assert 'keep it elsewhere' in store.why_untrusted(policy, DIGEST)
+    assert 'move it elsewhere' in store.why_untrusted(policy, DIGEST)
 
 
 def test_a_store_that_a_link_puts_beside_the_file_trusts_nothing(policy, tmp_path):
     (tmp_path / 'state').symlink_to('work')
 
-    assert 'keep it elsewhere' in TrustStore(tmp_path / 'state' / 'trusted.json').why_untrusted(policy, DIGEST)
+    assert 'move it elsewhere' in TrustStore(tmp_path / 'state' / 'trusted.json').why_untrusted(policy, DIGEST)
 
 
 def test_a_folder_that_others_write_to_keeps_nothing(store, policy):
@@ -157,7 +157,7 @@ def test_a_folder_that_others_write_to_keeps_nothing(store, policy):
 
 @pytest.mark.parametrize(('name', 'digest'), [('a', 'short'), ('a', DIGEST.upper()), ('\udcff', DIGEST)])
 def test_what_cannot_be_written_down_is_not_trusted(store, policy, name, digest):
-    with pytest.raises(TrustError, match='cannot be written down; nothing was changed'):
+    with pytest.raises(TrustError, match='cannot be stored; nothing was changed'):
         store.trust(policy.with_name(name), digest)
     assert not store.path.exists()
 

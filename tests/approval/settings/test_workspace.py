@@ -173,8 +173,8 @@ def test_confined_the_start_says_where_a_link_on_the_way_to_the_settings_keeps_c
     desk.open(load_settings(desk.folder / 'sub/conf/approvals.yaml', directory=desk.folder, named=True))
 
     assert (
-        f'commands can make, rename and delete nothing directly in {desk.folder}/sub while conf is a symbolic link; '
-        'a folder of each name, made by you, lifts this'
+        f'commands cannot make, rename or delete anything directly in {desk.folder}/sub while conf is a symbolic link; '
+        'to lift this, make a folder of each name'
     ) in desk.workspace.notes
     assert desk.run('touch good') == ('[no output]', False)
 
@@ -259,7 +259,8 @@ def test_confined_a_root_that_is_a_link_in_the_working_directory_opens_nothing(c
     assert asked
     assert 'the secret' not in said
     assert (
-        f'{desk.folder}/bent: it is a symbolic link in the working directory, so it is closed' in desk.workspace.notes
+        f'{desk.folder}/bent is a symbolic link in the working directory, so commands cannot use it'
+        in desk.workspace.notes
     )
 
 
@@ -331,7 +332,7 @@ def test_where_one_is_required_and_none_works_tools_may_refuse(tmp_path, monkeyp
     )
 
     assert isinstance(desk.workspace.backend, RefusingBackend)
-    assert 'Files and commands are refused' in desk.run('cat evil')[0]
+    assert 'File and shell tools are refused' in desk.run('cat evil')[0]
 
 
 def test_where_none_is_required_commands_run_without_one(tmp_path, monkeypatch):

@@ -35,7 +35,7 @@ def test_a_broken_environment_is_named_and_not_used(scenario: Scenario) -> None:
     )
 
     assert '.venv/bin/python: No such file or directory' in results[0]
-    assert 'A program was not found. Commands have those of the system' in results[0]
+    assert 'A program was not found. Commands can use programs of the system' in results[0]
     # The line is longer than the screen is wide.
     assert f'VIRTUAL_ENV:{environment}isignored' in ''.join(scenario.talk.screen.scrolled.split())
     assert 'writes to .venv' not in scenario.talk.screen.scrolled
@@ -98,5 +98,5 @@ def test_names_in_a_folder_of_20_000_files_are_not_changed_and_the_result_says_w
 
     results = scenario.play('Tidy up.', shell('rm -f 1.txt'), questions=[('$ rm -f 1.txt', 'y')])
 
-    assert re.search('no names in .*, and no access can be given: it holds more than 1000 files', results[0])
+    assert re.search('names in .*, and cannot get access: it holds more than 1000 files', results[0])
     assert (scenario.path / '1.txt').exists()

@@ -171,7 +171,7 @@ def test_a_command_that_ran_unasked_fails_and_is_asked_about_with_more(scenario:
     )
 
     assert 'Read-only file system' in results[0]
-    assert 'It ran without a question, so it could not write in this directory' in results[0]
+    assert 'The command ran without approval, so it could not write in this directory' in results[0]
     assert "access=['git']" in results[0]
     assert results[1] == '[no output]'
     assert scenario.git('log', '-1', '--format=%s') == 'Greet shorter\n'

@@ -15,7 +15,7 @@ removed at the top of a frozen folder."""
 ACCESS_NAMES: Final[tuple[AccessName, ...]] = get_args(AccessName)
 """Every `AccessName`, in the order in which requests show them."""
 
-_NETWORK: Final = "network (every host, this machine's own services included, with all that the command may read)"
+_NETWORK: Final = "network (every host and this machine's own services; the command can send all it can read)"
 _BRIEF_NETWORK: Final = 'network (every host)'
 
 

@@ -42,11 +42,9 @@ _CONFINE: tuple[str, ...] = (
     '--die-with-parent',
 )
 _INSTALL = (
-    'install bubblewrap (Debian, Ubuntu, Fedora, Arch: the package `bubblewrap`) and bash; where it is installed, '
-    'allow '
-    'user namespaces (sysctl user.max_user_namespaces above 0; on Ubuntu 24.04 and newer an AppArmor profile for '
-    'bwrap; '
-    'in a container, a seccomp profile that permits them)'
+    'install bubblewrap (package `bubblewrap` on Debian, Ubuntu, Fedora and Arch) and bash; if they are installed, '
+    'allow user namespaces (sysctl user.max_user_namespaces above 0; on Ubuntu 24.04 and newer also an AppArmor '
+    'profile for bwrap; in a container also a seccomp profile that permits them)'
 )
 
 
@@ -80,9 +78,9 @@ class BubblewrapBackend:
             OSSandboxError: The backend cannot enforce the profile. Nothing has run.
         """
         if self._filter is None:
-            raise OSSandboxError(f'no filter of system calls is known for {platform.machine()!r}')
+            raise OSSandboxError(f'there is no filter of system calls for {platform.machine()!r}')
         if not command or any('\0' in part for part in command):
-            raise OSSandboxError('a command is a program and its arguments, without NUL')
+            raise OSSandboxError('a command needs a program, and must not contain NUL')
         octal = ''.join(f'\\{byte:03o}' for byte in self._filter)
         plan = plan_mounts(profile, cwd, change)
         arguments = list(_CONFINE)

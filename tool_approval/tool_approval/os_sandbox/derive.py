@@ -161,7 +161,7 @@ def derive_os_sandbox_profile(
 
 def _root(name: str, settings: ConfiguredPath, start: Path, *, approved: bool) -> Root:
     if settings.mode not in ('ro', 'rw'):
-        raise ApprovalConfigError(f'{settings.mode!r} is neither ro nor rw', key=f'sandbox.paths.{name}.mode')
+        raise ApprovalConfigError(f'expected ro or rw, found {settings.mode!r}', key=f'sandbox.paths.{name}.mode')
     access = Access.WRITE if settings.mode == 'rw' else Access.READ
     # Anything but `False` asks, so that a mistyped value asks too.
     if not approved and settings.write_approval is not False:

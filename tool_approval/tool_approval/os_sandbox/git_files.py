@@ -80,7 +80,7 @@ class Reader:
         """
         self._bytes += size
         if self._bytes > MOST_BYTES:
-            raise LayerError(f'it holds more than {MOST_BYTES >> 20} MiB to look at')
+            raise LayerError(f'it holds more than {MOST_BYTES >> 20} MiB to read')
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the path of each file below a folder, relative to it, without following links.
@@ -92,12 +92,12 @@ class Reader:
         while todo:
             above = todo.pop()
             if above.count('/') > _DEEPEST:
-                raise LayerError(f'it holds folders in folders, more than {_DEEPEST} deep')
+                raise LayerError(f'it holds folders nested more than {_DEEPEST} deep')
             with os.scandir(os.path.join(folder, above)) as found:
                 for each in found:
                     self._files += 1
                     if self._files > MOST_FILES:
-                        raise LayerError(f'it holds more than {MOST_FILES} files to look at')
+                        raise LayerError(f'it holds more than {MOST_FILES} files to read')
                     name = os.path.join(above, each.name)
                     if each.is_dir(follow_symlinks=False):
                         todo.append(name)

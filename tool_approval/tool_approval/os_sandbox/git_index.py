@@ -76,12 +76,12 @@ def plain_index(data: bytes) -> bytes:
         raise LayerError('its index is sparse, which a layer cannot keep')
     paths = [each.path for each in entries]
     if _WRONG_PATH.search(b'\0'.join([b'', *paths, b''])):
-        raise LayerError('its index names a file where git would put none, such as in `.git`')
+        raise LayerError('its index names a path that git never does, such as one in `.git`')
     # Attack: `a` is a link to a folder elsewhere, and a checkout would write `a/b` there.
     for link in (each.path + b'/' for each in entries if each.mode >> 12 != _REGULAR):
         inner = bisect_left(paths, link)
         if inner < len(paths) and paths[inner].startswith(link):
-            raise LayerError('its index has one name as a link and as a folder')
+            raise LayerError('its index has a name both as a link and as a folder')
     plain = data[:end] + trees
     return plain + hashlib.sha1(plain, usedforsecurity=False).digest()
 

@@ -69,7 +69,7 @@ class GitLayer:
         _check_profile(self._git, profile)
         program = next((path for path in _GIT if os.path.isfile(path)), None)
         if program is None:
-            raise LayerError('git is not where a system has it')
+            raise LayerError('git is not installed in a system folder')
         self._program = program
         self._old, self._others = self._read(self._git)
         settings = self._settings()
@@ -99,7 +99,7 @@ class GitLayer:
         except PartlyWritten as error:
             return (f'{self._shown()}: not all was kept: {printable(str(error))}',)
         except (LayerError, OSError, OSSandboxError, ValueError) as error:
-            return (f'{self._shown()} is as it was, nothing was kept: {printable(str(error), _LONGEST)}',)
+            return (f'{self._shown()} is unchanged, nothing was kept: {printable(str(error), _LONGEST)}',)
 
     def _shown(self) -> str:
         return printable(self._git)
@@ -163,10 +163,10 @@ class GitLayer:
         new.pop(_GLOBAL, None)
         before, after = _kept_names(self._old), _kept_names(new)
         if 'HEAD' not in after:
-            raise LayerError('its HEAD is gone or broken')
+            raise LayerError('its HEAD is missing or invalid')
         branch = os.fsdecode(after['HEAD'].removeprefix(b'ref: ').rstrip(b'\n'))
         if branch in before.keys() - after.keys():
-            raise LayerError('the branch that its HEAD names is gone')
+            raise LayerError('the branch that its HEAD names was removed')
         dropped = _lengthen(before, after)
         kept = before.keys() | after.keys()
         differing = {name for name in kept if before.get(name) != after.get(name)}
@@ -177,9 +177,7 @@ class GitLayer:
         ]
         unfinished = sorted(name for name in dropped if name.split('/')[0] in _STATE or name.startswith('BISECT_'))
         if unfinished:
-            raise LayerError(
-                f'an operation is not finished ({listed(unfinished)}); a command has to begin and finish it'
-            )
+            raise LayerError(f'an operation is unfinished ({listed(unfinished)}); one command must begin and finish it')
         removed = _removed(before, changes)
         objects = NewObjects(
             os.path.join(self._copy, 'objects'), os.path.join(self._git, 'objects'), self._check_folder
@@ -195,8 +193,8 @@ class GitLayer:
             for where, paths in (('index', submodules(index or b'')), ('commit', committed)):
                 if added := paths - submodules(before.get('index', b'')):
                     raise LayerError(
-                        f'its {where} has a repository in a folder as a new submodule ({listed(sorted(added))}), '
-                        'which git would run in; only the user can add it'
+                        f'its {where} adds a submodule ({listed(sorted(added))}), '
+                        'in which git would run; only the user can add one'
                     )
             write_back(
                 self._git,
@@ -230,7 +228,7 @@ def _check_profile(git: str, profile: OSProfile) -> None:
     if profile.access(os.path.dirname(git)) is not Access.WRITE or profile.access(git) is not Access.READ:
         raise LayerError('the folder it is in cannot be written')
     if any(covers((git,), path) for path in inner) or any(covers((f'{git}/objects',), path) for path in profile.hidden):
-        raise LayerError('the settings say something of their own about a part of it')
+        raise LayerError('the settings have a rule for a path inside it')
     if any(step.kind != 'folder' for step in trail(git)[0]):
         raise LayerError('it is not a folder: the repository is elsewhere, as in a linked work tree or a submodule')
 
@@ -239,14 +237,14 @@ def _check_repository(
     git: str, files: Mapping[str, File], others: set[str], settings: Sequence[tuple[str, str]]
 ) -> None:
     if any(file.data is None for name, file in files.items() if is_head(name) or name.split('/')[0] in _WRITTEN):
-        raise LayerError('a file of it that git writes is a symbolic link, or not a file')
+        raise LayerError('a file that git writes is a symbolic link, or not a regular file')
     if 'HEAD' not in files or not os.path.isdir(os.path.join(git, 'objects')):
         raise LayerError('it is not a repository')
     if 'commondir' in files:
         raise LayerError('it shares the repository of another work tree')
     found = {key for key, _ in settings if key.startswith('extensions.')} - _EXTENSIONS
     if found or 'reftable' in others:
-        raise LayerError(f'it is of a kind that a layer cannot keep ({listed(sorted(found)) or "reftable"})')
+        raise LayerError(f'its format is not supported ({listed(sorted(found)) or "reftable"})')
     if any(name.startswith('sharedindex.') for name in files):
         raise LayerError('its index is split, which a layer cannot keep')
 
@@ -315,5 +313,5 @@ def _removed(before: Kept, changes: Mapping[str, bytes | None]) -> list[str]:
     left = ids_of({name: data for name, data in {**before, **changes}.items() if name.startswith(('refs/', STASH))})
     found = sorted(f'{name} (was {each.decode()})' for name, each in gone if each not in left and each not in logged)
     if len(found) > _MOST_REMOVED:
-        raise LayerError(f'{len(found)} branches, tags or stashes would be gone, too many to be named')
+        raise LayerError(f'{len(found)} branches, tags or stashes would be gone, too many to name')
     return found

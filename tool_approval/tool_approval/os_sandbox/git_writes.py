@@ -122,9 +122,7 @@ def _lock(path: str, until: float) -> None:
                 return
         except FileExistsError:
             if time.monotonic() > until:
-                raise LayerError(
-                    f'another git process is at it, or left `{os.path.basename(path)}.lock` behind'
-                ) from None
+                raise LayerError(f'another git process holds or left behind `{os.path.basename(path)}.lock`') from None
             time.sleep(0.02)
 
 

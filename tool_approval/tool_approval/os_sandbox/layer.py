@@ -37,7 +37,7 @@ def layer_problem(backend: OSSandboxBackend) -> str | None:
     """Return why commands of a backend have no layers, for the user, or `None` if they have."""
     if isinstance(backend, BubblewrapBackend):
         return None
-    return f'the OS sandbox {backend.name} cannot show a command a copy in the place of a folder; only bubblewrap can'
+    return f'the OS sandbox {backend.name} cannot give a command a copy of a folder; only bubblewrap can'
 
 
 class Layer:
@@ -145,7 +145,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
         if is_near and profile.access(place) is Access.NONE and os.access(place, os.W_OK):
             break
     else:
-        raise LayerError('no folder for temporary files suits')
+        raise LayerError('no folder for temporary files is closed to commands')
     _sweep(place)
     folder = tempfile.mkdtemp(prefix=_NEW, dir=place)
     try:

@@ -23,7 +23,7 @@ from .profile import Access, OSProfile, OSSandboxError, Step, covers, trail, way
 MOST_FROZEN_ENTRIES = 200
 """Chosen: each entry is a mount. In a frozen folder with more entries, all of them are read-only."""
 
-FROZEN = 'commands can make, rename and delete nothing directly in'
+FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder, followed by its path."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
@@ -118,12 +118,11 @@ class _Planner:
             way = way_to_root(root)
             if root.suffixes is not None and root.access > Access.NONE:
                 self.notes.append(
-                    f'commands cannot use {root.path}: here the OS sandbox cannot keep to `suffixes`, so they get none '
-                    f'of '
-                    'it; the file tools do. Leave `suffixes` out if commands need it'
+                    f'commands cannot use {root.path}, as the OS sandbox cannot enforce `suffixes`; only the file '
+                    'tools can. Remove `suffixes` if commands need it'
                 )
             if way and way[-1].kind == 'missing':
-                self.notes.append(f'{root.path}: it does not exist, so it is not there')
+                self.notes.append(f'{root.path} does not exist, so commands cannot use it')
             if self.level(root.path) < Access.WRITE:
                 steps += way
         for step in steps:
@@ -176,7 +175,7 @@ class _Planner:
         except OSError as error:
             raise OSSandboxError(f'it cannot be listed: {error.strerror}', path=folder) from error
         if len(entries) > MOST_FROZEN_ENTRIES:
-            self.notes.append(f'{folder}: it holds more than {MOST_FROZEN_ENTRIES} entries, so they are read-only')
+            self.notes.append(f'{folder} holds more than {MOST_FROZEN_ENTRIES} entries, so commands can only read them')
             return set()
         return set(entries)
 
@@ -224,4 +223,4 @@ def _frozen_note(folder: str, steps: Collection[Step]) -> str:
     names = ', '.join(posixpath.basename(step.path) for step in steps if step.kind == 'missing')
     links = ', '.join(posixpath.basename(step.path) for step in steps if step.kind == 'link')
     why = [f'it has no {names}'] * bool(names) + [f'{links} is a symbolic link'] * bool(links)
-    return f'{FROZEN} {folder} while {", and ".join(why)}; a folder of each name, made by you, lifts this'
+    return f'{FROZEN} {folder} while {", and ".join(why)}; to lift this, make a folder of each name'

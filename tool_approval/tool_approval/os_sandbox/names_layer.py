@@ -145,7 +145,7 @@ class NamesLayer:
         try:
             names = sorted({*os.listdir(self._copy), *self._copies} - self._mounts.keys())
         except OSError as error:
-            return (f'{shown} is as it was, nothing was kept: {printable(str(error))}',)
+            return (f'{shown} is unchanged, nothing was kept: {printable(str(error))}',)
         for name in names:
             try:
                 copied = self._copies.get(name)

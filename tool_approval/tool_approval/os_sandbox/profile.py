@@ -184,7 +184,7 @@ def check_path(path: str) -> None:
         OSSandboxError: The path is not absolute, not normalised, or contains a NUL.
     """
     if not path.startswith('/') or path.startswith('//') or posixpath.normpath(path) != path or '\0' in path:
-        raise OSSandboxError('a profile takes absolute, normalised paths', path=path)
+        raise OSSandboxError('a path in a profile must be absolute and normalised', path=path)
 
 
 def lineage(path: str) -> Iterable[str]:
@@ -288,7 +288,7 @@ def way_to_root(root: Root) -> list[Step]:
     """
     way, end = trail(root.path)
     if end != root.path or any(step.kind == 'link' for step in way):
-        raise OSSandboxError(f'the root leads to {end!r} now, which nobody configured', path=root.path)
+        raise OSSandboxError(f'the root now leads to {end!r}, which the settings do not name', path=root.path)
     return way
 
 
@@ -298,7 +298,7 @@ def _kind(entry: str) -> Literal['folder', 'file', 'link', 'missing']:
     except FileNotFoundError:
         return 'missing'
     except OSError as error:
-        raise OSSandboxError(f'it cannot be looked at: {error.strerror}', path=entry) from error
+        raise OSSandboxError(f'it cannot be inspected: {error.strerror}', path=entry) from error
     if stat.S_ISLNK(mode):
         return 'link'
     return 'folder' if stat.S_ISDIR(mode) else 'file'

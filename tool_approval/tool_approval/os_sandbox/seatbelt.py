@@ -47,7 +47,7 @@ _NETWORK = """\
 _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
 """Suffix that means the same in settings and in a regular expression. A root opens no files with another suffix."""
 
-_INSTALL = 'macOS has sandbox-exec in /usr/bin; where it refuses to start, the program is itself confined already'
+_INSTALL = 'macOS has sandbox-exec in /usr/bin; if it does not start, this program itself already runs in a sandbox'
 
 
 class SeatbeltBackend:
@@ -66,7 +66,7 @@ class SeatbeltBackend:
             OSSandboxError: The backend cannot enforce the profile. Nothing has run.
         """
         if not command or any('\0' in part for part in command):
-            raise OSSandboxError('a command is a program and its arguments, without NUL')
+            raise OSSandboxError('a command needs a program, and must not contain NUL')
         if not os.path.isdir(cwd):
             raise OSSandboxError('the working directory is not a folder', path=cwd)
         text, parameters = seatbelt_rules(profile)

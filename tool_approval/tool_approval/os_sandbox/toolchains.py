@@ -258,7 +258,7 @@ class _Finder:
         # Attack: the `home` of an environment in a repository is the home directory (test_toolchains.py).
         problem = self._problem(posixpath.dirname(bins))
         if problem or layout is None:
-            self._ignore(label, named, problem or 'it has not the layout of a Python')
+            self._ignore(label, named, problem or 'it does not have the layout of a Python')
         else:
             self._open(layout, posixpath.dirname(bins))
 
@@ -278,20 +278,20 @@ class _Finder:
         folder = os.path.realpath(given)
         problem = self._problem(folder, is_active=is_active)
         if not problem and not has_layout(layout, folder):
-            problem = f'it has not the layout of a {layout.kind}'
+            problem = f'it does not have the layout of a {layout.kind}'
         if problem:
             self._ignore(label, given, problem)
         return None if problem else folder
 
     def _problem(self, folder: str, *, is_active: bool = False) -> str:
         if any(covers((folder,), home) for home in self._homes):
-            return 'it is the home directory, or above it'
+            return 'it is the home directory or contains it'
         if any(folder == posixpath.join(home, wide) for home in self._homes for wide in _WIDE):
             return 'it holds more than a toolchain'
         if not is_active and covers(self._workspace, folder):
             return 'it is in the workspace, where an agent may write'
         if any(root != folder and covers((folder,), root) for root in self._workspace):
-            return 'it is around the workspace'
+            return 'it contains the workspace'
         try:
             return self._owner_problem(os.stat(folder))
         except OSError:

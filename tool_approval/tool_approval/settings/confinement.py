@@ -39,30 +39,32 @@ from tool_approval.tools.shell.environment import clean_environment
 from tool_approval.tools.shell.paths import ShellRoot
 
 REFUSED: Final = (
-    'Files and commands are refused: the settings require that the operating system confines commands, and it cannot '
-    'here. Tell the user; nothing you can call changes it.'
+    'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user; no call '
+    'of yours can change this.'
 )
 """Message to the model. The error at the start and the log say what is missing and how to install it."""
 
-_NOT_CONFINED: Final = 'The command was not run: the operating system cannot confine it as the settings require.'
+_NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 """Variables whose values come from the shell tool, because a backend would pass on others."""
 
 _NOT_FOUND: Final = 127
 """Exit status of bash if it does not find a program."""
 _UNASKED: Final = (
-    'It ran without a question, so it could not write in this directory. To change a file, use the file tools; the '
-    'user is asked then.'
+    'The command ran without approval, so it could not write in this directory. To change a file, use the file tools, '
+    'which ask the user.'
 )
-_SECRET: Final = 'No command can read {}, approved or not, with any access: it usually holds secrets. Tell the user.'
+_SECRET: Final = (
+    'No command can read {}, even with approval or extra access, because it may hold secrets. Tell the user.'
+)
 _WHAT_IS_FOUND: Final = (
-    'A program was not found. Commands have those of the system, of the active environment, and of the toolchains that '
-    '`tool-approval doctor` lists. One of the project is called by its path, such as `.venv/bin/pytest`. Otherwise, '
-    'the user activates its environment and starts again, or adds its folder to `sandbox.toolchains`.'
+    'A program was not found. Commands can use programs of the system, of the active environment and of the toolchains '
+    'that `tool-approval doctor` lists. Call a program of the project by its path, such as `.venv/bin/pytest`. For '
+    'others, the user can activate their environment and start again, or add their folder to `sandbox.toolchains`.'
 )
 _NOT_ACTIVE: Final = (
-    'This directory has {0}, a virtual environment by its layout alone: it is not active, and what is in it was not '
-    'checked. Its programs are called by path, such as `{0}/bin/python`.'
+    'This directory has {0}, which looks like a virtual environment, but is not active. Its content was not checked. '
+    'Call its programs by path, such as `{0}/bin/python`.'
 )
 
 _MOST_SECRETS: Final = 500
@@ -99,7 +101,9 @@ class Confinement:
         """
         secrets = [path for path in self.secrets() if profile.access(path) > Access.NONE]
         if len(secrets) > _MOST_SECRETS:
-            raise OSSandboxError(f'more than {_MOST_SECRETS} files hold secrets; name others in `sandbox.visible`')
+            raise OSSandboxError(
+                f'more than {_MOST_SECRETS} files may hold secrets; list those that hold none in `sandbox.visible`'
+            )
         return replace(profile, hidden=(*profile.hidden, *secrets))
 
 
@@ -294,7 +298,7 @@ class ConfinedShell(ShellTool):
             result = await self._started(await _to_its_end(partial(layer.wrap, command, self.cwd)))
             if result.is_timed_out:
                 lines = ExtraAccess(git=extra.git, names=extra.names).describe(self.cwd)
-                return replace(result, notes=(f'It was ended, so nothing is kept of these: {"; ".join(lines)}',))
+                return replace(result, notes=(f'The command was ended, so these changes are lost: {"; ".join(lines)}',))
             cancelled = threading.Event()
             return replace(result, notes=await _to_its_end(partial(layer.keep, cancelled), cancelled))
         finally:
@@ -331,13 +335,13 @@ class ConfinedShell(ShellTool):
         }
         advice: list[str] = []
         if 'git' in explanation.needs and (problem := self._git_problem()) is not None:
-            advice.append(f'It had no access to .git, and none can be given: {problem}.')
+            advice.append(f'The command had no access to .git, and cannot get any: {problem}.')
         if 'names' in explanation.needs and layer_problem(self._confinement.backend) is None:
             for folder, problem in self._frozen(explanation.named_paths or ('.',)).items():
                 if problem is not None:
                     advice.append(
-                        f'It could make or remove no names in {printable(folder, 300)}, and no access can be given: '
-                        f'{problem}.'
+                        f'The command could not make or remove names in {printable(folder, 300)}, and cannot get '
+                        f'access: {problem}.'
                     )
         if lacked:
             shown = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
@@ -350,8 +354,8 @@ class ConfinedShell(ShellTool):
         effects = 'and the user is asked; the first try may have had effects.'
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
-            return f'. If the error is for lack of one, call again with its name in `access`, {effects}'
-        return f". If it failed for that, call again with access=['{needed}'], {effects}"
+            return f'. If missing access caused the error, call again with its name in `access`, {effects}'
+        return f". If that caused the error, call again with access=['{needed}'], {effects}"
 
 
 async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | None = None) -> T:
@@ -384,7 +388,7 @@ def _access_names(asked: object) -> Collection[AccessName]:
         return ()
     names = cast('Collection[object]', asked) if isinstance(asked, list | tuple) else None
     if names is None or not all(name in ACCESS_NAMES for name in names):
-        raise PermissionError(f'`access` is a list of these names: {", ".join(ACCESS_NAMES)}.')
+        raise PermissionError(f'`access` must be a list of these names: {", ".join(ACCESS_NAMES)}.')
     return [name for name in ACCESS_NAMES if name in names]
 
 

@@ -116,7 +116,7 @@ def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
     known = next((key for key, each in paths.items() if os.path.normpath(each.root) == place), None)
     if known is None and name in paths:
         raise ApprovalConfigError(
-            f'in a preset, `{name}` is the directory `{place}`; give this one another name',
+            f'a preset uses `{name}` for the directory `{place}`; choose another name here',
             key=f'sandbox.paths.{name}',
         )
     if known is None:

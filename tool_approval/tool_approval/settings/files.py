@@ -100,7 +100,7 @@ def load_settings(
             trusted=True,
         )
     if shown.suffix.lower() == '.toml':
-        problem = f'TOML is not read; write the same keys as YAML into `{shown.stem}.yaml` instead'
+        problem = f'TOML is not supported; write the same keys as YAML into `{shown.stem}.yaml` instead'
         raise ApprovalConfigError(problem, source=str(shown))
     content = _read(shown, follows_links=named)
     document, line_of = parse_document(_text(content, shown), source=str(shown))
@@ -155,7 +155,7 @@ def _is_there(path: Path) -> bool:
         return False
     except OSError as error:
         # Without an error, the run would go on as if there were no file, and what the file blocks would not be blocked.
-        raise ApprovalConfigError(f'it cannot be looked for: {error.strerror}', source=str(path)) from None
+        raise ApprovalConfigError(f'the folder cannot be searched: {error.strerror}', source=str(path)) from None
     return True
 
 
@@ -175,7 +175,7 @@ def _read(source: Path, *, follows_links: bool) -> bytes:
     try:
         descriptor = os.open(source, flags)
     except ValueError:
-        raise ApprovalConfigError('a path cannot hold a NUL', source=repr(str(source))) from None
+        raise ApprovalConfigError('a path must not contain NUL', source=repr(str(source))) from None
     except OSError as error:
         raise ApprovalConfigError(_why(error, source), source=str(source)) from None
     try:
@@ -195,7 +195,7 @@ def _read(source: Path, *, follows_links: bool) -> bytes:
 def _why(error: OSError, source: Path) -> str:
     if error.errno == errno.ELOOP and source.is_symlink():
         # Attack: the target is outside of the working tree, and can change while the tree does not.
-        return 'it is a symbolic link; name the file itself to use it'
+        return 'it is a symbolic link, which is read only if you name it yourself'
     return f'it cannot be read: {error.strerror}'
 
 

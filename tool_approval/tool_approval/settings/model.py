@@ -43,8 +43,8 @@ def _read_mode(mode: object) -> object:
     if known == 'approve_all':
         # Attack: a cloned repository contains a file that approves everything (test_attacks.py).
         raise ValueError(
-            f'a file may not approve everything (`{printable(str(mode))}`); '
-            'use `interactive` or `strict` here, and choose it on the command line or in code'
+            f'a settings file must not approve everything (`{printable(str(mode))}`); '
+            'use `interactive` or `strict` here, or choose that mode on the command line or in code'
         )
     return known or mode
 
@@ -62,13 +62,13 @@ class PathSettings(PathConfig):
     def _is_where_it_says(cls, root: Path) -> Path:
         # The file tools would look for a folder called `~`, while commands expand it to a home directory.
         if str(root).startswith('~'):
-            raise ValueError('`~` is not expanded here; write the whole path')
+            raise ValueError('`~` is not expanded; write an absolute path')
         return root
 
 
 def _is_toolchain(folder: str) -> str:
     if not folder.startswith('/') or '\0' in folder:
-        raise ValueError('a toolchain is an absolute path; `~` and variables are not expanded here')
+        raise ValueError('a toolchain must be an absolute path; `~` and variables are not expanded')
     return folder
 
 

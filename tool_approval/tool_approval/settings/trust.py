@@ -25,7 +25,7 @@ MAX_BYTES = 4 * 1024 * 1024
 CHANGED = 'it has changed since it was trusted'
 """Reason for a file that was trusted with other content."""
 
-_SO = 'nothing in it is trusted'
+_SO = 'no file is trusted'
 
 
 class TrustedFile(BaseModel):
@@ -99,7 +99,7 @@ class TrustStore:
         except TrustError as error:
             return str(error)
         if not known:
-            return 'nobody has said to trust it'
+            return 'the user has not trusted it'
         return None if digest in known else CHANGED
 
     def list_all(self) -> Sequence[TrustedFile]:
@@ -126,7 +126,7 @@ class TrustStore:
             added = TrustedFile(path=real, digest=digest, trusted_at=self._now())
         except (UnicodeEncodeError, ValidationError):
             # The path is not valid text, or the digest is invalid.
-            raise TrustError(str(self.path), f'{real!r} cannot be written down; nothing was changed') from None
+            raise TrustError(str(self.path), f'{real!r} cannot be stored; nothing was changed') from None
         self._change(lambda files: [*(each for each in files if each.path != real), added], real)
 
     def revoke(self, path: str | os.PathLike[str]) -> bool:
@@ -159,7 +159,7 @@ class TrustStore:
         try:
             return TrustedFiles.model_validate_json(text).files
         except ValidationError:
-            problem = f'it was not written by this program; {_SO}; look at it, or delete it to start anew'
+            problem = f'its content is invalid; {_SO}; repair it, or delete it to start again'
             raise TrustError(str(self.path), problem) from None
 
     def _change(self, change: Callable[[list[TrustedFile]], list[TrustedFile]], file: str | None = None) -> None:
@@ -174,4 +174,4 @@ class TrustStore:
     def _check_place(self, file: str | None) -> None:
         # Attack: a repository contains a store, and makes an environment variable point to it.
         if file is not None and Path(os.path.realpath(self.path)).is_relative_to(Path(file).parent):
-            raise TrustError(str(self.path), f'it lies beside the file that it would trust; {_SO}; keep it elsewhere')
+            raise TrustError(str(self.path), f'it is in the folder of the file to trust; {_SO}; move it elsewhere')

@@ -160,7 +160,7 @@ def _confinement(
         if os.path.realpath(root.place) == str(root.place):
             paths[root.name] = root.config.model_copy(update={'root': root.place})
         else:
-            notes.append(f'{root.place}: it is a symbolic link in the working directory, so it is closed')
+            notes.append(f'{root.place} is a symbolic link in the working directory, so commands cannot use it')
     # Attack: a command replaces a link on the way to the settings, and the next start reads another file
     # (test_workspace.py).
     links = [place for place in files.protected if os.path.islink(place)]
@@ -183,7 +183,7 @@ def _confinement(
         files.secrets.skip(os.path.join(each, 'lib') for each in toolchains.environments)
         files.secrets.find()
         if not files.secrets.is_complete:
-            notes.append('there are too many folders to look for secrets in all of them; name those in `hidden`')
+            notes.append('too many folders to search for secrets; list files with secrets in `sandbox.hidden`')
         # These folders open as a whole, and the top of one may hold credentials of a program.
         whole = [Path(each.folder) for each in toolchains.found if each.kind == CONFIGURED]
         credentials = SecretFiles(SecretRules(), whole, most_folders=100).find()
