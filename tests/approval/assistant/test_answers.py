@@ -48,7 +48,7 @@ def test_the_end_of_the_answers_denies_and_says_so():
     decision, shown = answered([])
 
     assert not decision.approved
-    assert '(no answer is left: denied)' in shown
+    assert '(no answers left: denied)' in shown
 
 
 def test_each_of_a_group_takes_an_answer():

@@ -47,7 +47,7 @@ def outcome(folder, state, calls, answers=(), **options):
 
 
 def unreached(notes):
-    """The tools for which a rule has an effect only if they ask by themselves."""
+    """The tools for which a rule has no effect unless they ask for approval."""
     found = [note.split() for note in notes if note.startswith('the rule for ')]
     return tuple(words[3] for words in found)
 
@@ -114,7 +114,7 @@ def test_an_approved_command_makes_files_where_there_is_no_settings_file(folder,
 
     results, _, _, notes = outcome(folder, state, calls, answers='yy')
 
-    assert notes[-1] == 'no settings file, so the defaults hold'
+    assert notes[-1] == 'no settings file, so the defaults apply'
     assert results[0].content == '[no output]'
     assert 'approvals.yaml' in results[1].content
     assert (folder / 'new').exists()
@@ -133,7 +133,7 @@ def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(fol
 
     needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
     what = f'commands cannot make or delete anything directly here without {needed}'
-    assert notes[-1] == f'{what}, even if you approve it: layers do not work here'
+    assert notes[-1] == f'{what}, even with your approval: layers do not work here'
     assert f'nothing directly in {folder};' in results[0].content
     assert results[1].content == '[no output]'
 
@@ -221,7 +221,7 @@ def test_an_agent_of_the_users_own_is_under_the_policy(folder, state):
 
     assert results[0].content == 'paid 5'
     assert [request.tool_name for request in asked] == ['pay']
-    assert notes[2].startswith("the agent's tools are its own")
+    assert notes[2].startswith('the agent has its own tools')
 
 
 def test_what_was_said_before_is_in_the_history(folder, state):
@@ -244,7 +244,7 @@ def test_the_notes_say_what_holds(folder, state, monkeypatch):
     assert defaults[1:4] == (
         f'directory {folder}',
         'no OS sandbox: commands are not confined',
-        'no settings file, so the defaults hold',
+        'no settings file, so the defaults apply',
     )
     assert f'settings {folder}/approvals.yaml (not trusted, so it only makes rules stricter)' in found
     assert f'settings {folder}/approvals.yaml (trusted)' in named
@@ -262,7 +262,7 @@ def test_a_rule_that_no_call_of_an_agent_can_reach_is_told(folder, tmp_path):
     *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
 
     assert notes[-1] == (
-        'the rule for pay has an effect only if that tool asks by itself: it lacks requires_approval=True'
+        'the rule for pay has no effect unless the tool asks for approval: give it requires_approval=True'
     )
     assert unreached(notes) == ('pay',)
 

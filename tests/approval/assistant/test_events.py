@@ -134,7 +134,7 @@ def test_calls_that_run_between_those_that_are_asked_about_are_named_in_order():
     )
 
     assert shown.partition('seen\n')[2] == (
-        'To come, in this order; ? is asked about:\n  ? act: Act once\n'
+        'Next, in this order (? needs your answer):\n  ? act: Act once\n'
         '  → read {"path":"a\\u001b"}\n  ? act: Act once\n'
     )
 
@@ -246,7 +246,7 @@ def test_arguments_that_do_not_fit_are_named_in_a_sentence(part):
     shown = printed(calls(), FunctionToolResultEvent(part=part()), columns=200)
 
     assert shown.splitlines()[1] == (
-        '  │ The arguments were wrong, so the model has to try again: path: Field required; '
+        '  │ The arguments were invalid, so the model must try again: path: Field required; '
         'at.0: Input should be 1; all: Too many'
     )
 

@@ -43,7 +43,7 @@ def test_one_line_says_what_lifts_it(frozen, made, needed):
     for name in made:
         (frozen.directory / name).mkdir()
 
-    note = f'commands cannot make or delete anything directly here without {needed}, even if you approve it: no layers'
+    note = f'commands cannot make or delete anything directly here without {needed}, even with your approval: no layers'
     assert limits_of(frozen)[0] == (OTHER, note)
 
 

@@ -25,7 +25,7 @@ def test_an_agent_is_found_in_the_directory_first(folder):
 
 @pytest.mark.parametrize('place', ['', 'module', ':agent', 'module:', 'a b:agent', '../x:agent', 'a..b:c', 'a:b.c'])
 def test_what_names_no_agent_is_refused(folder, place):
-    with pytest.raises(AssistantError, match='names no agent'):
+    with pytest.raises(AssistantError, match='does not name an agent'):
         load_agent(place, directory=folder)
 
 
@@ -48,7 +48,7 @@ def test_an_import_that_fails_is_told(folder):
         load_agent('breaks:agent', directory=folder)
 
 
-@pytest.mark.parametrize(('name', 'kind'), [('nothing', 'nothing'), ('text', 'a str')])
+@pytest.mark.parametrize(('name', 'kind'), [('nothing', 'undefined'), ('text', 'a str')])
 def test_what_is_no_agent_is_told(folder, name, kind):
     (folder / 'other_things.py').write_text("text = 'agent'\n")
 

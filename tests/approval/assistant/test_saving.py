@@ -45,7 +45,7 @@ def test_a_name_is_held_by_one_at_a_time_and_free_afterwards(tmp_path):
     saved, other = SavedConversation(folder, 'work'), SavedConversation(folder, 'work')
 
     with saved.held():
-        with pytest.raises(AssistantError, match="the conversation 'work' is held by another run"), other.held():
+        with pytest.raises(AssistantError, match="another run uses the conversation 'work'"), other.held():
             pass
         with SavedConversation(folder, 'play').held():
             pass
@@ -57,7 +57,7 @@ def test_a_name_is_held_by_one_at_a_time_and_free_afterwards(tmp_path):
 def test_a_name_that_cannot_be_held_is_an_error(tmp_path):
     (tmp_path / 'file').write_text('')
 
-    with pytest.raises(AssistantError, match="the name 'work' cannot be held"):
+    with pytest.raises(AssistantError, match="the name 'work' cannot be locked"):
         SavedConversation(tmp_path / 'file', 'work').held().__enter__()
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_conversation_is_refused(tmp_path, content):
     saved.save(MESSAGES)
     (tmp_path / 'work.json').write_bytes(content)
 
-    with pytest.raises(AssistantError, match='holds no conversation'):
+    with pytest.raises(AssistantError, match='is not valid'):
         saved.load()
 
 
@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
 def test_what_cannot_be_thrown_away_is_an_error(tmp_path):
     (tmp_path / 'work.json').mkdir()
 
-    with pytest.raises(AssistantError, match="the conversation 'work' cannot be thrown away"):
+    with pytest.raises(AssistantError, match="the conversation 'work' cannot be deleted"):
         SavedConversation(tmp_path, 'work').discard()
 
 

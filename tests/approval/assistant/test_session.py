@@ -180,7 +180,7 @@ def test_remembered_approvals_are_listed_and_forgotten(tmp_path):
 
     assert '  1. session  act: Act <U+202E> once\n  2. always  act: Act <U+202E> once\n' in shown
     assert '  Forgotten: Act <U+202E> once\n' in shown
-    assert shown.endswith('  Nothing is remembered.\n')
+    assert shown.endswith('  No approval is remembered.\n')
     assert turns == []
     assert len(memory) == 0
 
@@ -249,18 +249,18 @@ def test_a_conversation_that_is_thrown_away_begins_anew():
 
     _, shown, turns = session(['one', '/discard', 'two'], plan)
 
-    assert 'The conversation is thrown away.' in shown
+    assert 'The conversation is deleted.' in shown
     assert turns == [2, 'discarded', 2]
 
 
 def test_one_that_is_not_kept_can_be_thrown_away_too():
-    assert 'thrown away' in session(['/discard'], lambda results: '', saved=None)[1]
+    assert 'is deleted' in session(['/discard'], lambda results: '', saved=None)[1]
 
 
 def test_a_command_that_is_not_known_is_said_to_be_none():
     _, shown, turns = session(['/what is this'], lambda results: 'never')
 
-    assert shown.startswith('  There is no /what. There is:\n  /approvals ')
+    assert shown.startswith('  There is no command /what. The commands are:\n  /approvals ')
     assert turns == []
 
 
@@ -268,7 +268,7 @@ def test_a_command_that_is_not_known_is_said_to_be_none():
 def test_what_cannot_be_forgotten_is_told(words):
     _, shown, _ = session([words], lambda results: 'never')
 
-    assert shown == '  /forget takes one of the numbers that /approvals shows, of which there are 0.\n'
+    assert shown == '  /forget takes a number from the list of /approvals, which has 0 entries.\n'
 
 
 @pytest.mark.parametrize(('prompt', 'options'), [('/help', {'obeys': False}), ('/etc/hosts is odd', {})])

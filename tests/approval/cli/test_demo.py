@@ -37,7 +37,7 @@ def test_a_pipe_answers_and_its_end_denies(capsys, monkeypatch):
 
     shown = capsys.readouterr().out
     assert 'Deleted: may.log.' in shown
-    assert shown.count('(no answer is left: denied)') == 3
+    assert shown.count('(no answers left: denied)') == 3
 
 
 def test_in_a_terminal_a_person_is_asked(monkeypatch):

@@ -155,7 +155,7 @@ def test_two_runs_at_once_do_not_keep_one_conversation(folder, state, capsys, op
         status = main(['run', '--agent', 'cashier:talker', option, 'talk', 'One.'])
 
     assert status == 2
-    assert "the conversation 'talk' is held by another run" in capsys.readouterr().err
+    assert "another run uses the conversation 'talk'" in capsys.readouterr().err
     assert main(['run', '--agent', 'cashier:talker', option, 'talk', 'Two.']) == 0
     kept = (state / 'conversations' / 'talk.json').read_text()
     assert 'Two.' in kept

@@ -42,7 +42,7 @@ def test_first_lines_show_the_settings_and_the_keys(talk: Talk) -> None:
         'tool-approval: model openai-chat:scripted, mode interactive',
         f'tool-approval: directory {talk.cwd}',
         'tool-approval: no OS sandbox: commands are not confined',
-        'tool-approval: no settings file, so the defaults hold',
+        'tool-approval: no settings file, so the defaults apply',
         '> What',
     ]
 
@@ -54,7 +54,7 @@ def test_ctrl_c_text_ctrl_c_clears_and_the_conversation_is_kept_and_continued(ta
     talk.wait_for_prompt()
 
     screen.type('\x03')
-    screen.wait_for('Ctrl-C once more leaves')
+    screen.wait_for('Press Ctrl-C again, or Ctrl-D, to quit')
     screen.wait_for_question('> ')
     screen.type('never sent')
     screen.wait_for('> never sent')
@@ -246,7 +246,7 @@ def test_calls_between_those_that_are_asked_about_are_listed_above_the_question(
     screen.end()
 
     assert (
-        'To come, in this order; ? is asked about:\n'
+        'Next, in this order (? needs your answer):\n'
         '  ? write_file: Write project:notes.txt\n'
         '  → read_file {"path":"notes.txt"}\n'
         '  ? write_file: Write project:b.txt\n'

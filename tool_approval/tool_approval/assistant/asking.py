@@ -53,7 +53,7 @@ class PreparedAnswers:
         question = render_request(request, width=width, height=24, color=False, ascii_only=self._screen.ascii_only)
         self._screen.write_now(f'\n{question}')
         answer = next(self._answers, None)
-        note = 'No answer was left.' if answer is None else None
+        note = 'No prepared answer was left.' if answer is None else None
         try:
             remember, (kind, _) = 'session' if answer == 's' else 'none', session_choice(request)
             decision = decision_on(
@@ -62,7 +62,7 @@ class PreparedAnswers:
         except NotOffered:
             decision = decision_on(request, approved=False)
         given = answer if decision.approved else 'n'
-        self._screen.write_now('(no answer is left: denied)\n' if answer is None else f'{given}\n')
+        self._screen.write_now('(no answers left: denied)\n' if answer is None else f'{given}\n')
         return decision.model_copy(update={'decided_by': 'prepared answers'})
 
     def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:

@@ -42,9 +42,9 @@ from .ordering import CallOrder
 from .screen import Screen
 
 INSTRUCTIONS = (
-    'You work in the directory of the person you talk to, with file tools and a shell. Look before you change '
-    'anything, change as little as needed, and say briefly what you did. Some calls need the consent of the person: if '
-    'one is refused, the result says why; do not try it again in another form.'
+    'You work in the directory of the user, with file tools and a shell. Look before you change anything, change as '
+    'little as needed, and say briefly what you did. Some calls need the approval of the user. If a call is refused, '
+    'the result says why; do not try the same again in another form.'
 )
 
 
@@ -92,7 +92,7 @@ def build_assistant(
     sink = JsonlAuditSink(log, key=load_key(state / 'keys' / 'audit.key'))
     view = TurnView(screen)
     tools: list[FileToolset | ShellToolset] = []
-    confinement, limits = "the agent's tools are its own, and nothing confines them", ()
+    confinement, limits = 'the agent has its own tools, which no OS sandbox confines', ()
     if agent is None:
         workspace = open_workspace(loaded, protected=[state], backend=backend)
         limits, reasons = limits_of(workspace)
@@ -115,13 +115,13 @@ def build_assistant(
         agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded)
     else:
         limits = tuple(
-            f'the rule for {name} has an effect only if that tool asks by itself: it lacks requires_approval=True'
+            f'the rule for {name} has no effect unless the tool asks for approval: give it requires_approval=True'
             for toolset in agent.toolsets
             for name in _undeclared(toolset)
             # The policy sees deferred calls only, and these tools defer only if they raise `ApprovalRequired`.
             if settings.policy.rule_for(name).approval in ('required', 'blocked')
         )
-    source = 'no settings file, so the defaults hold'
+    source = 'no settings file, so the defaults apply'
     if loaded.source is not None:
         trusted = 'trusted' if loaded.trusted else 'not trusted, so it only makes rules stricter'
         source = f'settings {loaded.source} ({trusted})'
@@ -165,8 +165,8 @@ READ_ONLY = 'Read-only file system'
 """Text of `strerror(EROFS)`, which programs print. Commands run in the locale C or in the user's."""
 
 RESULT = (
-    'The OS sandbox lets commands make, rename or delete nothing directly in {}; files that are there, and folders '
-    'below, can be written. The file tools are not limited by that.'
+    'The OS sandbox does not let commands make, rename or delete files directly in {}. They can write to existing '
+    'files, and in the folders below. The file tools have no such limit.'
 )
 """Note for the model and the user, added to a failed command whose output contains `READ_ONLY`."""
 
@@ -188,7 +188,7 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
         missing.append(NAMES[0])
     # If no name is missing, a symbolic link is the reason, and the note names it.
     what = f'commands cannot make or delete anything directly here without {" and ".join(missing)}'
-    short = f'{what}, even if you approve it: {problem}'
+    short = f'{what}, even with your approval: {problem}'
     notes = tuple(short if note in frozen and missing else note for note in workspace.notes)
     return notes, {READ_ONLY: RESULT.format(directory)} if frozen else {}
 
@@ -203,7 +203,7 @@ def load_agent(place: str, *, directory: Path) -> AbstractAgent[Any, Any]:
     """
     module_name, _, name = place.partition(':')
     if not name.isidentifier() or not all(part.isidentifier() for part in module_name.split('.')):
-        raise AssistantError(f'{place!r} names no agent; write it as `module:name`')
+        raise AssistantError(f'{place!r} does not name an agent; write it as `module:name`')
     if str(directory) not in sys.path:
         sys.path.insert(0, str(directory))
     try:
@@ -211,11 +211,13 @@ def load_agent(place: str, *, directory: Path) -> AbstractAgent[Any, Any]:
     except ModuleNotFoundError as error:
         if error.name is None or not f'{module_name}.'.startswith(f'{error.name}.'):
             raise AssistantError(f'importing {module_name!r} failed: there is no module {error.name!r}') from error
-        raise AssistantError(f'there is no module {module_name!r}, looked for in {str(directory)!r} first') from None
+        raise AssistantError(
+            f'there is no module {module_name!r} in {str(directory)!r} or on the import path'
+        ) from None
     except Exception as error:  # the user's own code may raise anything
         raise AssistantError(f'importing {module_name!r} failed with {type(error).__name__}: {error}') from error
     found: object = getattr(module, name, None)
     if not isinstance(found, AbstractAgent):
-        kind = 'nothing' if found is None else f'a {type(found).__name__}'
+        kind = 'undefined' if found is None else f'a {type(found).__name__}'
         raise AssistantError(f'{place!r} is {kind}, not an agent')
     return cast('AbstractAgent[Any, Any]', found)

@@ -45,7 +45,7 @@ STOPPED = 'The user stopped this.'
 FAILED = 'An error ended this.'
 """Text in the history, in place of the model's answer, if the turn failed."""
 
-NO_RESULT = 'The run ended before there was a result. The call may have had its effect, or a part of it.'
+NO_RESULT = 'The run ended before this call returned. The call may have taken effect, fully or in part.'
 """Result in the history of a call that returned none, for the model."""
 
 
@@ -183,13 +183,13 @@ EXIT_STOPPED = 130
 _COMMAND = re.compile(r'/[a-z]+(?:\s|$)')
 
 HELP = """\
-  /approvals   what is remembered; /forget N forgets one
-  /save FILE   write the conversation into a new file, as Markdown
-  /discard     throw the conversation away, and begin anew
-  /help        this
-  /quit        leave, as does Ctrl-D
-  Enter sends; Alt-Enter, or a backslash before Enter, begins a new line. Up and down recall what you typed.
-  Ctrl-C stops what the agent does; at the prompt it clears what you typed, and leaves when pressed again.
+  /approvals   list remembered approvals; /forget N forgets one
+  /save FILE   write the conversation to a new file, as Markdown
+  /discard     delete the conversation, and start a new one
+  /help        show this help
+  /quit        quit, like Ctrl-D
+  Enter sends; Alt-Enter, or a backslash before Enter, begins a new line. Up and down recall messages.
+  Ctrl-C stops the agent. At the prompt it clears your input; press it again to quit.
 """
 
 
@@ -260,12 +260,12 @@ def _obey(prompt: str, conversation: Conversation, saved: SavedConversation | No
                 span = 'always' if number > len(memory) else 'session'
                 write(f'  {number}. {span}  {escape_line(approval.tool_name)}: {escape_line(approval.label)}\n')
             if not approvals:
-                write('  Nothing is remembered.\n')
+                write('  No approval is remembered.\n')
         case ['/forget', number] if number.isdecimal() and 1 <= int(number) <= len(approvals):
             memory.revoke(approvals[int(number) - 1].id)
             write(f'  Forgotten: {escape_line(approvals[int(number) - 1].label)}\n')
         case ['/forget', *_]:
-            write(f'  /forget takes one of the numbers that /approvals shows, of which there are {len(approvals)}.\n')
+            write(f'  /forget takes a number from the list of /approvals, which has {len(approvals)} entries.\n')
         case ['/save']:
             write('  /save takes the name of a new file.\n')
         case ['/save', *_]:
@@ -276,8 +276,8 @@ def _obey(prompt: str, conversation: Conversation, saved: SavedConversation | No
             conversation.messages = []
             if saved is not None:
                 saved.discard()
-            write('  The conversation is thrown away. Your next message begins another one.\n')
+            write('  The conversation is deleted. Your next message starts a new one.\n')
         case ['/help', *_]:
             write(HELP)
         case _:
-            write(f'  There is no {escape_line(words[0])}. There is:\n{HELP}')
+            write(f'  There is no command {escape_line(words[0])}. The commands are:\n{HELP}')

@@ -56,7 +56,7 @@ def _unreached(error: BaseException) -> str | None:
                 # Only this part of the address: the rest may contain a password.
                 return (
                     f'the connection to {url.scheme}://{host}{port} failed ({" ".join(str(chain[-1]).split())}); check '
-                    'the network, and the address that your model is used at, such as that in OPENAI_BASE_URL'
+                    'the network and the address of your model, such as the one in OPENAI_BASE_URL'
                 )
     return None
 

@@ -125,7 +125,7 @@ class TurnView:
         asked = [call for call in calls if call.tool_call_id in self._asked]
         if not asked or len(asked) == len(calls):
             return
-        self.screen.say('  To come, in this order; ? is asked about:')
+        self.screen.say('  Next, in this order (? needs your answer):')
         for call in calls[:MOST_CALLS]:
             if call in asked:
                 self._line(call.tool_name, ':', self._asked[call.tool_call_id], arrow='?')
@@ -182,7 +182,7 @@ def _text_of(part: Any) -> str:
     if isinstance(content, list) and getattr(part, 'outcome', 'retried') == 'retried':
         errors = cast('list[Mapping[str, Any]]', content)
         wrong = '; '.join(f'{".".join(map(str, each["loc"])) or "all"}: {each["msg"]}' for each in errors)
-        return f'The arguments were wrong, so the model has to try again: {wrong}'
+        return f'The arguments were invalid, so the model must try again: {wrong}'
     # The part of a call that the model must try again has only one of these two methods.
     whole = getattr(part, 'model_response_str', None) or part.model_response
     text = str(whole())

@@ -16,7 +16,7 @@ PROMPT = '> '
 
 _VERTICAL = frozenset({Key('up'), Key('down')})
 
-LEAVES = 'Ctrl-C once more leaves, as does Ctrl-D.'
+LEAVES = 'Press Ctrl-C again, or Ctrl-D, to quit.'
 
 
 class Prompts:
@@ -54,7 +54,7 @@ class Prompts:
             with raw_terminal(self._device) as terminal:
                 message = _Typing(terminal, self.history).message(above)
         except NoTerminal as error:
-            raise AssistantError(f'nothing can be typed: {error}') from None
+            raise AssistantError(f'cannot read from the terminal: {error}') from None
         except TerminalClosed:
             return None
         return message

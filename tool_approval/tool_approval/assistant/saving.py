@@ -47,7 +47,7 @@ class SavedConversation:
             AssistantError: The name is invalid.
         """
         if _NAME.fullmatch(name) is None:
-            raise AssistantError('a conversation is named with letters, digits, `_`, `-` and `.`, at most 64 of them')
+            raise AssistantError('the name of a conversation has letters, digits, `_`, `-` and `.`, at most 64')
         self._name = name
         self._path = folder / f'{name}.json'
         self.is_named = True
@@ -97,7 +97,7 @@ class SavedConversation:
         Raises:
             AssistantError: Another run has locked the name, or other users can access the folder.
         """
-        with _explained(f'the name {self._name!r} cannot be held'):
+        with _explained(f'the name {self._name!r} cannot be locked'):
             make_private_folder(self._path.parent)
             # A separate lock file, because each save replaces the file of the conversation.
             lock = self._path.with_name(f'.{self._path.name}.lock')
@@ -107,7 +107,7 @@ class SavedConversation:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise AssistantError(
-                    f'the conversation {self._name!r} is held by another run; end that one, or name another'
+                    f'another run uses the conversation {self._name!r}; end that run, or choose another name'
                 ) from None
             try:
                 yield
@@ -135,7 +135,7 @@ class SavedConversation:
         try:
             return ModelMessagesTypeAdapter.validate_json(content)
         except (ValidationError, RecursionError):
-            raise AssistantError(f'the file of the conversation {self._name!r} holds no conversation') from None
+            raise AssistantError(f'the file of the conversation {self._name!r} is not valid') from None
 
     def save(self, messages: list[ModelMessage]) -> None:
         """Save the messages, in place of those that were saved before.
@@ -161,7 +161,7 @@ class SavedConversation:
         Raises:
             AssistantError: The file cannot be deleted.
         """
-        with _explained(f'the conversation {self._name!r} cannot be thrown away'):
+        with _explained(f'the conversation {self._name!r} cannot be deleted'):
             self._path.unlink(missing_ok=True)
 
 
