@@ -93,5 +93,5 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch):
     check_extras()
     monkeypatch.setattr(errors, 'find_spec', lambda name: None)
 
-    with pytest.raises(MissingExtraError, match=r"pip install 'tool-approval\[cli\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install ./pydantic_ai_slim './tool_approval\[cli\]'"):
         check_extras()

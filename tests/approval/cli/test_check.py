@@ -191,7 +191,7 @@ def test_what_cannot_be_checked_for_want_of_a_library_is_an_error(tool_approval,
     finished = check(tool_approval, work, '{}')
 
     assert finished.status == 2
-    assert 'tool-approval[shell]' in json.dumps(finished.json['findings'])
+    assert './tool_approval[shell]' in json.dumps(finished.json['findings'])
 
 
 def test_what_cannot_be_read_for_want_of_a_library_is_a_failure(tool_approval, monkeypatch):
@@ -201,7 +201,7 @@ def test_what_cannot_be_read_for_want_of_a_library_is_a_failure(tool_approval, m
     finished = tool_approval('check')
 
     assert (finished.status, finished.out) == (2, '')
-    assert 'tool-approval[yaml]' in finished.err
+    assert './tool_approval[yaml]' in finished.err
 
 
 @pytest.mark.parametrize(

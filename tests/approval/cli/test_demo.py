@@ -93,7 +93,7 @@ def test_without_its_library_that_story_names_the_extra():
 
     assert finished.returncode == 2
     [line] = finished.stderr.splitlines()
-    assert "pip install 'tool-approval[durable]'" in line
+    assert "pip install ./pydantic_ai_slim './tool_approval[durable]'" in line
 
 
 def test_debug_shows_where(capsys):
@@ -112,4 +112,4 @@ def test_a_missing_library_is_one_line_that_names_the_extra(words):
     assert finished.returncode == 2
     [line] = finished.stderr.splitlines()
     assert "'pydantic_ai' is not installed" in line
-    assert "pip install 'tool-approval[cli]'" in line
+    assert "pip install ./pydantic_ai_slim './tool_approval[cli]'" in line

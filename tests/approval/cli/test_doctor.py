@@ -65,8 +65,8 @@ def test_a_machine_without_bash_and_home(tool_approval, backends, monkeypatch):
     ('is_terminal', 'has_tty', 'said'),
     [
         (True, True, 'xterm, no colour'),
-        (False, True, 'input and output and errors redirected; can be asked at /dev/tty'),
-        (False, False, 'what needs approval is denied'),
+        (False, True, 'redirected: standard input, standard output, standard error; questions are asked at /dev/tty'),
+        (False, False, 'no terminal to ask at: what needs approval is denied'),
     ],
 )
 def test_who_can_be_asked(tool_approval, backends, monkeypatch, is_terminal, has_tty, said):
@@ -105,7 +105,7 @@ def test_what_is_missing_is_named_with_what_to_install(tool_approval, backends, 
     version = importlib.metadata.version('pydantic')
     assert finished.out.splitlines()[-3:] == [
         f'extra shell       pydantic {version}',
-        'extra web         missing no-such-thing: pip install "tool-approval[web]"',
+        "extra web         missing no-such-thing; run in a checkout: pip install './tool_approval[web]'",
         f'extra all         pydantic {version}',
     ]
 
@@ -142,4 +142,4 @@ def test_a_machine_without_toolchains_beside_the_system(tool_approval, backends,
     monkeypatch.setenv('HOME', str(work.parent))
     monkeypatch.setenv('PATH', '/usr/bin')
 
-    assert 'toolchain         none beside the programs of the system' in tool_approval('doctor').out
+    assert 'toolchain         none, only programs of the system' in tool_approval('doctor').out

@@ -230,7 +230,7 @@ def test_completion_without_its_library_says_what_to_install(tool_approval, monk
     finished = tool_approval('--print-completion', 'bash')
 
     assert finished.status == 2
-    assert "pip install 'tool-approval[cli]'" in finished.err
+    assert "pip install ./pydantic_ai_slim './tool_approval[cli]'" in finished.err
 
 
 def test_the_process_has_its_arguments_from_where_all_programs_do(monkeypatch, capsys):

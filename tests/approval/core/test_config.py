@@ -151,5 +151,5 @@ def test_yaml_needs_an_extra_and_says_which(monkeypatch):
     monkeypatch.setitem(sys.modules, 'yaml', None)
     monkeypatch.delitem(sys.modules, 'tool_approval.core.config_yaml', raising=False)
 
-    with pytest.raises(MissingExtraError, match=r"pip install 'tool-approval\[yaml\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install './tool_approval\[yaml\]'"):
         ApprovalPolicy.from_yaml('tools: {}')

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -40,7 +42,7 @@ EVERY_ERROR = [
     ),
     (
         MissingExtraError('yaml', extra='yaml'),
-        "'yaml' is not installed; install it with: pip install 'tool-approval[yaml]'",
+        "'yaml' is not installed; run in a checkout of tool-approval: pip install './tool_approval[yaml]'",
         {'library': 'yaml', 'extra': 'yaml'},
     ),
     (
@@ -114,3 +116,14 @@ def test_a_refusal_is_no_error_of_the_operating_system():
 )
 def test_a_mistake_in_a_configuration_says_where_as_far_as_known(where, sentence):
     assert str(ApprovalConfigError('wrong', **where)) == sentence
+
+
+def test_a_missing_extra_is_installed_with_the_handler_if_it_needs_that():
+    project = tomllib.loads((Path(__file__).parents[3] / 'tool_approval' / 'pyproject.toml').read_text())['project']
+    needs = {name: ' '.join(each) for name, each in project['optional-dependencies'].items()}
+    with_handler = {name for name, each in needs.items() if 'pydantic-ai-deferred-handler' in each}
+    with_handler |= {name for name, each in needs.items() if 'tool-approval[' in each and 'pydantic-ai' in each}
+
+    found = {name for name in needs if './pydantic_ai_slim' in str(MissingExtraError('library', extra=name))}
+
+    assert found == with_handler == {'pydantic-ai', 'cli', 'durable', 'all'}

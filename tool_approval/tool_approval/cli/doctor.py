@@ -12,7 +12,7 @@ from importlib import metadata
 from typing import Final
 
 from tool_approval import os_sandbox
-from tool_approval.core.errors import printable
+from tool_approval.core.errors import install_command, printable
 from tool_approval.os_sandbox.toolchains import find_toolchains
 from tool_approval.settings import protection
 
@@ -44,20 +44,22 @@ def run(options: argparse.Namespace, output: Output) -> int:
     bash = shutil.which('bash')
     say('bash', bash or 'none: the shell tool cannot run commands; install bash')
     for extra, found, missing in _extras():
-        state = f'missing {", ".join(missing)}: pip install "tool-approval[{extra}]"' if missing else ', '.join(found)
-        say(f'extra {extra}', state)
+        install = f'missing {", ".join(missing)}; run in a checkout: {install_command(extra)}'
+        say(f'extra {extra}', install if missing else ', '.join(found))
     return LACKING if bash is None or any(problems.values()) else 0
 
 
 def _terminal() -> str:
-    names = ('input', 'output', 'errors')
+    names = ('standard input', 'standard output', 'standard error')
     streams = (sys.stdin, sys.stdout, sys.stderr)
     lacking = [name for name, each in zip(names, streams, strict=True) if each is None or not each.isatty()]
     if not lacking:
         kind = os.environ.get('TERM', '')
         return f'{kind or "no TERM: plain text"}{", no colour" if os.environ.get("NO_COLOR") else ""}'
-    reachable = 'can be asked at /dev/tty' if _has_tty() else 'what needs approval is denied: nobody can be asked'
-    return f'{" and ".join(lacking)} redirected; {reachable}'
+    reachable = (
+        'questions are asked at /dev/tty' if _has_tty() else 'no terminal to ask at: what needs approval is denied'
+    )
+    return f'redirected: {", ".join(lacking)}; {reachable}'
 
 
 def _has_tty() -> bool:
@@ -86,7 +88,7 @@ def _toolchains() -> Iterator[str]:
     for each in toolchains.ignored:
         yield printable(each, 600)
     if not toolchains.found:
-        yield 'none beside the programs of the system; name others in `sandbox.toolchains`'
+        yield 'none, only programs of the system; add folders in `sandbox.toolchains`'
 
 
 def _extras() -> Iterator[tuple[str, list[str], list[str]]]:

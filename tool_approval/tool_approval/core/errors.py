@@ -97,6 +97,16 @@ class AuditError(ApprovalError):
         super().__init__(f'audit log {path!r}: {problem}')
 
 
+_WITH_HANDLER = frozenset({'pydantic-ai', 'cli', 'durable', 'all'})
+"""Extras that need the package `pydantic-ai-deferred-handler`, which is on no index."""
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra from a checkout of the project."""
+    handler = './pydantic_ai_slim ' if extra in _WITH_HANDLER else ''
+    return f"pip install {handler}'./tool_approval[{extra}]'"
+
+
 class MissingExtraError(ApprovalError, ImportError):
     """An optional library is not installed."""
 
@@ -104,7 +114,7 @@ class MissingExtraError(ApprovalError, ImportError):
         """Name the library and the extra that installs it."""
         self.library = library
         self.extra = extra
-        super().__init__(f"{library!r} is not installed; install it with: pip install 'tool-approval[{extra}]'")
+        super().__init__(f'{library!r} is not installed; run in a checkout of tool-approval: {install_command(extra)}')
 
 
 class ApprovalRefused(ApprovalError, PermissionError):

@@ -218,4 +218,7 @@ def test_without_psycopg_the_error_names_the_extra():
 
     done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=60)
 
-    assert done.stdout == "'psycopg' is not installed; install it with: pip install 'tool-approval[postgres]'\n"
+    assert (
+        done.stdout
+        == "'psycopg' is not installed; run in a checkout of tool-approval: pip install './tool_approval[postgres]'\n"
+    )

@@ -13,7 +13,7 @@ def test_the_error_names_the_extra_to_install(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, 'langchain', None)
 
-    with pytest.raises(MissingExtraError, match=r"pip install 'tool-approval\[langchain\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install './tool_approval\[langchain\]'"):
         __import__('tool_approval.integrations.langchain')
 
 
