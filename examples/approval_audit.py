@@ -1,6 +1,6 @@
-"""Write down what was decided, and notice when somebody changes it: `python examples/approval_audit.py`.
+"""Log decisions, and detect changes of the log: `python examples/approval_audit.py`.
 
-The log and the key are made in two temporary folders. Keep yours apart too, and the key where no tool can read it.
+The log and the key are in two temporary folders. Keep yours apart as well, and the key where no tool can read it.
 """
 
 import asyncio
@@ -22,17 +22,17 @@ from tool_approval import (
 
 @requires_approval(exclude_keys=['text'])
 def send_mail(to: str, subject: str, text: str) -> str:
-    """Send a mail; this example only says so."""
+    """Pretend to send a mail."""
     return f'sent to {to}'
 
 
 def only_colleagues(request: ApprovalRequest) -> bool | str:
-    """Stands in for a person: the text is a denial with its reason."""
+    """Answer in place of an approver: `True` approves, and a text denies with this reason."""
     return request.args['to'].endswith('@example.org') or 'Not outside of the house.'
 
 
 def work(log: JsonlAuditSink) -> None:
-    """Three calls: one is approved, one denied, one blocked."""
+    """Make three calls, of which one is approved, one denied and one blocked."""
     controller = ApprovalController(
         ui=RecordingUI(only_colleagues), audit=log, policy={'delete_*': {'approval': 'blocked'}}
     )
@@ -49,7 +49,7 @@ def work(log: JsonlAuditSink) -> None:
 
 
 def show(path: Path) -> None:
-    """The log, without what is different each time."""
+    """Print the log without the values that differ in each run."""
     for line in path.read_text().splitlines():
         entry = json.loads(line)
         what = {True: 'approved', False: 'denied'}.get(entry.get('approved'), entry.get('outcome'))
@@ -57,7 +57,7 @@ def show(path: Path) -> None:
 
 
 def check(path: Path, key: bytes, head: str) -> None:
-    """What `verify` says, in one line."""
+    """Print the finding of `verify` in one line."""
     finding = verify(path, key=key, head=head)
     print('intact' if finding.is_intact else f'line {finding.broken_line}: {finding.problem}')
 
@@ -68,7 +68,7 @@ def main() -> None:
         key = load_key(Path(elsewhere) / 'audit.key')
         log = JsonlAuditSink(path, key=key)
         work(log)
-        head = log.head.mac  # to be noted where nobody who can write the log can
+        head = log.head.mac  # keep it out of reach of everyone who can write the log
         log.close()
         show(path)
         lines = path.read_text().splitlines(keepends=True)

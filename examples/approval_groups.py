@@ -1,7 +1,7 @@
-"""One question for several calls: `python examples/approval_groups.py`.
+"""Ask one question about several calls: `python examples/approval_groups.py`.
 
-A model deletes files and sends mail in one response. The files of a folder are one group, so the person is asked once
-about all of them, and may say yes to some. The mails are two questions, one after the other.
+A model deletes files and sends mail in one response. The files of a folder are one group: a single question asks about
+all of them, and the approver may approve only some. There is one question for each mail.
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ NO = ApprovalDecision(approved=False, note='Not this one.')
 
 
 class Terminal:
-    """Stands in for a person at a terminal, who lets logs go and writes to nobody but Ada."""
+    """Answers in place of an approver: approves deleting logs and writing to Ada, and nothing else."""
 
     one_at_a_time = True
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """One question about one request."""
+        """Answer a question about one request."""
         decision = YES if request.args.get('to') == 'ada' else NO
         place = f'{request.metadata["position"]} of {request.metadata["batch_size"]}'
         print(f'{place}: {request.description} -> {"yes" if decision.approved else "no"}')
         return decision
 
     def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
-        """One question about all requests of a group; a decision for each, in order."""
+        """Answer a question about a group, with a decision for each request, in order."""
         print('together:')
         decisions = [YES if request.args['path'].endswith('.log') else NO for request in requests]
         for request, decision in zip(requests, decisions, strict=True):
@@ -41,21 +41,21 @@ class Terminal:
 
 
 class ByFolder(WrapperToolset[object]):
-    """Makes one group of all calls on files of the same folder."""
+    """Groups calls on files of the same folder."""
 
     def needs_approval(self, name: str, args: dict[str, Any]) -> ApprovalResult:
-        """Mail has no folder, so it is in no group."""
+        """Ask about every call. Mail has no folder, and so no group."""
         folder = args['path'].rpartition('/')[0] if 'path' in args else None
         return ApprovalResult.needs_approval(group_id=folder)
 
 
 def delete_file(path: str) -> str:
-    """Delete a file; this example only says so."""
+    """Pretend to delete a file."""
     return f'{path} is gone'
 
 
 def send_mail(to: str) -> str:
-    """Send a mail; this example only says so."""
+    """Pretend to send a mail."""
     return f'sent to {to}'
 
 

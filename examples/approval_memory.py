@@ -1,7 +1,7 @@
-"""Remember what was approved: `python examples/approval_memory.py`.
+"""Remember approvals, and revoke them: `python examples/approval_memory.py`.
 
-Once, for the session, for something wider than the same call, and always; then taken back. What holds always lies in
-a temporary folder here; without `path=` it would be the user's own state directory.
+It remembers an approval for the session, for a whole folder and always. The store of the last kind is in a temporary
+folder here; without `path=` it would be in the user's state directory.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from tool_approval import (
 
 
 class DeleteFile:
-    """A tool that offers to remember its whole folder."""
+    """A tool that offers to remember an approval for a whole folder."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest:
-        """Ask about every call. Only what stands here can be offered: neither a model nor metadata can add to it."""
+        """Ask about every call. The request alone offers remember options: neither the model nor metadata adds any."""
         folder = ctx.args['path'].rpartition('/')[0]
         option = RememberOption(kind='folder', label=f'every file in {folder}/', payload={'folder': folder})
         return ApprovalRequest(
@@ -39,7 +39,7 @@ class DeleteFile:
         )
 
     def __call__(self, path: str) -> str:
-        """Delete the file; this example only says so."""
+        """Pretend to delete the file."""
         return f'{path} is gone'
 
 
@@ -51,15 +51,15 @@ NO = ApprovalDecision(approved=False, note='not now')
 
 
 class Conversation:
-    """One process in which somebody talks to an agent."""
+    """One process in which a user talks to an agent."""
 
     def __init__(self, answers: Sequence[ApprovalDecision], memory: ApprovalMemory | None = None) -> None:
-        """Prepare the person's answers; the agent and the model are left out."""
+        """Prepare the answers of the user. The agent and the model are left out."""
         self.person = ScriptedUI(answers)
         self.controller = ApprovalController(ui=self.person, memory=memory)
 
     def delete(self, path: str, session: str = 'monday') -> None:
-        """One call of the tool, and one line about it."""
+        """Make one call of the tool, and print a line about it."""
         asked_before = len(self.person.requests)
         context = {'session_id': session, 'caller': 'janitor'}
         try:
@@ -74,7 +74,7 @@ def once_and_for_the_session() -> None:
     print('Once, then for the session:')
     conversation = Conversation([ONCE, SESSION, NO, NO])
     conversation.delete('tmp/a')
-    conversation.delete('tmp/a')  # the first approval was for once
+    conversation.delete('tmp/a')  # the first approval was for one call only
     conversation.delete('tmp/a')
     conversation.delete('tmp/b')  # another call
     conversation.delete('tmp/a', session='tuesday')

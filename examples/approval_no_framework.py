@@ -1,7 +1,7 @@
-"""Approval in a loop of your own: `python examples/approval_no_framework.py`.
+"""Add approval to a loop of your own: `python examples/approval_no_framework.py`.
 
-No agent framework is imported. `reply` stands in for a model's API: it is given the messages so far, and wants tools
-called or says something. Put the call of your provider's library in its place.
+This program imports no agent framework. `reply` stands in for a model's API: it takes the messages so far, and returns
+tool calls or a text. Replace it by a call of your provider's library.
 """
 
 import asyncio
@@ -24,30 +24,30 @@ Message = dict[str, Any]
 
 
 class Person:
-    """Stands in for somebody at a terminal: lets `old.log` go, and nothing else."""
+    """Answers in place of a user: approves deleting `old.log`, and nothing else."""
 
     one_at_a_time = True
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """A plain function is called in a thread of its own, so it may block on `input`."""
+        """Answer a question. The controller calls a plain function in a thread, so it may wait for `input`."""
         is_fine = request.args['path'] == 'old.log'
         print(f'asked: {request.description} -> {"yes" if is_fine else "no"}')
         return ApprovalDecision(approved=is_fine, note=None if is_fine else 'Keep that one.')
 
 
 def list_files() -> str:
-    """Nothing is said about this one: it runs unasked."""
+    """List the files. No rule and no decorator asks for approval, so this runs unasked."""
     return 'notes.txt old.log'
 
 
 @requires_approval()
 async def delete_file(path: str) -> str:
-    """Delete a file; this example only says so."""
+    """Pretend to delete a file."""
     return f'{path} is gone'
 
 
 def format_disk() -> str:
-    """The policy blocks it."""
+    """Pretend to format the disk. The policy blocks it."""
     return 'the disk is empty'
 
 
@@ -76,7 +76,7 @@ def reply(messages: list[Message]) -> Message:
 
 
 async def carry_out(controller: ApprovalController, name: str, arguments: str) -> str:
-    """What the model is told of one call. A refusal is a result like any other: the model can act on it."""
+    """Execute a call, and return its result for the model. A refusal is a result too, so that the model can react."""
     if name not in TOOLS:
         return f'there is no tool {name!r}'
     context = {'session_id': 'this conversation', 'caller': 'janitor'}
@@ -89,7 +89,7 @@ async def carry_out(controller: ApprovalController, name: str, arguments: str) -
 
 
 async def run(controller: ApprovalController, prompt: str) -> str:
-    """Let the model call tools until it has nothing more to do."""
+    """Let the model call tools until it returns a text."""
     messages: list[Message] = [{'role': 'user', 'content': prompt}]
     while True:
         message = reply(messages)

@@ -1,7 +1,7 @@
-"""A policy file, a decorator and a tool's own logic in one agent: `python examples/approval_policy.py [policy.yaml]`.
+"""Combine a policy file, a decorator and a tool's check: `python examples/approval_policy.py [policy.yaml]`.
 
-Without a file, the policy below is used. A mistake in it is told with its line, and then nothing runs. The policy goes
-before what the tools say themselves: add a rule for `refund`, and its own logic is only heard where it blocks.
+Without a file, the policy below applies. An error in the policy names its line, and nothing runs. The policy takes
+precedence over the tools: with a rule for `refund`, the check of that tool can only block.
 """
 
 import sys
@@ -36,22 +36,22 @@ tools:
 
 
 class Clerk:
-    """Stands in for a person: approves what is for Ada, and nothing else."""
+    """Answers in place of an approver: approves calls for Ada, and nothing else."""
 
     one_at_a_time = True
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Show the question, and answer it."""
+        """Print the question and the answer."""
         is_for_ada = request.args.get('customer') == 'ada'
         print(f'asked: {request.description} -> {"yes" if is_for_ada else "no"}')
         return ApprovalDecision(approved=is_for_ada, note=None if is_for_ada else 'Only Ada has complained.')
 
 
 class Refunds(WrapperToolset[int]):
-    """Says what no rule by name can say: small sums are paid at once, large ones never."""
+    """Decides by the amount, which a rule by name cannot do."""
 
     def needs_approval(self, name: str, args: dict[str, Any], ctx: RunContext[int]) -> ApprovalResult:
-        """Look at the sum; `ctx.deps` is what may be paid without a question."""
+        """Pre-approve amounts up to `ctx.deps`, and block large ones."""
         if args['euros'] <= ctx.deps:
             return ApprovalResult.pre_approved()
         if args['euros'] > 1000:
@@ -60,28 +60,28 @@ class Refunds(WrapperToolset[int]):
 
 
 def read_orders(customer: str) -> str:
-    """The policy says that nobody needs to be asked."""
+    """Read the orders of a customer. The policy lets this run unasked."""
     return f'{customer} ordered a mug'
 
 
 def delete_account(customer: str) -> str:
-    """The policy says that this never happens."""
+    """Delete an account. The policy blocks this."""
     return f'the account of {customer} is gone'
 
 
 def refund(customer: str, euros: int) -> str:
-    """The toolset around it says when to ask."""
+    """Refund a customer. The toolset around this tool decides when to ask."""
     return f'{customer} got {euros} euros'
 
 
 @requires_approval(description=lambda args: f'Write to {args["customer"]}', exclude_keys=['text'])
 def write_letter(customer: str, text: str) -> str:
-    """The decorator says that somebody has to be asked, and what they are shown."""
+    """Write a letter. The decorator asks for approval, and leaves the text out of the question."""
     return f'a letter to {customer} is on its way'
 
 
 def note_down(text: str) -> str:
-    """Nothing says anything about this one, so the toolset's default does."""
+    """Note a text. Neither a rule nor the tool decides, so the default of the toolset applies."""
     return 'noted'
 
 
@@ -105,7 +105,7 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 def run(policy: ApprovalPolicy) -> str:
-    """One run of the agent under `policy`."""
+    """Run the agent under `policy`, and return its output."""
     controller = ApprovalController(policy=policy, ui=Clerk())
     tools: CombinedToolset[int] = CombinedToolset(
         [Refunds(FunctionToolset([refund])), FunctionToolset([read_orders, delete_account, write_letter, note_down])]

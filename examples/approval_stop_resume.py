@@ -1,9 +1,9 @@
-"""Stop where approval is needed, and resume with the answers: `python examples/approval_stop_resume.py`.
+"""Stop for approval, and resume with the answers: `python examples/approval_stop_resume.py`.
 
-The first part does it in one call. In the second, three processes share a folder: one runs the agent until it stops,
-one asks a person, maybe days later, and one resumes the run. An approval is bound to the arguments of its call: if the
-history is changed in between, the call does not run. The answers themselves are an approval: keep them in a file that
-only you can write. Prefer a handler, as in the other examples, where the process can wait.
+The first part does this in one call. In the second part, three processes share a folder: one runs the agent until it
+stops, one asks a user, maybe days later, and one resumes the run. An approval is bound to the arguments of its call: if
+the history changes in between, the call does not run. To write the file of answers is to approve, so keep it in
+a private folder. If the process can wait, prefer a handler, as in the other examples.
 """
 
 import tempfile
@@ -32,7 +32,7 @@ RESULTS = TypeAdapter(DeferredToolResults)
 
 
 def transfer(to: str, euros: int) -> str:
-    """Move money; this example only says so."""
+    """Pretend to transfer money."""
     return f'{to} got {euros} euros'
 
 
@@ -45,7 +45,7 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 def make_agent(controller: ApprovalController) -> Agent[None, str]:
-    """The same agent in every process; its controller needs the same key."""
+    """Make the same agent in every process. Its controllers need the same key."""
     toolset: FunctionToolset[None] = FunctionToolset([transfer])
     return Agent(FunctionModel(plan), name='bank', toolsets=[ApprovalToolset(toolset, controller)])
 
@@ -57,7 +57,7 @@ def in_one_call() -> None:
 
 
 def first_process(folder: Path) -> None:
-    """Run until approval is needed, and keep the history and the question."""
+    """Run until a call needs approval, and store the history and the question."""
     agent = make_agent(ApprovalController(key=load_key(folder / 'key')))
     stopped = agent.run_sync('Pay them.', output_type=[str, DeferredToolRequests])
     assert isinstance(stopped.output, DeferredToolRequests)
@@ -66,7 +66,7 @@ def first_process(folder: Path) -> None:
 
 
 def second_process(folder: Path) -> None:
-    """Ask."""
+    """Ask the user, and store the answers."""
     person = ScriptedUI([True, 'I do not know her.'])
     controller = ApprovalController(ui=person, key=load_key(folder / 'key'))
     question = REQUESTS.validate_json((folder / 'question.json').read_bytes())
@@ -76,7 +76,7 @@ def second_process(folder: Path) -> None:
 
 
 def third_process(folder: Path) -> str:
-    """Resume."""
+    """Resume the run with the answers."""
     agent = make_agent(ApprovalController(key=load_key(folder / 'key')))
     history = ModelMessagesTypeAdapter.validate_json((folder / 'history.json').read_bytes())
     answers = RESULTS.validate_json((folder / 'answers.json').read_bytes())
@@ -90,7 +90,7 @@ def main() -> None:
         first_process(folder)
         second_process(folder)
         print(f'in three processes: {third_process(folder)}')
-        # Somebody makes the approved call a larger one.
+        # An attacker raises the amount of the approved call.
         history = folder / 'history.json'
         history.write_text(history.read_text().replace('"euros":20', '"euros":2000'))
         print(f'history changed: {third_process(folder)}')

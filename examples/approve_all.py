@@ -1,7 +1,7 @@
-"""Say yes, or no, to everything in a test: `python -m pytest examples/approve_all.py`, or run it as a program.
+"""Approve or deny everything in a test: `python -m pytest examples/approve_all.py`, or run it as a program.
 
-The agent under test is not changed: `agent.override(deferred_tool_handler=...)` goes before the handler it was built
-with. `approve_all` is for tests. Outside of them it is the same as asking nobody.
+The test does not change the agent: `agent.override(deferred_tool_handler=...)` replaces the agent's own handler.
+`approve_all` is for tests only, because it asks no one.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from pydantic_ai_deferred import Agent, DeferredToolHandler
 
 
 def approve_all(external: Mapping[str, object] | None = None) -> DeferredToolHandler[object]:
-    """A handler that approves every approval and answers external calls.
+    """Return a handler that approves every request and answers external calls.
 
     Args:
-        external: The result of each external tool, by tool name. A call of one that is not listed raises `KeyError`:
-            a test that forgot it should fail, and not go on with an invented result.
+        external: The results of external tools, by tool name. A call of any other tool raises `KeyError`, so that a
+            test fails rather than continue with an invented result.
     """
 
     def handler(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
@@ -29,7 +29,7 @@ def approve_all(external: Mapping[str, object] | None = None) -> DeferredToolHan
 
 
 def deny_all(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-    """The counterpart: how does the agent take a no?"""
+    """Deny every request, to test how the agent reacts."""
     return requests.build_results(
         approvals={call.tool_call_id: ToolDenied('Not today.') for call in requests.approvals},
         calls={call.tool_call_id: 'unknown' for call in requests.calls},
@@ -37,7 +37,7 @@ def deny_all(ctx: RunContext[object], requests: DeferredToolRequests) -> Deferre
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stand in for a language model: look into the store and refund at once, then report."""
+    """Stand in for a language model: count the stock and make a refund at once, then report."""
     returns = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
     if not returns:
         return ModelResponse(parts=[ToolCallPart('count_stock', {'item': 'mug'}), ToolCallPart('refund', {'euros': 9})])
@@ -45,13 +45,13 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse(parts=[TextPart(report)])
 
 
-# In a real application the agent comes from there, with the handler that asks people.
+# A real test imports the agent from the application, with the handler that asks users.
 agent = Agent(FunctionModel(plan), deps_type=list[int])
 
 
 @agent.tool_plain
 def count_stock(item: str) -> int:
-    """Count an item in the warehouse. People do that: the answer comes from outside of this program."""
+    """Count an item in the warehouse. A human counts, so the result comes from outside of this program."""
     raise CallDeferred
 
 

@@ -1,7 +1,7 @@
 """Post to a chat and wait for a reaction: `python examples/chat_reaction.py`.
 
-The handler is a coroutine function, so it waits on the event loop and any number of runs can wait at once. The chat is
-a queue in this process. With a real one, `Chat.ask` posts through its API and `Chat.react` is called for its events.
+The handler is a coroutine function, so it waits on the event loop, and any number of runs can wait at once. The chat is
+a queue in this process. For a real chat, let `Chat.ask` post through its API, and call `Chat.react` for its events.
 """
 
 import asyncio
@@ -18,24 +18,24 @@ class Post:
     """A question in the chat."""
 
     number: int
-    """Identifies the post: reactions name it, so they may come in any order."""
+    """Number of the post. Reactions refer to it, so that they may come in any order."""
     text: str
-    """What people read."""
+    """Text of the post."""
 
 
 @dataclass
 class Chat:
-    """A channel where an agent asks."""
+    """A chat channel in which an agent asks."""
 
     patience_s: float
-    """How long a question waits for a reaction."""
+    """Seconds that a question waits for a reaction."""
     posts: asyncio.Queue[Post] = field(default_factory=asyncio.Queue[Post])
-    """What was posted, oldest first."""
+    """Posts, oldest first."""
     _waiting: dict[int, asyncio.Future[str]] = field(default_factory=dict[int, asyncio.Future[str]])
     _last_number: int = 0
 
     async def ask(self, text: str) -> str | None:
-        """Post `text` and return the first reaction to it, or `None` if nobody reacts in time."""
+        """Post `text`, and return the first reaction to it, or `None` if there is none in time."""
         self._last_number += 1
         post = Post(self._last_number, text)
         reaction = self._waiting[post.number] = asyncio.get_running_loop().create_future()
@@ -49,7 +49,7 @@ class Chat:
             del self._waiting[post.number]
 
     def react(self, number: int, emoji: str) -> bool:
-        """Take a reaction from the chat. Gives `False` where it is too late: nothing waits for that post any more."""
+        """Take a reaction from the chat. Return `False` if it is too late, because no run waits for the post."""
         reaction = self._waiting.get(number)
         if reaction is None or reaction.done():
             return False
@@ -58,7 +58,7 @@ class Chat:
 
 
 async def ask_in_chat(ctx: RunContext[Chat], requests: DeferredToolRequests) -> DeferredToolResults:
-    """Post every approval of one model response, and wait for all of the reactions together."""
+    """Post every request of a model response, and wait for all reactions together."""
     texts = [f'May I run {call.tool_name} with {call.args_as_dict()!r}?' for call in requests.approvals]
     reactions = await asyncio.gather(*(ctx.deps.ask(text) for text in texts))
     results = DeferredToolResults()
@@ -66,7 +66,7 @@ async def ask_in_chat(ctx: RunContext[Chat], requests: DeferredToolRequests) -> 
         if reaction == '👍':
             results.approvals[call.tool_call_id] = ToolApproved()
         else:
-            reason = 'Nobody answered in time.' if reaction is None else f'Somebody reacted with {reaction}.'
+            reason = 'There was no answer in time.' if reaction is None else f'The reaction was {reaction}.'
             results.approvals[call.tool_call_id] = ToolDenied(reason)
     for call in requests.calls:
         results.calls[call.tool_call_id] = ToolFailed('The chat cannot carry this out.')
@@ -74,7 +74,7 @@ async def ask_in_chat(ctx: RunContext[Chat], requests: DeferredToolRequests) -> 
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stand in for a language model: deploy what the prompt names, then report."""
+    """Stand in for a language model: deploy the service in the prompt, then report."""
     part = messages[-1].parts[0]
     if isinstance(part, UserPromptPart):
         return ModelResponse(parts=[ToolCallPart('deploy', {'service': str(part.content)})])
@@ -104,13 +104,13 @@ async def main() -> None:
         blog = runs.create_task(run('blog'))
         for_blog = await chat.posts.get()
         print(for_shop.text, for_blog.text, sep='\n')
-        # Both runs wait now. The people answer the second question first.
+        # Both runs wait now. Answer the second question first.
         chat.react(for_blog.number, '👍')
         await blog
         chat.react(for_shop.number, '👎')
         await shop
 
-    chat.patience_s = 0.1  # Nobody looks at the chat any more.
+    chat.patience_s = 0.1  # no one reads the chat any more
     await run('wiki')
     print('A late yes counts:', chat.react((await chat.posts.get()).number, '👍'))
 

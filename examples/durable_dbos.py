@@ -1,18 +1,18 @@
-"""Survive a kill while a person is being asked: `python examples/durable_dbos.py FOLDER`, twice.
+"""Recover a run that was killed during a question: `python examples/durable_dbos.py FOLDER`, twice.
 
-Answer the first question, kill the process at the second one (`kill -9`), and start it again with the same folder: the
-workflow is recovered, only the open question is asked again, and nothing that was recorded runs twice.
-DBOS keeps its records in an SQLite file in the folder; what really ran is written to `done.txt` beside it.
+Answer the first question, kill the process at the second one (`kill -9`), and start it again with the same folder. The
+workflow is recovered: only the open question is asked again, and no recorded step runs twice.
+DBOS keeps its records in an SQLite file in the folder. The tool writes each execution to `done.txt` there.
 
-What is recorded, and what is not:
+This is recorded, and this is not:
 
-- Model requests: `DBOSDurability` makes each a step of the workflow.
-- Tools: it leaves function tools as they are (only MCP and dynamic toolsets become steps), so a tool that acts is
-  decorated with `@DBOS.step()` itself. Without it the tool runs again in every recovery. A step that is killed before
-  it was recorded runs again too: at least once, not exactly once.
-- The handler: it is called again in every recovery, for each response of the run. Here the question is a step of its
-  own, so its answer is recorded. With `--ask-everything-again` it is not: the person is asked again for what ran
-  already, and DBOS refuses to go on if the answer differs from what the records say was done.
+- Model requests: `DBOSDurability` makes each one a step of the workflow.
+- Tools: only MCP and dynamic toolsets become steps, so a function tool with effects needs `@DBOS.step()`. Without the
+  decorator it runs again in every recovery. A step that was killed before it was recorded also runs again: steps run at
+  least once, not exactly once.
+- The handler: every recovery calls it again, for each response of the run. The question of this handler is a step, so
+  its answer is recorded. With `--ask-everything-again` it is not a step: the user is asked again about calls that have
+  run, and DBOS fails if an answer differs from the recorded one.
 """
 
 import argparse
@@ -31,7 +31,7 @@ SERVERS = ('alpha', 'beta', 'gamma')
 
 
 def ask_person(question: str) -> bool:
-    """Whether a person typed y; the end of the input is a no."""
+    """Return whether the user typed y. The end of the input means no."""
     print(question, flush=True)
     try:
         return input().strip().lower() == 'y'
@@ -40,20 +40,20 @@ def ask_person(question: str) -> bool:
 
 
 def handler_asking(ask: Callable[[str], bool]) -> DeferredToolHandler[object]:
-    """A handler that puts each approval to `ask` as a question."""
+    """Return a handler that asks a question for each approval."""
 
     def handler(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-        # One after the other, in the model's order: recovery gives recorded answers out by the order of the steps.
+        # One after another, in the order of the model: recovery returns recorded answers in the order of the steps.
         return requests.build_results(
             approvals={call.tool_call_id: ask(f'Run {call.tool_name}({call.args})?') for call in requests.approvals},
-            calls={call.tool_call_id: ToolFailed('Nobody can carry this out.') for call in requests.calls},
+            calls={call.tool_call_id: ToolFailed('This program cannot carry this out.') for call in requests.calls},
         )
 
     return handler
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stand in for a language model: restart one server after the other, then report."""
+    """Stand in for a language model: restart one server after another, then report."""
     returns = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
     if len(returns) < len(SERVERS):
         return ModelResponse(parts=[ToolCallPart('restart', {'server': SERVERS[len(returns)]})])
@@ -61,13 +61,13 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 def main(folder: Path, *, asks_everything_again: bool) -> None:
-    """Start the workflow, or go on with the one that an earlier process left behind."""
+    """Start the workflow, or continue the one of an earlier process."""
     recorded = DBOS.step(name='ask_person')(ask_person)
     agent = Agent(
         FunctionModel(plan),
-        name='operator',  # part of the steps' names, so it must stay the same
+        name='operator',  # part of the names of the steps, so it must not change
         capabilities=[DBOSDurability()],
-        # Here, not at the run: inside its workflow a durable agent takes no capability it was not built with.
+        # Set here and not for the run: inside a workflow, a durable agent accepts no new capability.
         deferred_tool_handler=handler_asking(ask_person if asks_everything_again else recorded),
     )
 
@@ -84,7 +84,7 @@ def main(folder: Path, *, asks_everything_again: bool) -> None:
         return (await agent.run(prompt)).output
 
     async def follow() -> str:
-        # The id makes it one workflow, however often the program is started. `launch` has begun to recover it.
+        # With a fixed id it is one workflow, however often the program starts. `launch` has begun to recover it.
         with SetWorkflowID('maintenance'):
             handle = await DBOS.start_workflow_async(maintain, 'Restart the servers.')
         return await handle.get_result(polling_interval_sec=0.1)

@@ -1,8 +1,8 @@
 """Let an editor answer over JSON-RPC 2.0 on standard input and output: the editor starts `examples/editor_rpc.py`.
 
 Messages are framed as in the Language Server Protocol: `Content-Length: N`, an empty line, N bytes of JSON. The program
-sends a request `approval/ask` for each call and a notification `run/finished` at the end. Standard output belongs to
-the protocol, so nothing else may print there.
+sends a request `approval/ask` for each call, and a notification `run/finished` at the end. Only protocol messages may
+go to standard output.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai_deferred import Agent
 
-MAX_BYTES = 1_000_000  # chosen: far above any answer; a wrong length must not fill the memory
+MAX_BYTES = 1_000_000  # chosen: far more than an answer needs, but a false length cannot fill the memory
 
 Message = dict[str, Any]
 
 
 class Editor:
-    """The other end of the pipe."""
+    """Connection to the editor."""
 
     def __init__(self, reader: asyncio.StreamReader, write: Callable[[bytes], object]) -> None:
         self._reader = reader
@@ -35,10 +35,10 @@ class Editor:
         self._is_there = True
 
     async def request(self, method: str, params: Message) -> Message:
-        """Send a request and return the reply, which is empty where none came that can be understood.
+        """Send a request, and return the reply, or an empty mapping if no valid reply came.
 
         Raises:
-            BrokenPipeError: The editor reads no more. The run ends; nothing that waits for approval has run.
+            BrokenPipeError: The editor has closed its end. The run ends, and no call that waits for approval has run.
         """
         if not self._is_there:
             return {}
@@ -48,12 +48,12 @@ class Editor:
         return await reply
 
     def send(self, message: Message) -> None:
-        """Send a message; one without an `id` is a notification."""
+        """Send a message. Without an `id` it is a notification."""
         body = json.dumps({'jsonrpc': '2.0', **message}).encode()
         self._write(b'Content-Length: %d\r\n\r\n' % len(body) + body)
 
     async def listen(self) -> None:
-        """Give replies to the requests that wait for them, until the editor goes away or breaks the framing."""
+        """Pass replies to waiting requests, until the editor closes the connection or breaks the framing."""
         try:
             while (body := await self._read_body()) is not None:
                 self._receive(body)
@@ -67,7 +67,7 @@ class Editor:
         except (ValueError, RecursionError):
             message = None
         match message:
-            # The editor's own messages first: it numbers its requests as it likes, so an id may be one of ours.
+            # Requests of the editor come first: the editor chooses their ids, which may equal one of ours.
             case {'jsonrpc': '2.0', 'method': str(), 'id': str() | int() as number}:
                 self.send({'id': number, 'error': {'code': -32601, 'message': 'Method not found'}})
             case {'jsonrpc': '2.0', 'method': str()}:
@@ -75,7 +75,7 @@ class Editor:
             case {'jsonrpc': '2.0', 'id': str(number)} if number in self._replies:
                 self._settle(self._replies.pop(number), cast(Message, message))
             case _:
-                # Which question this was meant to answer cannot be told, so it answers all of them: with a no.
+                # Unclear which question this answers, so all questions get an empty reply, which denies.
                 self._give_up()
 
     async def _read_body(self) -> bytes | None:
@@ -85,7 +85,7 @@ class Editor:
             length = int(fields['content-length'])
             return await self._reader.readexactly(length) if 0 <= length <= MAX_BYTES else None
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, KeyError):
-            # Where the next message starts is unknown, so nothing after this can be trusted.
+            # The start of the next message is unknown, so nothing after this can be trusted.
             return None
 
     def _give_up(self) -> None:
@@ -93,12 +93,12 @@ class Editor:
             self._settle(self._replies.popitem()[1], {})
 
     def _settle(self, reply: asyncio.Future[Message], message: Message) -> None:
-        if not reply.done():  # as it is where the run was cancelled meanwhile
+        if not reply.done():  # it is done if the run was cancelled
             reply.set_result(message)
 
 
 async def ask_editor(ctx: RunContext[Editor], requests: DeferredToolRequests) -> DeferredToolResults:
-    """Ask about all approvals of one model response at once; only `{"approved": true}` approves."""
+    """Ask about all approvals of a model response at once. Only `{"approved": true}` approves."""
     params = [
         {'run_id': ctx.run_id, 'tool_call_id': call.tool_call_id, 'tool': call.tool_name, 'args': call.args_as_dict()}
         for call in requests.approvals
@@ -138,14 +138,14 @@ def edit(path: str) -> str:
 
 
 def write_to_stdout(frame: bytes) -> None:
-    """At once: the editor waits for it."""
+    """Write a frame, and flush it because the editor waits for it."""
     sys.stdout.buffer.write(frame)
     sys.stdout.buffer.flush()
 
 
 def read_stdin(reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop) -> None:
-    """Feed `reader` from a daemon thread, unbuffered: a process can end while such a thread waits for input."""
-    with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+    """Feed `reader` from a daemon thread, unbuffered, so that the process can end while the thread waits for input."""
+    with contextlib.suppress(RuntimeError):  # the loop is closed
         while chunk := os.read(sys.stdin.fileno(), 65536):
             loop.call_soon_threadsafe(reader.feed_data, chunk)
         loop.call_soon_threadsafe(reader.feed_eof)

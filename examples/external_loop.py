@@ -1,15 +1,15 @@
-"""The same without a handler: stop, ask, resume, by hand: `python examples/external_loop.py`.
+"""Do without a handler: stop, ask and resume in a loop: `python examples/external_loop.py`.
 
-Prefer `deferred_tool_handler`. This helper is here to show what it saves you from:
+Prefer `deferred_tool_handler`. This example shows what it saves you:
 
-- Each round is a run of its own. `result.new_messages()` and the run's id tell of the last round only, retries start
-  anew, and everything around a run (spans, streams, `agent.iter`, a durable workflow's steps) is cut into pieces.
-- Whoever writes the loop keeps history, usage, deps and settings together, and each of them can be forgotten: a prompt
-  that is sent again in each round reads to the model like a person repeating themselves.
-- The decision is made outside of the run: there is no `RunContext`, and an agent inside a tool cannot ask at all
-  without ending the tool that runs it.
+- Each round is a separate run. `result.new_messages()` and the run id belong to the last round only, retries start
+  again, and everything around a run (spans, streams, `agent.iter`, the steps of a durable workflow) is cut into pieces.
+- The author of the loop must pass history, usage, deps and settings from round to round, and can forget each of them. A
+  prompt that is sent again in each round looks to the model like a user who repeats a request.
+- The decision is made outside of the run: there is no `RunContext`, and an agent inside a tool cannot ask without
+  ending the tool that runs it.
 
-It is the right way when the answer takes days, or comes to another process: then there is nothing to wait in.
+A loop is the right way if the answer takes days or comes to another process, so that no process can wait.
 """
 
 import asyncio
@@ -27,22 +27,22 @@ Decide = Callable[[DeferredToolRequests], Awaitable[DeferredToolResults]]
 
 
 async def run_with_deferred(agent: Agent[object, OutputT], prompt: str, handler: Decide) -> AgentRunResult[OutputT]:
-    """Run `agent` until its output is no longer a request.
+    """Run `agent` until it returns an output and not requests.
 
     Args:
-        agent: The agent; a handler of its own is not asked.
-        prompt: Sent once, with the first round.
-        handler: Answers all deferred calls of one stop.
+        agent: The agent. Its own handler is not asked.
+        prompt: The prompt, sent in the first round only.
+        handler: Answers all deferred calls of a round.
 
     Returns:
-        The last round's result. Its `all_messages()` and `usage` cover every round, `new_messages()` does not.
+        The result of the last round. Its `all_messages()` and `usage` cover every round, its `new_messages()` does not.
 
     Raises:
-        UsageLimitExceeded: The rounds together used more than one run may.
+        UsageLimitExceeded: All rounds together exceeded the limits of a run.
     """
-    # Calls can only leave a run whose output type says so.
+    # Calls can only leave a run whose output type includes `DeferredToolRequests`.
     output_type: OutputSpec[OutputT | DeferredToolRequests] = [agent.output_type, DeferredToolRequests]
-    # One object for all rounds: the limits of a run that started anew each time would never be reached.
+    # One object for all rounds: if each round started from zero, limits would never be reached.
     usage = RunUsage()
     result = await agent.run(prompt, output_type=output_type, usage=usage, deferred_tool_handler=bubble_up)
     while isinstance(result.output, DeferredToolRequests):
@@ -53,12 +53,12 @@ async def run_with_deferred(agent: Agent[object, OutputT], prompt: str, handler:
             usage=usage,
             deferred_tool_handler=bubble_up,
         )
-    # The loop ended, so what is left of the two output types is the agent's own.
+    # After the loop, only the agent's own output type is left.
     return cast('AgentRunResult[OutputT]', result)
 
 
 async def decide(requests: DeferredToolRequests) -> DeferredToolResults:
-    """Approve the first of each stop, deny the others."""
+    """Approve the first call of each round, and deny the others."""
     results = DeferredToolResults()
     for position, call in enumerate(requests.approvals):
         results.approvals[call.tool_call_id] = position == 0 or ToolDenied('One at a time.')
@@ -66,7 +66,7 @@ async def decide(requests: DeferredToolRequests) -> DeferredToolResults:
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stand in for a language model: ask twice, the first time for two things, then report everything."""
+    """Stand in for a language model: ask for two calls, then for a third, then report."""
     returns = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
     if not returns:
         return ModelResponse(parts=[ToolCallPart('publish', {'page': page}) for page in ('home', 'news')])

@@ -1,7 +1,7 @@
-"""Deny whatever is not allowed in so many words: `python examples/fail_closed.py`.
+"""Deny whatever is not explicitly allowed: `python examples/fail_closed.py`.
 
-A handler's exception ends the run. `fail_closed` makes a handler whose doubts, omissions and mistakes are denials
-instead, so that the run goes on and nothing runs that nobody allowed.
+An exception in a handler ends the run. `fail_closed` makes a handler that denies instead if the decision fails or is
+unclear. The run continues, and no call runs that was not allowed.
 """
 
 import logging
@@ -17,18 +17,18 @@ logger = logging.getLogger(__name__)
 
 
 def fail_closed(allows: Callable[[ToolCallPart], bool]) -> DeferredToolHandler[object]:
-    """A handler that approves a call if `allows(call)` is `True`, and denies it otherwise.
+    """Return a handler that approves a call if `allows(call)` is `True`, and denies it otherwise.
 
     Args:
-        allows: Decides about one call. Its exceptions are logged and deny; so does every result but `True` itself.
+        allows: Decides about one call. Any result except `True` denies, and so does an exception, which is logged.
     """
 
     def is_allowed(call: ToolCallPart) -> bool:
         try:
-            # Not "if allows(call)": a coroutine that was not awaited and the string 'no' are true as well.
+            # Not `if allows(call)`: a coroutine that was not awaited and the string 'no' are truthy too.
             return allows(call) is True
         except Exception:
-            # The deciding code ends here. Without an answer from it the tool does not run.
+            # Without a decision, the tool does not run.
             logger.exception('no decision about %s', call.tool_name)
             return False
 
@@ -48,7 +48,7 @@ LIMITS = {'EUR': 50, 'USD': 60}
 
 
 def allows_small_payments(call: ToolCallPart) -> bool:
-    """What this application allows. It fails for a currency that nobody thought of."""
+    """Allow small payments. This fails for a currency without a limit."""
     args = call.args_as_dict()
     return call.tool_name == 'pay' and args['amount'] <= LIMITS[args['currency']]
 
@@ -88,7 +88,7 @@ def close_account(ctx: RunContext[list[str]]) -> str:
 
 @agent.tool_plain
 def send_fax(text: str) -> str:
-    """Send a fax, which somebody has to carry to the machine."""
+    """Send a fax, which a human must take to the machine."""
     raise CallDeferred
 
 

@@ -1,7 +1,7 @@
-"""Files and a shell under one `approvals.yaml`, confined by the operating system where it can: no key, no network.
+"""Guard files and a shell with one `approvals.yaml`, in an OS sandbox if one works. Needs no key and no network.
 
-`python examples/guarded_agent.py` works in a temporary folder. The settings below are named here, so they are trusted;
-ones that are merely found in a folder would have to be trusted first.
+`python examples/guarded_agent.py` works in a temporary folder. It names the settings file, which makes the file
+trusted. A file that is only found in a folder must be trusted first.
 """
 
 import tempfile
@@ -42,25 +42,25 @@ CALLS = (
 
 
 class Person:
-    """Stands in for a person: approves the diff and the look into the diary, and nothing else."""
+    """Answers in place of a user: approves the edit and reading the diary, and nothing else."""
 
     one_at_a_time = True
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Look at the question, and answer it."""
+        """Print the question and the answer."""
         is_fine = request.tool_name == 'edit_file' or 'diary' in str(request.args)
         print(f'  asked: {request.description} -> {"yes" if is_fine else "no"}')
         return ApprovalDecision(approved=is_fine, note=None if is_fine else 'Count for yourself.')
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stand in for a language model: one call after the other, whatever comes of them."""
+    """Stand in for a language model: make one call after another, whatever they return."""
     returns = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
     return ModelResponse([CALLS[len(returns)] if len(returns) < len(CALLS) else TextPart('That is all.')])
 
 
 def prepare(folder: Path) -> Workspace:
-    """The files, the settings, and the tools that follow from them."""
+    """Create the files and the settings, and return the tools."""
     for name, content in (('notes/todo.txt', 'buy milk\n'), ('diary/monday.txt', 'It rained.\nAnn called.\n')):
         (folder / name).parent.mkdir()
         (folder / name).write_text(content)
@@ -69,7 +69,7 @@ def prepare(folder: Path) -> Workspace:
 
 
 def run(workspace: Workspace) -> str:
-    """One run of the agent; what became of each call is printed."""
+    """Run the agent, and print the result of each call."""
     files, shell = FileToolset(workspace.files), ShellToolset(workspace.shell)
     controller = ApprovalController(
         workspace.settings.mode, policy=workspace.policy, ui=Person(), presenters=files.presenters

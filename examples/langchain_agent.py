@@ -1,10 +1,10 @@
 """Ask before a LangChain agent's tools run: `python examples/langchain_agent.py`.
 
-The run waits for the answer: there is no checkpointer, and no second invocation. `Planner` stands in for a language
-model; put a model's name in its place, as in `create_agent('openai:gpt-5', ...)`.
+The run waits for the answer. It needs no checkpointer and no second invocation. `Planner` stands in for a language
+model; replace it by the name of a model, as in `create_agent('openai:gpt-5', ...)`.
 """
 
-# LangChain's graph types are not complete.
+# The types of LangChain's graphs are incomplete.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from tool_approval import ApprovalController, ApprovalDecision, ApprovalMode, Ap
 
 
 class Person:
-    """Stands in for somebody at a terminal. Each answer is given once, to the first question about that file."""
+    """Answers in place of a user. Each answer is for the first question about its file."""
 
     one_at_a_time = True
 
@@ -34,7 +34,7 @@ class Person:
         }
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """A plain function is called in a thread of its own, so it may block on `input`."""
+        """Answer a question. The controller calls a plain function in a thread, so it may wait for `input`."""
         place = f'{request.metadata["position"]} of {request.metadata["batch_size"]}'
         decision = self.answers.pop(request.args['path'])
         print(f'asked, {place}: {request.description} -> {"yes" if decision.approved else "no"}')
@@ -42,14 +42,14 @@ class Person:
 
 
 class Planner(BaseChatModel):
-    """Stands in for a language model: looks, deletes three files at once, tries two more calls, then reports."""
+    """Stands in for a language model: lists files, deletes three at once, tries two more calls, then reports."""
 
     @property
     def _llm_type(self) -> str:
         return 'planner'
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> BaseChatModel:
-        """It knows the tools already."""
+        """Return itself, because it knows the tools."""
         return self
 
     def _generate(
@@ -84,13 +84,13 @@ def list_files() -> str:
 
 @tool
 def delete_file(path: str) -> str:
-    """Delete a file; this example only says so."""
+    """Pretend to delete a file."""
     return f'{path} is deleted.'
 
 
 @tool
 def format_disk() -> str:
-    """Erase everything; the policy blocks it."""
+    """Erase everything. The policy blocks this."""
     raise AssertionError('a blocked tool ran')
 
 

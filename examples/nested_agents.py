@@ -1,7 +1,7 @@
-"""Ask for agents inside tools of other agents: `python examples/nested_agents.py`.
+"""Ask on behalf of agents inside tools of other agents: `python examples/nested_agents.py`.
 
-Only the outermost agent has a handler. What the agents below it want to do reaches that handler too, at any depth and
-from a sync tool's thread, and `lineage()` tells it which tool of which agent the request comes from.
+Only the outermost agent has a handler. Requests of the agents below it reach that handler too, at any depth and from
+the thread of a sync tool. `lineage()` returns the agents and tools that a request came through.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pydantic_ai_deferred import Agent, lineage
 
 
 def calling(*tool_names: str) -> Callable[[list[ModelMessage], AgentInfo], ModelResponse]:
-    """A stand-in for a language model: call these tools one after the other, then tell what they returned."""
+    """Stand in for a language model: call these tools one after another, then report their results."""
 
     def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         returns = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
@@ -26,10 +26,9 @@ def calling(*tool_names: str) -> Callable[[list[ModelMessage], AgentInfo], Model
 
 
 async def ask(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-    """Approve everything but mail, and show where each request comes from.
+    """Approve everything except mail, and print where each request comes from.
 
-    `ctx` belongs to the run that made the request. The coroutine runs on the outermost run's event loop, whichever
-    loop that run is on.
+    `ctx` belongs to the run that made the request. The coroutine always runs on the event loop of the outermost run.
     """
     above = [f'{level.agent_name}.{level.tool_name}' for level in lineage()]
     results = DeferredToolResults()
@@ -39,7 +38,7 @@ async def ask(ctx: RunContext[object], requests: DeferredToolRequests) -> Deferr
         print('yes' if is_allowed else 'no ', ' > '.join([*above, f'{name}.{call.tool_name}']))
         results.approvals[call.tool_call_id] = ToolApproved() if is_allowed else ToolDenied('No mail was sent.')
     for call in requests.calls:
-        results.calls[call.tool_call_id] = ToolFailed('Nobody can carry this out.')
+        results.calls[call.tool_call_id] = ToolFailed('This program cannot carry this out.')
     return results
 
 
@@ -51,43 +50,43 @@ postman = Agent(FunctionModel(calling('send_mail')), name='postman')
 
 @manager.tool_plain
 async def research() -> str:
-    """One level down: the researcher."""
+    """Run the researcher, one level down."""
     return (await researcher.run('Find out.')).output
 
 
 @manager.tool_plain
 def announce() -> str:
-    """A sync tool, which the agent calls in a thread: an event loop of its own is needed there."""
+    """Run the postman. This tool is sync, so it runs in a thread and needs an event loop of its own."""
     return asyncio.run(postman.run('Tell everybody.')).output
 
 
 @manager.tool_plain(requires_approval=True)
 def archive() -> str:
-    """The manager's own request has nothing above it."""
+    """Archive the result. A request of the manager itself has no agent above it."""
     return 'It was archived.'
 
 
 @researcher.tool_plain(requires_approval=True)
 def read_web() -> str:
-    """A request from one level down."""
+    """Read the web: a request from one level down."""
     return 'The web was read.'
 
 
 @researcher.tool_plain
 async def summarize() -> str:
-    """Two levels down: the writer."""
+    """Run the writer, two levels down."""
     return (await writer.run('Summarize.')).output
 
 
 @writer.tool_plain(requires_approval=True)
 def save_summary() -> str:
-    """A request from two levels down."""
+    """Save the summary: a request from two levels down."""
     return 'A summary was saved.'
 
 
 @postman.tool_plain(requires_approval=True)
 def send_mail() -> str:
-    """A request from a sync tool's thread."""
+    """Send the mail: a request from the thread of a sync tool."""
     return 'Mail was sent.'
 
 

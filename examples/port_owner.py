@@ -1,7 +1,7 @@
 """Print which process listens on a TCP port of this machine: `python port_owner.py 8080`.
 
-For Linux machines that have neither `ss` nor `lsof`: the kernel lists its sockets in `/proc/net/tcp` (see proc(5)),
-and each process's descriptors, sockets among them, in `/proc/PID/fd`.
+For Linux machines that have neither `ss` nor `lsof`. The kernel lists its sockets in `/proc/net/tcp` (see proc(5)), and
+the descriptors of each process, including sockets, in `/proc/PID/fd`.
 """
 
 import os
@@ -13,7 +13,7 @@ LISTEN = '0A'  # the state column of /proc/net/tcp, TCP_LISTEN in the kernel's i
 
 
 def listening_sockets(port: int) -> set[str]:
-    """The inodes of the sockets that listen on `port`, over IPv4 and IPv6."""
+    """Return the inodes of the sockets that listen on `port`, over IPv4 and IPv6."""
     inodes: set[str] = set()
     for table in ('/proc/net/tcp', '/proc/net/tcp6'):
         if not os.path.exists(table):
@@ -27,13 +27,13 @@ def listening_sockets(port: int) -> set[str]:
 
 
 def owners(inodes: set[str]) -> Iterator[tuple[int, str]]:
-    """The processes that hold one of the sockets, as `(pid, command line)`."""
+    """Yield the processes that hold one of the sockets, as `(pid, command line)`."""
     wanted = {f'socket:[{inode}]' for inode in inodes}
     for process in Path('/proc').glob('[0-9]*'):
         try:
             held = {os.readlink(descriptor) for descriptor in (process / 'fd').iterdir()}
             command = (process / 'cmdline').read_bytes().replace(b'\0', b' ').decode(errors='replace').strip()
-        except OSError:  # it ended meanwhile, or it is somebody else's
+        except OSError:  # the process has ended, or belongs to another user
             continue
         if held & wanted:
             yield int(process.name), command

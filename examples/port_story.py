@@ -1,11 +1,11 @@
-"""The demo: something listens on a port, and an agent stops it - with a person's consent, in one run.
+"""The demo: an agent stops the process that listens on a port, with the user's approval, in one run.
 
     python examples/port_story.py                 you answer
-    python examples/port_story.py --answers yn    the look is allowed, the stop is refused
-    python examples/port_story.py --model openai:gpt-5.2    a real model instead of the embedded script
+    python examples/port_story.py --answers yn    the look-up is approved, and stopping is denied
+    python examples/port_story.py --model openai:gpt-5.2    a real model in place of the script
 
-The processes are real: two web servers on the loopback, one of them to be left alone. The agent does not know their
-process ids; it learns one from the output of the command it was allowed to run.
+The processes are real: two web servers on the loopback, of which one must not be stopped. The agent does not know their
+process ids. It learns one from the output of the command that it was allowed to run.
 """
 
 import argparse
@@ -39,7 +39,7 @@ agent = Agent(
 
 @agent.tool_plain(requires_approval=True)
 async def run_command(command: str) -> str:
-    """Run a command without a shell; give its exit code and what it prints."""
+    """Run a command without a shell, and return its exit code and output."""
     process = await asyncio.create_subprocess_exec(
         *shlex.split(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -60,7 +60,7 @@ def stop_process(pid: int) -> str:
 
 
 def look_up(port: int) -> str:
-    """The command this machine has for "who listens on that port"."""
+    """Return a command that finds the process on a port, made of a program that this machine has."""
     if shutil.which('ss'):
         return f"ss --listening --tcp --numeric --processes 'sport = :{port}'"
     if shutil.which('lsof'):
@@ -69,7 +69,7 @@ def look_up(port: int) -> str:
 
 
 def script(port: int) -> FunctionModel:
-    """The embedded model: it looks, it stops what the output names, it sums up; it respects a refusal."""
+    """Return a model that looks up the process, stops it and reports. It respects a denial."""
 
     def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
@@ -89,12 +89,12 @@ def script(port: int) -> FunctionModel:
 
 
 def printable(value: object) -> str:
-    """What a terminal may be given of a value that a model chose: nothing in it can move the cursor."""
+    """Return text of the model with control characters escaped, so that it cannot move the cursor."""
     return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in str(value))
 
 
 def asking(ask: Ask) -> Callable[[RunContext[int], DeferredToolRequests], DeferredToolResults]:
-    """A handler that asks a person about each call; anything but `y` is a refusal."""
+    """Return a handler that asks about each call. Any answer except `y` denies."""
 
     def handler(ctx: RunContext[int], requests: DeferredToolRequests) -> DeferredToolResults:
         results = DeferredToolResults()
@@ -110,7 +110,7 @@ def asking(ask: Ask) -> Callable[[RunContext[int], DeferredToolRequests], Deferr
 
 
 def from_keyboard(question: str) -> str:
-    """Ask the person at the terminal, or whoever writes into the pipe; the end of the input is no consent."""
+    """Read an answer from the terminal or a pipe. The end of the input denies."""
     try:
         answer = input(question)
     except EOFError:
@@ -122,7 +122,7 @@ def from_keyboard(question: str) -> str:
 
 
 def from_list(answers: str) -> Ask:
-    """Answer with one letter after the other; after the last, with a refusal."""
+    """Answer with one letter after another, and deny after the last one."""
     remaining = iter(answers)
 
     def ask(question: str) -> str:
@@ -135,7 +135,7 @@ def from_list(answers: str) -> Ask:
 
 @contextlib.contextmanager
 def server(port: int) -> Generator[subprocess.Popen[bytes]]:
-    """A real web server on the loopback, serving nothing of interest, for as long as the context lasts."""
+    """Run a web server on the loopback, without content, until the `with` block ends."""
     command = [sys.executable, '-m', 'http.server', str(port), '--bind', '127.0.0.1', '--directory', os.devnull]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -149,7 +149,7 @@ def server(port: int) -> Generator[subprocess.Popen[bytes]]:
 
 
 def free_port(wish: int) -> int:
-    """`wish` if nothing listens there, else a port that the system picks."""
+    """Return `wish` if that port is free, and otherwise one that the system chooses."""
     for port in (wish, 0):
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(('127.0.0.1', port))
@@ -158,7 +158,7 @@ def free_port(wish: int) -> int:
 
 
 def has_ended(process: subprocess.Popen[Any], within_s: float) -> bool:
-    """Whether the process ends within that time."""
+    """Whether the process ends within this number of seconds."""
     try:
         process.wait(timeout=within_s)
     except subprocess.TimeoutExpired:
@@ -167,7 +167,7 @@ def has_ended(process: subprocess.Popen[Any], within_s: float) -> bool:
 
 
 async def main() -> None:
-    """Play the story and say afterwards what is true."""
+    """Play the story, and print the facts afterwards."""
     options = argparse.ArgumentParser(description='Free a port, with consent.')
     options.add_argument('--answers', help='answer for the person, e.g. yy, yn or n')
     options.add_argument('--model', help='a model such as openai:gpt-5.2 instead of the embedded script')

@@ -1,14 +1,14 @@
-"""An agent whose calls are approved in Slack: `python examples/slack_bot.py`.
+"""Approve the calls of an agent in Slack: `python examples/slack_bot.py`.
 
-Set up the app as docs/how-to/slack.md says, and put into the environment:
+Set up the app as docs/how-to/slack.md describes, and set these environment variables:
 
     SLACK_BOT_TOKEN    the bot's token, xoxb-...
     SLACK_APP_TOKEN    the app's token for Socket Mode, xapp-...
     SLACK_CHANNEL      the id of the channel, C...
-    SLACK_APPROVERS    who may press: ids of users (U...) and user groups (S...), separated by commas
+    SLACK_APPROVERS    ids of the users (U...) and user groups (S...) who may approve, separated by commas
 
-The agent wants to delete two backups. It waits until somebody has answered both in the channel, or ten minutes.
-Needs `pip install 'tool-approval[slack,pydantic-ai]'`.
+The agent wants to delete two backups. It waits up to ten minutes for the answers in the channel.
+Needs `pip install ./pydantic_ai_slim './tool_approval[slack,pydantic-ai]'` in the checkout.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ SLACK = 'https://slack.com/api/'
 
 
 def delete_backup(name: str) -> str:
-    """Delete a backup; this example only says so."""
+    """Pretend to delete a backup."""
     return f'{name} is deleted'
 
 
@@ -47,14 +47,14 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 def approvers_of(text: str) -> ApproverRule:
-    """Users and groups, from their ids."""
+    """Return a rule for these ids of users and user groups."""
     ids = {each.strip() for each in text.split(',')} - {''}
     groups = {each for each in ids if each.startswith('S')}
     return ApproverRule(users=frozenset(ids - groups), groups=frozenset(groups))
 
 
 async def ask_in_slack(environment: Mapping[str, str], store: Path, api: str = SLACK) -> str:
-    """Run the agent, and beside it the bot that shows what it asks."""
+    """Run the agent, and at the same time the bot that shows its questions."""
     with Inbox(SQLiteStore(store)) as inbox:
         bot = SlackBot(
             inbox,
@@ -68,13 +68,13 @@ async def ask_in_slack(environment: Mapping[str, str], store: Path, api: str = S
         tools = ApprovalToolset(FunctionToolset([delete_backup]), controller)
         agent = Agent(FunctionModel(plan), toolsets=[tools], deferred_tool_handler=approval_handler(controller))
         running = asyncio.create_task(agent.run('Make room.'))
-        # Both may go on for long; the bot goes on until it is cancelled.
+        # The bot runs until it is cancelled.
         showing = asyncio.create_task(bot.run(environment['SLACK_APP_TOKEN']))
         try:
             await asyncio.wait([running, showing], return_when=asyncio.FIRST_COMPLETED)
             if showing.done():
                 running.cancel()
-                await showing  # it ends only by an error, which is told here
+                await showing  # the bot ends early only with an error, which this raises
             return (await running).output
         finally:
             running.cancel()

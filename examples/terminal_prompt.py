@@ -1,7 +1,6 @@
 """Ask in the terminal before a tool runs: `python examples/terminal_prompt.py`.
 
-A plain function is enough. It is called in a thread of its own, so it may wait at `input()` as long as the person
-likes while everything else on the event loop goes on.
+A plain function is enough. It runs in a thread, so `input()` may wait for the user while the event loop continues.
 """
 
 import asyncio
@@ -14,24 +13,24 @@ from pydantic_ai_deferred import Agent
 
 
 def ask_in_terminal(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-    """Answer every call of one model response, one question after the other."""
+    """Answer every call of a model response, one question after another."""
     results = DeferredToolResults()
     for call in requests.approvals:
-        # JSON escapes control characters: arguments come from the model and must not be able to move the cursor and
-        # overwrite the question the person reads.
+        # JSON escapes control characters. Otherwise arguments of the model could move the cursor, and overwrite the
+        # question.
         arguments = json.dumps(call.args_as_dict())
         if is_confirmed(f'Run {call.tool_name} with {arguments}? [y/n] '):
             results.approvals[call.tool_call_id] = ToolApproved()
         else:
             results.approvals[call.tool_call_id] = ToolDenied('The user said no. Do not try this again.')
     for call in requests.calls:
-        # A handler answers everything: what it cannot carry out it fails, so that the model can go another way.
-        results.calls[call.tool_call_id] = ToolFailed('Nobody can carry this out here.')
+        # A handler must answer every call. A failed call lets the model try something else.
+        results.calls[call.tool_call_id] = ToolFailed('This program cannot carry this out.')
     return results
 
 
 def is_confirmed(question: str) -> bool:
-    """Whether a person typed y or yes. Everything else is a no, and so is the end of the input: nobody is there."""
+    """Return whether the user typed y or yes. Anything else denies, and so does the end of the input."""
     try:
         return input(question).strip().lower() in ('y', 'yes')
     except EOFError:
@@ -40,7 +39,7 @@ def is_confirmed(question: str) -> bool:
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stand in for a language model: delete two files at once, then tell what became of them."""
+    """Stand in for a language model: delete two files at once, then report."""
     returns = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
     if not returns:
         paths = ('draft.txt', 'thesis.txt')
@@ -66,5 +65,5 @@ async def main() -> None:
 
 
 if __name__ == '__main__':
-    # Not `run_sync`: `asyncio.run` turns Ctrl-C into a cancellation, so that it ends the program at any moment.
+    # Not `run_sync`: `asyncio.run` turns Ctrl-C into a cancellation, so it ends the program at any moment.
     asyncio.run(main())

@@ -1,7 +1,7 @@
-"""A FastAPI application with the page mounted below /approvals; its own login says who approves. No key, no model.
+"""Mount the page in a FastAPI application, whose login names the approver. Needs no key and no model.
 
-`python examples/web_fastapi.py` prints an address. Log in as ada or bob there, post a request, and answer it.
-The login stands in for yours: it asks for no password.
+`python examples/web_fastapi.py` prints an address. Log in there as ada or bob, post a request, and answer it.
+The login asks for no password; replace it by yours.
 """
 
 import argparse
@@ -25,12 +25,12 @@ PEOPLE = {'ada': Approver(id='ada', groups=frozenset({'staff'})), 'bob': Approve
 
 
 def refund(order: int, amount: float) -> str:
-    """Pay a customer back."""
+    """Refund a customer."""
     return f'Order {order}: {amount} was paid back.'
 
 
 def make_app(inbox: Inbox, hosts: list[str]) -> FastAPI:
-    """The application: a login, a service that needs approval, and the page."""
+    """Make an application with a login, a service that needs approval, and the page."""
     sessions: dict[str, str] = {}
     staff = ApproverRule(groups=frozenset({'staff'}))
     ui = InboxUI(inbox, timeout=600, approvers={'refund': staff})

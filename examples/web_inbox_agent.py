@@ -1,7 +1,7 @@
-"""An agent whose approvals are given in the browser; the page is another process. No key, no model.
+"""Run an agent whose calls are approved in the browser, on a page of another process. Needs no key and no model.
 
-In one terminal `python examples/web_inbox_agent.py --store inbox.sqlite`, in another
-`tool-approval serve --store inbox.sqlite`: open the link that it prints, and answer.
+Run `python examples/web_inbox_agent.py --store inbox.sqlite`, and in another terminal
+`tool-approval serve --store inbox.sqlite`. Open the link that it prints, and answer.
 """
 
 import argparse
@@ -25,7 +25,7 @@ CALLS = (
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stand in for a language model: three calls at once, and a report of what came of them."""
+    """Stand in for a language model: make three calls at once, then report."""
     returns = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
     if not returns:
         return ModelResponse(list(CALLS))
@@ -48,7 +48,7 @@ def throw_away(plant: str) -> str:
 
 
 async def work(store: str | None, timeout: float) -> None:
-    """One run. It waits in process until everything is answered."""
+    """Run the agent once. It waits in this process until all calls are answered."""
     with Inbox(SQLiteStore(store)) as inbox:
         policy = {'*': {'approval': 'required'}}
         controller = ApprovalController(policy=policy, ui=InboxUI(inbox, timeout=timeout))

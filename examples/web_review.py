@@ -1,7 +1,7 @@
-"""Review requests in a browser, while the run waits on a future: `python examples/web_review.py [--port 0]`.
+"""Review requests in a browser while the run waits: `python examples/web_review.py [--port 0]`.
 
-Open the address it prints. The agent and the web server are one process on one event loop; `GET /requests` gives the
-same list as JSON.
+Open the address that it prints. The agent and the web server share a process and an event loop. `GET /requests` returns
+the same list as JSON.
 """
 
 import argparse
@@ -24,17 +24,17 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 Key = tuple[str, str]
-"""`(run_id, tool_call_id)`: a model may use the same call id in two runs."""
+"""`(run_id, tool_call_id)`. The run id is needed because a model may use the same call id in two runs."""
 
 
 class Inbox:
-    """A handler that keeps requests open until somebody answers them."""
+    """A handler that keeps requests open until a reviewer answers them."""
 
     def __init__(self) -> None:
         self.open: dict[Key, tuple[ToolCallPart, asyncio.Future[bool]]] = {}
 
     async def __call__(self, ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Open every approval of one model response, and wait for all answers."""
+        """Open all requests of a model response, and wait for all answers."""
         loop = asyncio.get_running_loop()
         calls = {(ctx.run_id or '', call.tool_call_id): call for call in requests.approvals}
         answers = {key: loop.create_future() for key in calls}
@@ -44,15 +44,15 @@ class Inbox:
             for (_, tool_call_id), answer in answers.items():
                 results.approvals[tool_call_id] = ToolApproved() if await answer else ToolDenied('A reviewer said no.')
         finally:
-            # A cancelled run leaves nothing behind that could still be answered.
+            # Requests of a cancelled run must not stay open.
             for key in calls:
                 self.open.pop(key, None)
         for call in requests.calls:
-            results.calls[call.tool_call_id] = ToolFailed('Nobody carries this out here.')
+            results.calls[call.tool_call_id] = ToolFailed('This program cannot carry this out.')
         return results
 
     def answer(self, key: Key, *, approved: bool) -> bool:
-        """Settle a request. The first answer wins: gives `False` if it is no longer open, or never was."""
+        """Answer a request. Return `False` if the request is not open, because the first answer wins."""
         _, answer = self.open.pop(key, (None, None))
         if answer is None or answer.done():
             return False
@@ -64,7 +64,7 @@ HEAD = '<!doctype html><meta charset="utf-8"><title>Review</title>'
 
 
 def render(key: Key, call: ToolCallPart, *, token: str) -> str:
-    """One request as a form. All of it is escaped: it comes from the model, which may have read it anywhere."""
+    """Return a request as a form, escaped because the text comes from the model, which may have read it anywhere."""
     fields = {'run_id': key[0], 'tool_call_id': key[1]}
     return (
         f'<form method="post" action="/answer?token={escape(token)}">'
@@ -76,12 +76,12 @@ def render(key: Key, call: ToolCallPart, *, token: str) -> str:
 
 
 def create_app(inbox: Inbox, *, token: str, address: str) -> Starlette:
-    """The page, its JSON list, and the endpoint for answers.
+    """Make the application: the page, its list as JSON, and the endpoint for answers.
 
     Args:
-        inbox: What is listed and answered.
-        token: Whoever has it may decide.
-        address: `host:port` as people type it.
+        inbox: The requests to list and answer.
+        token: A token that permits to decide.
+        address: The `host:port` in the address of the page.
     """
 
     async def page(request: Request) -> Response:
@@ -108,17 +108,17 @@ def create_app(inbox: Inbox, *, token: str, address: str) -> Starlette:
 
     def guarded(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def guard(request: Request) -> Response:
-            # A web page whose name is made to point here (DNS rebinding) sends its own name as host.
+            # Attack: the host name of another page is made to point here (DNS rebinding). It arrives as the host.
             if request.headers.get('host') != address:
                 return PlainTextResponse('Unknown host.', 421)
-            # Another site's page can make a browser post here. The browser says which site it was.
+            # Attack: a page of another site makes the browser post here. The browser names the site as origin.
             if request.headers.get('origin', f'http://{address}') != f'http://{address}':
                 return PlainTextResponse('Unknown origin.', 403)
-            # Other users and programs of this machine reach the port too.
+            # Other users and programs of this machine can reach the port too.
             if not secrets.compare_digest(request.query_params.get('token', '').encode(), token.encode()):
                 return PlainTextResponse('Use the address with the token.', 401)
             response = await endpoint(request)
-            # No script runs, no other site may show the page in a frame (and steal a click) or see the token.
+            # Scripts do not run. Other sites can neither show the page in a frame, to steal a click, nor see the token.
             response.headers['content-security-policy'] = (
                 "default-src 'none'; form-action 'self'; frame-ancestors 'none'"
             )
@@ -133,7 +133,7 @@ def create_app(inbox: Inbox, *, token: str, address: str) -> Starlette:
 
 
 def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stand in for a language model: drop two tables, one with a nasty name, then report."""
+    """Stand in for a language model: drop two tables, one with a malicious name, then report."""
     returns = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
     if not returns:
         names = ('cache', '<script>alert("approve me")</script>')
@@ -151,7 +151,7 @@ def drop_table(name: str) -> str:
 
 
 async def main(port: int) -> None:
-    """Serve on loopback until the run has ended."""
+    """Serve on the loopback until the run has ended."""
     inbox, token = Inbox(), secrets.token_urlsafe()
     with socket.create_server(('127.0.0.1', port)) as listener:
         address = f'127.0.0.1:{listener.getsockname()[1]}'

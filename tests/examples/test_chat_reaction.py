@@ -10,8 +10,8 @@ def test_program_prints_each_outcome(play):
         "May I run deploy with {'service': 'shop'}?",
         "May I run deploy with {'service': 'blog'}?",
         "run 'blog' ended: blog is live.",
-        "run 'shop' ended: Somebody reacted with 👎.",
-        "run 'wiki' ended: Nobody answered in time.",
+        "run 'shop' ended: The reaction was 👎.",
+        "run 'wiki' ended: There was no answer in time.",
         'A late yes counts: False',
     ]
 
@@ -30,7 +30,7 @@ def test_reactions_in_opposite_order_reach_the_right_runs(load, finish, emojis):
 
     outputs = finish(scenario())
 
-    expected = {'👍': '{} is live.', '👎': 'Somebody reacted with 👎.'}
+    expected = {'👍': '{} is live.', '👎': 'The reaction was 👎.'}
     assert outputs == [expected[emoji].format(name) for emoji, name in zip(emojis, ('one', 'two'), strict=True)]
 
 
@@ -44,7 +44,7 @@ def test_silence_denies_and_a_late_reaction_changes_nothing(load, finish):
 
     output, is_taken = finish(scenario())
 
-    assert output == 'Nobody answered in time.'
+    assert output == 'There was no answer in time.'
     assert not is_taken
 
 
@@ -60,7 +60,7 @@ def test_first_reaction_wins(load, finish):
 
     output, taken = finish(scenario())
 
-    assert output == 'Somebody reacted with 👎.'
+    assert output == 'The reaction was 👎.'
     assert taken == [True, False, False]
 
 
@@ -81,4 +81,4 @@ def test_all_approvals_of_one_response_wait_together(load, finish):
             chat.react(post.number, '👍' if "'b'" in post.text else '🤷')
         return (await waiting).output
 
-    assert finish(scenario()) == 'Somebody reacted with 🤷. b is live.'
+    assert finish(scenario()) == 'The reaction was 🤷. b is live.'

@@ -64,5 +64,5 @@ def test_external_call_is_refused(load):
 
     results = policy(None, DeferredToolRequests(calls=[call]))
 
-    assert results.calls == {'1': ToolFailed('Nobody is there to do this in a pipeline.')}
+    assert results.calls == {'1': ToolFailed('A pipeline cannot do this.')}
     assert policy.refused == ["run({'command': 'pytest'})"]
