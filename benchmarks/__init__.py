@@ -1,1 +1,1 @@
-"""Measures the loop layer against the host's own ways to approve tool calls. Run `python -m benchmarks.loop`."""
+"""Compare the cost of this project's packages with that of their hosts. Start with `python -m benchmarks.loop`."""

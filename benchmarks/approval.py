@@ -25,49 +25,49 @@ from .spread import Spread, spread
 from .variants import Script, Variant, approve_async, ours
 
 PATTERNS = 1_000
-"""Rules of the policy."""
+"""Number of rules in the policy."""
 
 ENTRIES = 10_000
-"""Approvals that are remembered."""
+"""Number of remembered approvals."""
 
 CALLS = 20
-"""Calls of one run, each in a response of its own."""
+"""Calls of one run, each in a separate response."""
 
 APPROVED_LIMIT_MS = 0.25
 REMEMBERED_LIMIT_MS = 0.15
 
 
 class AtOnce:
-    """A person who approves at once."""
+    """A UI that approves at once."""
 
     def __init__(self, decision: ApprovalDecision) -> None:
         self._decision = decision
 
     async def choose(self, request: ApprovalRequest, *, mode: str) -> ApprovalDecision:
-        """Approve."""
+        """Return the decision that was set."""
         return self._decision
 
 
 @dataclass(frozen=True, kw_only=True)
 class Added:
-    """What one variant adds to a call over the bare handler."""
+    """Cost that a variant adds to a call, compared with the bare handler."""
 
     name: str
-    """As the table calls it."""
+    """Name of the variant in the table."""
     cpu_ms: Spread
-    """Computing time a call, in milliseconds."""
+    """Added computing time for each call, in milliseconds."""
     wall_ms: Spread
-    """Elapsed time a call, in milliseconds."""
+    """Added elapsed time for each call, in milliseconds."""
 
 
 def policy(patterns: int) -> ApprovalPolicy:
-    """A policy of exact names and globs, none of which is about the tool."""
+    """Return a policy of exact names and globs, none of which matches the tool."""
     names = (f'tool_{n}' if n % 2 else f'family_{n}_*' for n in range(patterns))
     return ApprovalPolicy({name: {'approval': 'required'} for name in names})
 
 
 def filled(memory: ApprovalMemory, entries: int) -> ApprovalMemory:
-    """Remember `entries` approvals of other calls."""
+    """Store `entries` approvals of other calls in the memory."""
     decision = ApprovalDecision(approved=True, remember='session')
     for number in range(entries):
         memory.store(ApprovalRequest(tool_name='touch', args={'other': number}, session_id='bench'), decision)
@@ -75,12 +75,12 @@ def filled(memory: ApprovalMemory, entries: int) -> ApprovalMemory:
 
 
 def sink(folder: Path) -> JsonlAuditSink:
-    """An audit log."""
+    """Return an audit log in a folder."""
     return JsonlAuditSink(folder / 'audit.jsonl', key=b'k' * 32)
 
 
 def asked_each_time(audit: JsonlAuditSink | None) -> ApprovalController:
-    """A person who approves at once is asked about every call: no rule is about it, and nothing is remembered."""
+    """Return a controller that asks about every call, because no rule matches and nothing is remembered."""
     return ApprovalController(
         policy=policy(PATTERNS),
         memory=filled(ApprovalMemory(), ENTRIES),
@@ -90,12 +90,12 @@ def asked_each_time(audit: JsonlAuditSink | None) -> ApprovalController:
 
 
 def layered(name: str, controller: ApprovalController) -> Variant:
-    """A run whose handler is the whole layer."""
+    """Return a variant whose handler is the whole approval layer."""
     return ours(approval_handler(controller, session='bench'), name)
 
 
 async def added(variant: Variant, bare: Variant, *, rounds: int, before: Callable[[], None]) -> Added:
-    """Measure pairs of runs, the layer against the bare handler."""
+    """Measure pairs of runs: one with the variant, one with the bare handler."""
     script = Script(rounds=CALLS, calls=1)
 
     async def mine(checkpoint: Checkpoint) -> object:
@@ -108,9 +108,9 @@ async def added(variant: Variant, bare: Variant, *, rounds: int, before: Callabl
     for number in range(rounds + 1):
         before()
         pair = await paired_round(mine, theirs)
-        if number:  # the first one warms up
+        if number:  # the first round warms up
             pairs.append(pair)
-    a_call = 1000 / (2 * CALLS)  # a round is two races
+    a_call = 1000 / (2 * CALLS)  # a round has two races
     return Added(
         name=variant.name,
         cpu_ms=spread((ours.cpu_s - theirs.cpu_s) * a_call for ours, theirs in pairs),
@@ -119,7 +119,7 @@ async def added(variant: Variant, bare: Variant, *, rounds: int, before: Callabl
 
 
 def lookups(rounds: int) -> list[tuple[str, Spread]]:
-    """How long a look-up takes, by what there is to look through: microseconds each."""
+    """Return the times of look-ups in microseconds, each with a description of what is searched."""
     asked = ApprovalRequest(tool_name='touch', args={'number': 1}, session_id='bench')
     measured: list[tuple[str, Spread]] = []
     for entries in (10, ENTRIES):
@@ -142,7 +142,7 @@ def _microseconds(action: Callable[[], object], rounds: int) -> Spread:
 
 
 async def measure(rounds: int, folder: Path) -> list[Added]:
-    """Measure the whole layer: asked each time, and remembered."""
+    """Measure the whole layer, with calls that are asked about and calls that are remembered."""
     bare = ours(approve_async, 'the bare handler')
     again = ours(approve_async, 'the bare handler (again)')
     log = sink(folder)
@@ -170,7 +170,7 @@ async def measure(rounds: int, folder: Path) -> list[Added]:
 
 
 def page(results: Sequence[Added], found: Sequence[tuple[str, Spread]], loads: tuple[float, float]) -> str:
-    """The page of the documentation."""
+    """Return the page for the documentation."""
     by_name = {each.name: each for each in results}
     limits = {'approved by a person at once': APPROVED_LIMIT_MS, 'remembered': REMEMBERED_LIMIT_MS}
     lines = [
@@ -218,7 +218,7 @@ def _range(each: Spread) -> str:
 
 
 def main() -> None:
-    """Measure, print the page, and write it where that was asked for. A missed limit is printed, and no failure."""
+    """Measure, print the page, and write it if asked to. A missed limit is printed, but is not a failure."""
     parser = argparse.ArgumentParser(prog='python -m benchmarks.approval', description=__doc__)
     parser.add_argument('--quick', action='store_true', help='measure little')
     parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')

@@ -1,4 +1,4 @@
-"""What a run costs, by its number of rounds (N) and by the calls of one response (K)."""
+"""Measure what a run costs, by its number of rounds (N) and of calls in one response (K)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .variants import Script, Variant
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One size of work, and how often it is measured."""
+    """One size of work, and how often to measure it."""
 
     label: str
-    """As the tables call it."""
+    """Name of the case in the tables."""
     script: Script
-    """What the model says."""
+    """Script of the model."""
     repeats: int
-    """Runs on each side of a race: enough for some hundredths of a second."""
+    """Runs on each side of a race, enough for some hundredths of a second."""
     rounds: int
-    """Pairs of two races."""
+    """Number of pairs of races."""
 
 
 CASES = (
@@ -33,7 +33,7 @@ CASES = (
     Case(label='K = 100', script=Script(rounds=1, calls=100), repeats=1, rounds=16),
     Case(label='K = 1000', script=Script(rounds=1, calls=1000), repeats=1, rounds=12),
 )
-"""N = 1 is K = 1."""
+"""All cases. N = 1 also serves as K = 1."""
 
 QUICK_CASES = (
     Case(label='N = 1', script=Script(rounds=1, calls=1), repeats=5, rounds=5),
@@ -41,29 +41,29 @@ QUICK_CASES = (
     Case(label='N = 50', script=Script(rounds=50, calls=1), repeats=1, rounds=2),
     Case(label='K = 100', script=Script(rounds=1, calls=100), repeats=1, rounds=4),
 )
-"""To see whether anything is wildly off, in about a minute."""
+"""Cases that take about a minute, to notice large regressions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One variant against another, at one size."""
+    """One variant compared with another, at one size."""
 
     case: str
-    """The label of the case."""
+    """Label of the case."""
     variant: str
-    """What was measured."""
+    """Name of the measured variant."""
     reference: str
-    """What it was compared with."""
+    """Name of the variant that it is compared with."""
     cpu: Spread
     """Ratios of computing time."""
     wall: Spread
     """Ratios of elapsed time."""
     cpu_ms: Spread
-    """Computing time of one run of the variant."""
+    """Computing time of one run of the variant, in milliseconds."""
 
 
 def job(variant: Variant, script: Script, repeats: int) -> Job:
-    """Some runs of a variant, one after the other; the other side gets its turn at each model request."""
+    """Return a job of several runs of a variant. The other side gets its turn at each model request."""
 
     async def run(checkpoint: Checkpoint) -> None:
         model = script.model(checkpoint)
@@ -76,12 +76,12 @@ def job(variant: Variant, script: Script, repeats: int) -> Job:
 async def compare(
     case: Case, contests: Sequence[tuple[Variant, Variant]], *, note: Callable[[str], None]
 ) -> list[Comparison]:
-    """Measure variants against others. Every round measures each contest once, starting with another one.
+    """Compare variants. Every round measures each contest once, in rotating order.
 
     Args:
         case: The size of the work.
-        contests: What is measured, and what it is compared with.
-        note: Told how far it has come.
+        contests: Pairs of a variant and its reference.
+        note: Called with a text about the progress.
     """
     for variant in {id(each): each for contest in contests for each in contest}.values():
         await variant.run(case.script.model())
@@ -106,10 +106,10 @@ async def compare(
 
 
 async def growth(variant: Variant, *, rounds: int, note: Callable[[str], None]) -> Spread:
-    """How one response with 1000 calls compares with ten runs of one response with 100.
+    """Compare one response with 1000 calls to ten runs of one response with 100.
 
     Returns:
-        Ratios of computing time. What grows linearly with the calls gives 1, or less for what each run costs once.
+        Ratios of computing time. Linear growth gives 1, or less because of the fixed cost of a run.
     """
     large, small = Script(rounds=1, calls=1000), Script(rounds=1, calls=100)
     await variant.run(large.model())

@@ -1,8 +1,8 @@
-"""The least that the approval layer's promises cost: one handler, in straight lines, with no more than they need.
+"""Implement the least work that the promises of the approval layer need, in one straight handler.
 
-It looks a call up by a keyed hash of what is remembered, binds the approval to a digest and compares it before the
-tool runs, and writes two chained lines to a log that other processes may write to. There is no policy, no prompt, no
-redaction and no error handling; nobody should use it. It tells how much of the layer's cost is code that could go.
+It looks a call up by a keyed hash, binds the approval to a digest, compares the digest before the tool runs, and writes
+two chained lines to a log that other processes may write to. It has no policy, prompt, redaction or error handling, so
+do not use it. The difference to the layer's cost shows how much code could be saved.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _encode = json.JSONEncoder(
 ).encode
 
 KEY = b'k' * 32
-"""Of the digests and of the log's chain."""
+"""Key of the digests and of the log's chain."""
 
 
 class Log:
-    """A log as `tool_approval.audit` writes it, whose last line nobody else wrote."""
+    """A log like that of `tool_approval.audit`, for a single writer."""
 
     def __init__(self, path: Path) -> None:
-        """Start one."""
+        """Open the log."""
         self._path = path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._started = hmac.new(KEY, digestmod='sha256')
         self._mac, self._lines, self._size = '0' * 64, 0, 0
 
     def write(self, entry: dict[str, Any]) -> None:
-        """Append a line, after a look whether the file is still the one that was opened and ends where it ended."""
+        """Append a line, after checking that the file is still the one that was opened and has not grown."""
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         open_file = os.fstat(self._descriptor)
-        assert open_file.st_size == self._size, 'somebody else has written'
+        assert open_file.st_size == self._size, 'another writer appended to the log'
         assert os.lstat(self._path).st_ino == open_file.st_ino, 'the file was replaced'
         self._lines += 1
         text = _encode({**entry, 'line': self._lines, 'previous': self._mac})
@@ -54,16 +54,16 @@ class Log:
 
 
 class Floor:
-    """Approves at once, or because it remembers to have approved."""
+    """A handler that approves every call, and may remember its approvals."""
 
     def __init__(self, log: Log | None, *, remembers: bool) -> None:
-        """Approve; write to `log` if there is one."""
+        """Write to `log` if there is one."""
         self._log = log
         self._remembers = remembers
         self._memory: set[str] = set()
 
     async def __call__(self, ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Approve everything, each call bound to its digest."""
+        """Approve every call, bound to its digest."""
         results = DeferredToolResults()
         for call in requests.approvals:
             remembered = _keyed([call.tool_name, 'exact', {'payload': call.args, 'session': 'bench'}], b'fingerprint')
@@ -84,7 +84,7 @@ class Floor:
         args: dict[str, Any],
         run: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Run what was approved, and nothing else."""
+        """Run an approved call if it has not changed."""
         digest = _keyed([call.tool_name, args, {}], b'digest')
         approved: Mapping[str, str] = ctx.tool_call_metadata
         assert approved['digest'] == digest, 'the call has changed'

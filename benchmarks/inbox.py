@@ -1,7 +1,7 @@
 """Measure the inbox under load: `python -m benchmarks.inbox`, `make bench-inbox`.
 
-Thousands of calls wait; other processes answer them at a steady rate, whatever the store's speed. A delay is from the
-moment an answer is due to be sent to the moment the call goes on.
+Thousands of calls wait. Other processes answer them at a steady rate, however fast the store is. A delay is the time
+from the moment when an answer is due until the call continues.
 """
 
 from __future__ import annotations
@@ -41,71 +41,71 @@ SPAWN = multiprocessing.get_context('spawn')
 Pipe: TypeAlias = 'Connection[Any, Any]'
 
 Place: TypeAlias = tuple[str, str]
-"""The kind of the store, and its path or DSN."""
+"""Kind of the store, and its path or DSN."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What is done in one measurement."""
+    """Size of one measurement."""
 
     waiting: int
-    """Calls that wait at once, in all processes together."""
+    """Calls that wait at the same time, in all processes together."""
     agents: int
-    """Processes in which they wait."""
+    """Number of processes in which calls wait."""
     answerers: int
-    """Processes that answer."""
+    """Number of processes that answer."""
     rate: int
-    """Answers a second, of all processes together."""
+    """Answers per second, of all processes together."""
     answers: int
-    """How many are given."""
+    """Number of answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What came of it."""
+    """Result of one measurement."""
 
     store: str
-    """The kind of the store."""
+    """Kind of the store."""
     load: Load
-    """What was done."""
+    """Size of the measurement."""
     delays_ms: list[float]
-    """From answer to resumed call, sorted."""
+    """Delays from answer to continued call in milliseconds, sorted."""
     lost: int
-    """Answers that were taken, and no call went on with."""
+    """Accepted answers after which no call continued."""
     twice: int
-    """Requests of which two answers were taken, or calls that went on without one."""
+    """Requests with two accepted answers, and calls that continued without one."""
     refused: int
-    """Second answers that were refused."""
+    """Second answers, which were refused."""
 
     @property
     def p50_ms(self) -> float:
-        """The median delay."""
+        """Median delay."""
         return quantiles(self.delays_ms, n=100)[49]
 
     @property
     def p99_ms(self) -> float:
-        """What 99 of 100 delays are below."""
+        """Delay that 99 of 100 answers do not exceed."""
         return quantiles(self.delays_ms, n=100)[98]
 
     @property
     def holds(self) -> bool:
-        """Whether the promise is kept."""
+        """Whether the limits are kept."""
         return self.p99_ms < P99_LIMIT_MS and not self.lost and not self.twice
 
 
 def open_store(place: Place) -> InboxStore:
-    """The store of that kind and place."""
+    """Open the store of this kind and place."""
     kind, where = place
     return SQLiteStore(where) if kind == 'SQLite' else PostgresStore(where)
 
 
 def send_mail(to: str, number: int) -> float:
-    """The tool: says when it ran."""
+    """Return the time at which this tool ran."""
     return time.monotonic()
 
 
 def agent(parent: Pipe, place: Place, calls: int) -> None:
-    """A process with `calls` waiting calls. It sends the number and the time of each that went on, when told to."""
+    """Let `calls` calls wait in this process. When asked, send the number and time of each call that continued."""
     asyncio.run(_agent(parent, place, calls))
 
 
@@ -127,7 +127,7 @@ async def _agent(parent: Pipe, place: Place, calls: int) -> None:
 
 
 def answerer(parent: Pipe, place: Place, load: Load, index: int) -> None:
-    """A process that gives its share of the answers. It sends what was taken of them, and how many were refused."""
+    """Give a share of the answers in this process. Send which were accepted, and how many were refused."""
     asyncio.run(_answerer(parent, place, load, index))
 
 
@@ -152,14 +152,14 @@ async def _answerer(parent: Pipe, place: Place, load: Load, index: int) -> None:
 
         async with asyncio.TaskGroup() as group:
             for number, entry in enumerate(entries):
-                # Each is answered by one of them; every tenth by all at once, and one must win.
+                # One process answers each request. Every tenth is answered by all at once, and one must win.
                 if number % load.answerers == index or number % 10 == 0:
                     group.create_task(answer(entry, start + number / load.rate))
         parent.send((taken, refused))
 
 
 def measure(place: Place, load: Load) -> Found:
-    """Let calls wait, and answer them."""
+    """Let calls wait, answer them, and return the result."""
     processes: list[SpawnProcess] = []
 
     def start(target: Callable[..., None], *arguments: object) -> Pipe:
@@ -186,7 +186,7 @@ def measure(place: Place, load: Load) -> Found:
         twice += len(taken.keys() & dict(theirs).keys())
         taken.update(theirs)
         refused += second
-    time.sleep(1.0)  # ten times as long as the slowest may take: what has not gone on by now is lost
+    time.sleep(1.0)  # ten times the limit: a call that has not continued by now is lost
     went_on: dict[int, float] = {}
     for each in agents:
         each.send('stop')
@@ -204,15 +204,15 @@ def measure(place: Place, load: Load) -> Found:
 
 
 class Nobody:
-    """The host's own way to wait: a UI with nothing but a future."""
+    """A UI that only waits for a future, as a host does."""
 
     async def choose(self, request: ApprovalRequest, *, mode: str) -> ApprovalDecision:
-        """Wait for ever."""
+        """Wait forever."""
         return await asyncio.get_running_loop().create_future()
 
 
 def memory(parent: Pipe, place: Place | None, calls: int, how: str) -> None:
-    """A process that sends how many bytes each of `calls` waiting calls takes; with no inbox if `place` is `None`."""
+    """Send the bytes that each of `calls` waiting calls takes in this process; a `place` of `None` means no inbox."""
     parent.send(asyncio.run(_memory(place, calls, how)))
 
 
@@ -234,7 +234,7 @@ async def _memory(place: Place | None, calls: int, how: str) -> float:
         arguments = [{'to': 'bob@example.com', 'number': number} for number in range(count)]
         tasks = [asyncio.create_task(execute_tool(send_mail, 'send_mail', each, controller)) for each in arguments]
         until = posted + count
-        await asyncio.sleep(2.0)  # all of them wait, and what they needed to get there is freed
+        await asyncio.sleep(2.0)  # until all calls wait, and temporary memory is freed
         while inbox is not None and posted < until:
             await asyncio.sleep(0.5)
         return tasks
@@ -246,7 +246,7 @@ async def _memory(place: Place | None, calls: int, how: str) -> float:
         while inbox is not None and await inbox.open(1):
             await asyncio.sleep(0.1)
 
-    # What the first calls make and keep is not the price of waiting.
+    # The first calls fill caches, whose memory is not that of waiting.
     await stop(await wait(calls // 10))
     if how == 'traced':
         tracemalloc.start()
@@ -268,7 +268,7 @@ def _bytes_taken(how: str) -> int:
 
 
 def memory_kb(place: Place | None, calls: int, how: str) -> float:
-    """The same in a process of its own, in kB."""
+    """Return the memory of a waiting call in kB, measured in a separate process."""
     ours, theirs = SPAWN.Pipe()
     process = SPAWN.Process(target=memory, args=(theirs, place, calls, how))
     process.start()
@@ -279,7 +279,7 @@ def memory_kb(place: Place | None, calls: int, how: str) -> float:
 
 @contextmanager
 def places(*, syncs: bool = False) -> Generator[list[Callable[[], Place]]]:
-    """What makes a new and empty store, for each kind there is."""
+    """Yield functions that make a new and empty store, one for each available kind."""
     with tempfile.TemporaryDirectory() as folder:
         numbers = iter(range(1000))
         makers: list[Callable[[], Place]] = [
@@ -301,7 +301,7 @@ def places(*, syncs: bool = False) -> Generator[list[Callable[[], Place]]]:
 
 
 def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], loads: tuple[float, float]) -> str:
-    """The page of the documentation."""
+    """Return the page for the documentation."""
     lines = [
         '# Benchmarks of the inbox',
         '',
@@ -365,7 +365,7 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
 
 
 def main() -> None:
-    """Measure, print the page, and write it where that was asked for. A missed limit is printed, and no failure."""
+    """Measure, print the page, and write it if asked to. A missed limit is printed, but is not a failure."""
     parser = argparse.ArgumentParser(prog='python -m benchmarks.inbox', description=__doc__)
     parser.add_argument('--quick', action='store_true', help='measure little')
     parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')

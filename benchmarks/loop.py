@@ -21,7 +21,7 @@ WHAT = ('cost', 'growth', 'waiting', 'stall')
 
 
 def main() -> None:
-    """Measure, print the page, and write it where that was asked for. A missed target is printed, and no failure."""
+    """Measure, print the page, and write it if asked to. A missed target is printed, but is not a failure."""
     parser = argparse.ArgumentParser(prog='python -m benchmarks.loop', description=__doc__)
     parser.add_argument('--quick', action='store_true', help='measure little, in a minute or two')
     parser.add_argument('--only', choices=WHAT, action='append', help='measure just this; may be repeated')
@@ -45,7 +45,7 @@ async def _measure(what: set[str], folder: Path, *, is_quick: bool) -> Results:
     threaded = upstream(approve_in_thread, UPSTREAM_THREAD)
     layer = approval.layered(LAYER, approval.asked_each_time(approval.sink(folder)))
     await check_same_work([reference, again, mine, mine_sync, blocking, threaded, resumed, unasked, layer])
-    # What the imports made would otherwise be looked through by every full collection.
+    # Otherwise every full collection would look through the imported modules.
     gc.collect()
     gc.freeze()
     if 'cost' in what:

@@ -1,4 +1,4 @@
-"""The memory of waiting runs, each measurement in a process of its own: `python -m benchmarks.memory NAME RUNS HOW`."""
+"""Measure the memory of waiting runs, each time in a new process: `python -m benchmarks.memory NAME RUNS HOW`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _STATM = Path('/proc/self/statm')
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """What one waiting run takes, in bytes."""
+    """Memory of one waiting run, in bytes."""
 
     traced: float
-    """Allocated by Python and not freed (`tracemalloc`); the stacks of threads are none of it."""
+    """Memory that Python allocated and did not free (`tracemalloc`), without the stacks of threads."""
     resident: float | None
-    """Growth of the process in main memory; `None` where the system does not say."""
+    """Growth of the process in main memory; `None` if the system does not report it."""
 
 
 def measure(name: str, runs: int) -> Memory:
-    """Let `runs` runs of the variant `name` wait, in two fresh processes: tracing itself takes memory.
+    """Let `runs` runs of the variant `name` wait in two new processes, because tracing itself takes memory.
 
     Raises:
         subprocess.CalledProcessError: A process failed.
@@ -53,7 +53,7 @@ def _traced_bytes() -> int:
 
 
 async def _growth(name: str, runs: int, how: str) -> int:
-    # What the first runs make and keep (caches, compiled schemas) is not the price of waiting.
+    # The first runs fill caches and compile schemas, whose memory is not that of waiting.
     for _ in range(3):
         warm = Crowd(name, 1)
         await warm.gather()

@@ -1,4 +1,4 @@
-"""Measure what confining a command costs: `python -m benchmarks.os_sandbox`."""
+"""Measure the cost of confining a command: `python -m benchmarks.os_sandbox`."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from tool_approval.os_sandbox import (
 from .spread import Spread, spread
 
 LIMIT_MS = 30.0
-"""What a backend may add to a command, from the design of the guarded tools."""
+"""Limit for the time that a backend adds to a command."""
 
 COMMAND = ('/bin/true',)
-"""Does nothing, so that all of its time is starting it."""
+"""Command that does nothing, so that all of its time is that of starting it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Added:
-    """What confining adds to one command."""
+    """Time that confining adds to a command with one profile."""
 
     name: str
-    """As the table calls it."""
+    """Name of the profile in the table."""
     total_ms: Spread
-    """Differences of elapsed time between a confined command and the same one unconfined, run one after the other."""
+    """Differences of elapsed time between a confined and an unconfined command, run one after another."""
     describing_ms: Spread
-    """How much of it is `wrap`, before anything starts."""
+    """Part of the difference in which `wrap` makes the command line."""
 
 
 def profiles(folder: Path) -> list[tuple[str, OSProfile]]:
-    """An ordinary workspace, one with control files to protect, and one whose top is frozen."""
+    """Return profiles for a workspace, one with control files, and one whose top is frozen, with their names."""
     made: list[tuple[str, OSProfile]] = []
     for name, entries, control in (
         ('one workspace', 0, ()),
@@ -61,14 +61,14 @@ def profiles(folder: Path) -> list[tuple[str, OSProfile]]:
 
 
 def elapsed_ms(act: Callable[[], object]) -> float:
-    """How long something takes."""
+    """Return the time that a function takes."""
     started = time.perf_counter()
     act()
     return (time.perf_counter() - started) * 1000
 
 
 def added(name: str, backend: OSSandboxBackend, profile: OSProfile, *, rounds: int) -> Added:
-    """Compare pairs of commands, each side going first in every other pair."""
+    """Compare pairs of commands. The confined one is first in every other pair."""
     cwd = profile.writable[-1]
     none = UnconfinedBackend()
 
@@ -94,7 +94,7 @@ def added(name: str, backend: OSSandboxBackend, profile: OSProfile, *, rounds: i
 
 
 def page(results: Sequence[Added], backend: str, loads: tuple[float, float]) -> str:
-    """The page of the documentation."""
+    """Return the page for the documentation."""
     lines = [
         '# Benchmarks of the OS sandbox',
         '',
@@ -125,7 +125,7 @@ def _range(each: Spread) -> str:
 
 
 def main() -> None:
-    """Measure, print the page, and write it where that was asked for. A missed limit is printed, and no failure."""
+    """Measure, print the page, and write it if asked to. A missed limit is printed, but is not a failure."""
     parser = argparse.ArgumentParser(prog='python -m benchmarks.os_sandbox', description=__doc__)
     parser.add_argument('--quick', action='store_true', help='measure little')
     parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')

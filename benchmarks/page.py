@@ -1,4 +1,4 @@
-"""The results as a Markdown page."""
+"""Format the results as a Markdown page."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ The next column leaves out what the event loop's thread computed meanwhile.
 
 
 def page(results: Results, *, load_before: float, load_after: float) -> str:
-    """Everything that was measured, with what it was measured on.
+    """Return the page with all results and the machine that they were measured on.
 
     Args:
-        results: The measurements.
-        load_before: Load average of the last minute before they began.
-        load_after: The same when they were done.
+        results: The results.
+        load_before: Load average of the last minute before the measurements.
+        load_after: Load average of the last minute after the measurements.
     """
     verdicts = judge(results)
     missed = sum(not verdict.holds for verdict in verdicts)
@@ -127,7 +127,7 @@ def _waiting(releases: Sequence[Release]) -> Iterator[str]:
                 _full(each.cpu),
                 f'{each.wall_ms.median:.1f}',
                 f'{each.memory.traced / 1000:.1f}',
-                # A single run is smaller than what the process grows by at a time.
+                # The memory of a single run is smaller than the steps in which a process grows.
                 '' if each.memory.resident is None or each.runs == 1 else f'{each.memory.resident / 1000:.1f}',
             )
             for each in releases

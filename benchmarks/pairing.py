@@ -1,8 +1,8 @@
-"""Pairs of runs that advance in turn, so that whatever slows the machine down slows down both.
+"""Time pairs of runs that take turns, so that a disturbance of the machine slows both of them.
 
-Other processes, and the neighbours of a virtual machine, change what a second of computing is worth by a factor of
-two from one second to the next. Two runs measured one after the other differ by that. Here the two sides of a pair
-hand over to each other at every model request, which comes every few milliseconds.
+Other processes, and neighbours on a virtual machine, can change the speed of computing by a factor of two from one
+second to the next. Runs that are measured one after another differ by that factor. Here, the two sides of a pair hand
+over to each other at every model request, every few milliseconds.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Checkpoint: TypeAlias = Callable[[], Awaitable[None]]
-"""Lets the other side go on, and returns when it is one's turn again."""
+"""Function that lets the other side run, and returns when it is this side's turn again."""
 
 Job: TypeAlias = Callable[[Checkpoint], Awaitable[object]]
-"""Work to be timed. It awaits the checkpoint where the other side may take its turn."""
+"""Work to time. It awaits the checkpoint whenever the other side may take its turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """How long a job took, without the turns of the other side."""
+    """Time of a job, without the turns of the other side."""
 
     cpu_s: float
-    """Computing time of the whole process, all its threads."""
+    """Computing time of the process, with all its threads."""
     wall_s: float
     """Elapsed time."""
 
@@ -38,7 +38,7 @@ Pair: TypeAlias = tuple[Timing, Timing]
 
 
 class _Turns:
-    """Whose turn it is. The side that has it runs; the other one waits for a future."""
+    """Keeps track of whose turn it is. One side runs while the other waits for a future."""
 
     def __init__(self) -> None:
         self.second_starts = asyncio.get_running_loop().create_future()
@@ -64,7 +64,7 @@ class _Turns:
 
 
 class _Stopwatch:
-    """Runs while its side has the turn."""
+    """Measures time while its side has the turn."""
 
     def __init__(self) -> None:
         self._cpu_s = self._wall_s = 0.0
@@ -82,14 +82,14 @@ class _Stopwatch:
 
 
 async def race(first: Job, second: Job) -> Pair:
-    """Run two jobs in turn, one checkpoint of the one and one of the other, and time each.
+    """Run two jobs in turns, from checkpoint to checkpoint, and time each.
 
     Args:
-        first: Takes the first turn.
-        second: Takes the second.
+        first: The job that takes the first turn.
+        second: The other job.
 
     Raises:
-        BaseException: Whatever a job raises; the other one is finished before.
+        BaseException: The error of a job. The other job has finished by then.
     """
     turns = _Turns()
 
@@ -119,16 +119,16 @@ async def race(first: Job, second: Job) -> Pair:
 
 
 async def paired_round(job: Job, reference: Job) -> Pair:
-    """Race `job` against `reference` twice, each of them taking the first turn once.
+    """Race `job` against `reference` twice. Each takes the first turn once.
 
     Args:
-        job: What is measured.
-        reference: What it is compared with.
+        job: The job to measure.
+        reference: The job to compare it with.
 
     Returns:
-        The timing of the job, and of the reference: the sum of both races.
+        The timing of the job and that of the reference, each the sum of both races.
     """
-    # A collection that one side provokes would otherwise be paid for by whoever is running when it is due.
+    # Otherwise garbage of one side could be collected, and timed, during the turn of the other.
     gc.collect()
     first_mine, second_theirs = await race(job, reference)
     first_theirs, second_mine = await race(reference, job)

@@ -1,4 +1,4 @@
-"""Everything one session of measuring found."""
+"""Define the results of a benchmark session."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from .spread import Spread
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """Waiting runs of one variant that were answered all at once."""
+    """Waiting runs of one variant that were answered at the same time."""
 
     runs: int
-    """How many waited."""
+    """Number of runs."""
     variant: str
-    """What was measured."""
+    """Name of the measured variant."""
     reference: str
-    """What it was compared with."""
+    """Name of the variant that it is compared with."""
     cpu: Spread
     """Ratios of computing time."""
     wall_ms: Spread
-    """From the answer to the end of the last run."""
+    """Milliseconds from the answer to the end of the last run."""
     memory: Memory
-    """What one of them took while it waited."""
+    """Memory of one run while it waited."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stall:
-    """How long the event loop stood still with one variant."""
+    """Time for which one variant blocked the event loop."""
 
     variant: str
-    """What was measured."""
+    """Name of the measured variant."""
     longest_ms: Spread
-    """The longest gap between two ticks."""
+    """Longest gap between two ticks, in milliseconds."""
     idle_ms: Spread
-    """The same, without what the event loop's thread computed meanwhile."""
+    """Longest gap, without the time that the thread of the event loop computed."""
     ratio: Spread
-    """The longest gap, to that of ours with an async handler in the same round."""
+    """Ratio of the longest gap to that of `ours, async` in the same round."""
 
 
 @dataclass(kw_only=True)
 class Results:
-    """What was measured; lists are in the order of the tables."""
+    """Results of a session. Lists have the order of the tables."""
 
     comparisons: list[Comparison] = field(default_factory=list[Comparison])
-    """By the number of rounds and of calls."""
+    """Comparisons by the number of rounds and of calls."""
     growth: dict[str, Spread] = field(default_factory=dict[str, Spread])
-    """One response with 1000 calls, to ten runs with 100, by variant."""
+    """Ratios of one response with 1000 calls to ten runs with 100, by variant."""
     releases: list[Release] = field(default_factory=list[Release])
-    """By the number of waiting runs."""
+    """Results by the number of waiting runs."""
     stalls: list[Stall] = field(default_factory=list[Stall])
-    """Of the event loop."""
+    """Results about the event loop."""

@@ -1,4 +1,4 @@
-"""What repeated measurements say: their median, and how far they lie apart."""
+"""Describe repeated measurements by their median and their spread."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from statistics import median, quantiles
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Median, quartiles and extremes of some measurements, in the unit of these."""
+    """Median, quartiles and extremes of measurements, in the unit of the measurements."""
 
     count: int
-    """How many there were."""
+    """Number of measurements."""
     lowest: float
-    """The smallest."""
+    """Smallest value."""
     lower: float
-    """The first quartile."""
+    """First quartile."""
     median: float
-    """The second."""
+    """Median."""
     upper: float
-    """The third."""
+    """Third quartile."""
     highest: float
-    """The largest."""
+    """Largest value."""
 
 
 def spread(values: Iterable[float]) -> Spread:
     """Describe measurements.
 
-    Quartiles are those of the measurements themselves (`statistics.quantiles` with `method='inclusive'`), so they
-    never lie outside of what was measured.
+    Quartiles are computed with `statistics.quantiles` and `method='inclusive'`, so they are never outside of the
+    measured range.
 
     Args:
         values: One number for each measurement, in any order.
 
     Raises:
-        ValueError: There are none.
+        ValueError: There are no values.
     """
     numbers = sorted(values)
     if not numbers:
-        raise ValueError('There is nothing to describe: no measurement was made.')
+        raise ValueError('there are no measurements to describe')
     lower, middle, upper = quantiles(numbers, n=4, method='inclusive') if len(numbers) > 1 else numbers * 3
     assert middle == median(numbers)
     return Spread(count=len(numbers), lowest=numbers[0], lower=lower, median=middle, upper=upper, highest=numbers[-1])
 
 
 def ratios(pairs: Iterable[tuple[float, float]]) -> Spread:
-    """The spread of the first divided by the second of each pair.
+    """Return the spread of the first number divided by the second, over all pairs.
 
-    The ratio is taken within a pair, whose two sides met the same machine; a ratio of two medians would compare
-    measurements that did not.
+    A ratio is computed within each pair, because the machine was the same for both sides. A ratio of two medians would
+    compare measurements under different conditions.
 
     Raises:
         ValueError: There is no pair, or a second number is not positive.
@@ -57,6 +57,6 @@ def ratios(pairs: Iterable[tuple[float, float]]) -> Spread:
     quotients: list[float] = []
     for first, second in pairs:
         if second <= 0:
-            raise ValueError(f'{second!r} is no duration to compare with: it must be positive.')
+            raise ValueError(f'{second!r} cannot be compared with: a duration must be positive.')
         quotients.append(first / second)
     return spread(quotients)

@@ -1,4 +1,4 @@
-"""How long the event loop stands still while many runs ask a handler that takes its time."""
+"""Measure how long the event loop is blocked while many runs wait for slow handlers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from .variants import Script, Variant, approve, approve_async, ours, upstream
 
 HANDLER_S = 0.02
-"""How long a handler takes."""
+"""Seconds that a handler takes."""
 
 _SCRIPT = Script(rounds=1, calls=1)
 
@@ -44,18 +44,18 @@ STALLING: Mapping[str, Callable[[], Variant]] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Between two ticks of a task, the longest of its kind."""
+    """The longest gaps between two ticks of a task."""
 
     longest_s: float
-    """Elapsed."""
+    """Longest gap, in seconds."""
     idle_s: float
-    """Elapsed while the thread of the event loop did not compute: it was blocked, or other threads had its place."""
+    """Longest gap without the time that the thread of the event loop computed. It was blocked or not scheduled."""
 
 
 async def longest_gap(variant: Variant, *, runs: int) -> Gap:
-    """How long a task beside `runs` concurrent runs does not get its turn.
+    """Return how long a task has to wait for its turn while `runs` other runs are active.
 
-    The runs' own work is part of it: what they compute between two awaits, one run after the other.
+    The work of the runs counts: they compute between two awaits, one after another.
     """
     longest = idle = 0.0
 
@@ -78,7 +78,7 @@ async def longest_gap(variant: Variant, *, runs: int) -> Gap:
 
 
 async def gaps(*, runs: int, rounds: int, note: Callable[[str], None]) -> dict[str, list[Gap]]:
-    """The gaps of each variant in each round; every round starts with another variant."""
+    """Return the gaps of each variant in each round. The variants rotate from round to round."""
     variants = [make() for make in STALLING.values()]
     for variant in variants:
         await longest_gap(variant, runs=2)

@@ -1,4 +1,4 @@
-"""What the loop layer promises, and whether the measurements keep it."""
+"""Define the targets of the loop layer, and judge the measurements by them."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from .results import Results
 from .spread import Spread
 
 UPSTREAM = 'upstream, async'
-"""What the others are compared with."""
+"""Reference for the other variants."""
 CONTROL = 'upstream, async (again)'
-"""The same again, built a second time: shows what a ratio of 1 looks like on this machine."""
+"""The reference built a second time. Its ratio shows the noise of the machine, and should be 1."""
 UPSTREAM_THREAD = 'upstream, in a thread'
-"""Upstream's, with an async handler that calls the sync one by `asyncio.to_thread`."""
+"""The host with an async handler that calls a sync one by `asyncio.to_thread`."""
 OURS = 'ours, async'
-"""Ours, with an async handler."""
+"""This project with an async handler."""
 OURS_SYNC = 'ours, sync'
-"""Ours, with a sync handler."""
+"""This project with a sync handler."""
 LAYER = 'the approval layer'
-"""Ours, with a handler of `tool_approval` that writes down what it decides."""
+"""This project with a handler of `tool_approval` that logs its decisions."""
 OURS_CONTROL = 'ours, async (again)'
-"""Ours with an async handler, built a second time."""
+"""This project with an async handler, built a second time."""
 STOP_RESUME = 'stop/resume'
-"""The host's way without any handler."""
+"""The host without a handler."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """One promise."""
+    """Result for one target."""
 
     target: str
-    """What is promised."""
+    """Description of the target."""
     measured: str
-    """What was found."""
+    """Measured value."""
     holds: bool
-    """Whether the promise is kept."""
+    """Whether the target is met."""
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Judge what was measured; a promise about what was not is left out. Ratios are of computing time."""
+    """Judge the results. Targets without a measurement are left out. Ratios are of computing time."""
     return [*_costs(results.comparisons), *_growth(results), *_stalls(results)]
 
 
 def shown(ratio: Spread) -> str:
-    """A ratio with its quartiles, for people."""
+    """Return a ratio with its quartiles as text."""
     return f'{ratio.median:.3f} [{ratio.lower:.3f}–{ratio.upper:.3f}]'
 
 
@@ -83,7 +83,7 @@ def _growth(results: Results) -> Iterator[Verdict]:
     if OURS not in results.growth:
         return
     ours, host = results.growth[OURS], results.growth[UPSTREAM]
-    # What the host itself does beyond linear is not ours to mend; nor may ours hide behind it.
+    # Growth of the host beyond linear is not this project's, and must not hide this project's own.
     limit = max(1.0, host.upper)
     yield Verdict(
         target=f'no growth beyond linear in K: 1000 calls at once take at most {limit:.2f} of ten times 100 '

@@ -1,4 +1,4 @@
-"""Measure how long a request of 1 MB takes to be drawn, and the command to start: `python -m benchmarks.terminal`."""
+"""Measure how long a request of 1 MB takes to draw, and programs to start: `python -m benchmarks.terminal`."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from tool_approval import ApprovalPresentation, ApprovalRequest
 from .spread import Spread, spread
 
 SIZE = 1_000_000
-"""Characters of the arguments."""
+"""Number of characters in the arguments."""
 
 LIMIT_MS = 100
-"""For the median."""
+"""Limit for the median of drawing."""
 
 HELP_LIMIT_MS = 300
-"""For the median of a whole process that shows help."""
+"""Limit for the median of a whole process that shows help."""
 
 EXPLAIN_LIMIT = 2.5
-"""For the median of how many times as long as the bare program a call is explained."""
+"""Limit for the median ratio of `explain` to a Python that defines one pydantic model."""
 
 LINE_LIMIT_MS = 300
-"""For the median of the time until there is a line to type into."""
+"""Limit for the median of the time until the user can type."""
 
 BARE = 'a pydantic model'
 HELP = '`tool-approval --help`'
 LINE = '`tool-approval run`, until there is a line to type into'
 CONFIGURED = 'named.yaml'
-"""Not a name that is found: the other programs have no configuration."""
+"""A settings file under a name that no program finds, so that the other programs have no settings."""
 EXTENDING = 'extending.yaml'
-"""Another one, which extends presets."""
+"""Another settings file, which extends presets."""
 _CONFIGURATION = """\
 tools: {send: {approval: none}}
 sandbox: {paths: {work: {root: ., mode: rw}}}
@@ -60,11 +60,11 @@ PROGRAMS: Mapping[str, Sequence[str]] = {
     'the same with a configuration in YAML': (*_COMMAND, 'explain', '--config', CONFIGURED, 'shell', 'git status'),
     'the same with three presets': (*_COMMAND, 'explain', '--config', EXTENDING, 'shell', 'git status'),
 }
-"""What is started, by what it is called."""
+"""Arguments for Python, by the name in the table."""
 
 
 def requests() -> dict[str, ApprovalRequest]:
-    """Requests of that size, by what they are."""
+    """Return large requests, by their description."""
     source = ''.join(f'line {number} of some file\n' for number in range(SIZE // 20))[:SIZE]
     shapes: Mapping[str, Any] = {
         'one line': 'x' * SIZE,
@@ -100,11 +100,11 @@ def requests() -> dict[str, ApprovalRequest]:
 
 
 def hostile() -> dict[str, Any]:
-    """Values of that size that are made to be slow to look through, by what they are."""
+    """Return large values that are slow to process, by their description."""
     random = Random(6)
 
     def texts(first: int, last: int, count: int) -> list[str]:
-        """Different texts of the characters between two code points."""
+        """Return different texts of random characters between two code points."""
         characters = [chr(number) for number in range(first, last)]
         return [''.join(random.choices(characters, k=SIZE // count)) for _ in range(count)]
 
@@ -141,7 +141,7 @@ def hostile() -> dict[str, Any]:
 
 
 def drawing(rounds: int) -> list[str]:
-    """Rows of the table of large requests."""
+    """Return the rows of the table of large requests."""
     rows: list[str] = []
     for name, request in requests().items():
         times: list[float] = []
@@ -154,10 +154,10 @@ def drawing(rounds: int) -> list[str]:
 
 
 def starting(rounds: int) -> list[str]:
-    """Rows of the table of programs: each is run right after the bare one, with its byte code written."""
+    """Return the rows of the table of programs. Each runs right after the bare Python, with cached byte code."""
     took: dict[str, list[float]] = {name: [] for name in PROGRAMS}
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as byte_code:
-        # The round that is not counted writes it, as an installation does; the developer's may be old or forbidden.
+        # The first round, which is not counted, writes the byte code, as an installation does.
         env = {**os.environ, 'PYTHONPYCACHEPREFIX': byte_code, 'PYTHONDONTWRITEBYTECODE': ''}
         Path(folder, CONFIGURED).write_text(_CONFIGURATION, encoding='utf-8')
         Path(folder, EXTENDING).write_text('extends: [default, python, git]\n', encoding='utf-8')
@@ -183,7 +183,7 @@ def starting(rounds: int) -> list[str]:
 
 
 def until_line(folder: str, env: Mapping[str, str]) -> float:
-    """Milliseconds until `tool-approval run` shows its prompt in a pseudo-terminal, where it is left then."""
+    """Return the milliseconds until `tool-approval run` shows its prompt in a pseudo-terminal."""
     state = f'{folder}-state'
     started = time.perf_counter()
     process, terminal = pty.fork()
@@ -196,7 +196,7 @@ def until_line(folder: str, env: Mapping[str, str]) -> float:
         shown += os.read(terminal, 4096)
     took_ms = (time.perf_counter() - started) * 1000
     os.write(terminal, b'\x04')
-    with contextlib.suppress(OSError):  # its end
+    with contextlib.suppress(OSError):  # the terminal is closed
         while os.read(terminal, 4096):
             pass
     os.waitpid(process, 0)
@@ -206,7 +206,7 @@ def until_line(folder: str, env: Mapping[str, str]) -> float:
 
 
 def page(rounds: int) -> str:
-    """The page of the documentation."""
+    """Return the page for the documentation."""
     before = os.getloadavg()[0]
     drawn, started = drawing(rounds), starting(rounds)
     lines = [
@@ -246,7 +246,7 @@ def _verdict(median: float, limit: float) -> str:
 
 
 def main() -> None:
-    """Print the page, and write it where that was asked for. A missed limit is printed, and no failure."""
+    """Print the page, and write it if asked to. A missed limit is printed, but is not a failure."""
     parser = argparse.ArgumentParser(prog='python -m benchmarks.terminal', description=__doc__)
     parser.add_argument('--rounds', type=int, default=10)
     parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page, as Markdown')

@@ -1,4 +1,4 @@
-"""Measure what the shell's rules cost a decision: `python -m benchmarks.tools_shell`, `make bench-tools`."""
+"""Measure how long the shell's rules take to decide: `python -m benchmarks.tools_shell`, `make bench-tools`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tool_approval.tools.shell.grammar import MAX_BYTES
 from tool_approval.tools.shell.judge import ShellJudge
 
 CORPUS = Path(__file__).parents[1] / 'tests' / 'corpus' / 'shell.json'
-"""The sample commands, each with its rules."""
+"""Sample commands, each with its rules."""
 
 RULES = 10_000
-"""Rules of the large configuration."""
+"""Number of rules in the large configuration."""
 
 LOAD_LIMIT_MS = 15.0
 MEDIAN_LIMIT_MS = 1.0
@@ -28,7 +28,7 @@ RULES_LIMIT_MS = 2.0
 
 
 def best_ms(decide: Callable[[], object], repeats: int) -> float:
-    """The shortest of some measurements in milliseconds: whatever else the machine does only adds to it."""
+    """Return the shortest of several times in milliseconds, because other work of the machine only adds to a time."""
     times: list[float] = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -38,12 +38,12 @@ def best_ms(decide: Callable[[], object], repeats: int) -> float:
 
 
 def judge(rules: list[dict[str, Any]], default: dict[str, Any]) -> ShellJudge:
-    """The judge of one configuration."""
+    """Return the judge for a configuration."""
     return ShellJudge(ShellConfig.model_validate({'rules': rules, 'default': default}), cwd='/corpus')
 
 
 def corpus_ms(repeats: int) -> list[float]:
-    """Milliseconds a decision, for every row of the corpus."""
+    """Return the milliseconds of a decision, for each command of the corpus."""
     measured: list[float] = []
     for row in json.loads(CORPUS.read_text()):
         rules = [{key: value for key, value in rule.items() if key != 'sandbox_paths'} for rule in row['rules']]
@@ -53,7 +53,7 @@ def corpus_ms(repeats: int) -> list[float]:
 
 
 def main() -> None:
-    """Print the figures, and fail if one misses its target."""
+    """Print the figures, and exit with an error if one misses its target."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument('--repeats', type=int, default=20, help='measurements of each command')
     repeats: int = arguments.parse_args().repeats

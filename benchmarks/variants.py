@@ -1,4 +1,4 @@
-"""The ways to have a tool call approved, each doing the same work: same tool, same calls, same messages."""
+"""Define the ways to have a call approved. Each does the same work: same tool, same calls, same messages."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _USAGE = RequestUsage(input_tokens=1, output_tokens=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """What the model says: a number of responses with tool calls, then a text."""
+    """Script of the model: a number of responses with tool calls, then a text."""
 
     rounds: int
-    """Responses with calls."""
+    """Number of responses with calls."""
     calls: int
-    """Calls in each of them."""
+    """Calls in each of these responses."""
 
     def respond(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        """The next response. Requests and responses alternate, in a resumed run as well."""
+        """Return the next response. Requests and responses alternate, in a resumed run too."""
         position = len(messages) // 2
         if position >= self.rounds:
             return ModelResponse(parts=[TextPart('done')], usage=_USAGE)
-        # With usage given, the model does not count the tokens of the whole history on every request.
+        # With the usage given, the model does not count the tokens of the whole history for every request.
         parts = [ToolCallPart('touch', {'number': n}, f'{position}-{n}') for n in range(self.calls)]
         return ModelResponse(parts=parts, usage=_USAGE)
 
     def model(self, checkpoint: Checkpoint | None = None) -> Model:
-        """A model that says this, and awaits `checkpoint` before each response."""
+        """Return a model that follows the script, and awaits `checkpoint` before each response."""
 
         async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             if checkpoint is not None:
@@ -67,54 +67,54 @@ class Variant:
     """One way to have calls approved."""
 
     name: str
-    """As the tables call it."""
+    """Name in the tables."""
     run: Callable[[Model], Awaitable[AgentRunResult[Any]]]
-    """Runs an agent from its prompt to the final text."""
+    """Function that runs an agent from its prompt to the final text."""
 
 
 def approve(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-    """Approve everything, at once."""
+    """Approve every call at once."""
     return DeferredToolResults(approvals={call.tool_call_id: True for call in requests.approvals})
 
 
 async def approve_async(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-    """Approve everything, at once."""
+    """Approve every call at once."""
     return approve(ctx, requests)
 
 
 async def approve_in_thread(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-    """Approve everything by a sync handler that may block, as upstream's capability has to be given one."""
+    """Approve every call with a sync handler in a thread, as the host's capability needs for a blocking handler."""
     return await asyncio.to_thread(approve, ctx, requests)
 
 
 async def touch(number: int) -> str:
-    """The tool: as little work as a tool can be."""
+    """Do as little as a tool can do."""
     return f'touched {number}'
 
 
 def plain() -> Variant:
-    """No approval: the tool is an ordinary one."""
+    """Return a variant without approval, in which the tool is an ordinary one."""
     return _variant('no approval', _with_tool(pydantic_ai.Agent(), requires_approval=False))
 
 
 def upstream(handler: AsyncHandler | SyncHandler, name: str) -> Variant:
-    """The host's capability `HandleDeferredToolCalls`."""
+    """Return a variant with the host's capability `HandleDeferredToolCalls`."""
     return _variant(name, _with_tool(pydantic_ai.Agent(capabilities=[HandleDeferredToolCalls(handler=handler)])))
 
 
 def ours(handler: AsyncHandler | SyncHandler, name: str) -> Variant:
-    """The keyword `deferred_tool_handler`."""
+    """Return a variant with the keyword `deferred_tool_handler`."""
     return _variant(name, _with_tool(Agent(deferred_tool_handler=handler)))
 
 
 def stop_resume(decide: AsyncHandler, name: str = 'stop/resume') -> Variant:
-    """The run ends with its requests, and another one goes on with the history and the results."""
+    """Return a variant in which a run ends with its requests, and another one resumes it with the results."""
     agent = _with_tool(pydantic_ai.Agent(output_type=[str, DeferredToolRequests]))
 
     async def run(model: Model) -> AgentRunResult[Any]:
         result = await agent.run('go', model=model, usage_limits=_LIMITS)
         while isinstance(requests := result.output, DeferredToolRequests):
-            # The handlers of the other variants have no use for their context either.
+            # No handler of a variant uses its context.
             results = await decide(None, requests)  # pyright: ignore[reportArgumentType]
             result = await agent.run(
                 model=model,
@@ -128,10 +128,10 @@ def stop_resume(decide: AsyncHandler, name: str = 'stop/resume') -> Variant:
 
 
 async def check_same_work(variants: list[Variant]) -> None:
-    """Refuse to compare variants that do not end with the same history.
+    """Check that all variants end with the same history.
 
     Raises:
-        AssertionError: The messages of two variants differ in a part.
+        AssertionError: The messages of two variants differ.
     """
     script = Script(rounds=3, calls=2)
     histories = [_essence((await variant.run(script.model())).all_messages()) for variant in variants]
@@ -152,7 +152,7 @@ def _with_tool(agent: AgentT, *, requires_approval: bool = True) -> AgentT:
 
 
 def _essence(messages: list[ModelMessage]) -> list[list[tuple[object, ...]]]:
-    # What the model is told and said, without times and run ids.
+    # The messages without times and run ids.
     def essence(part: object) -> tuple[object, ...]:
         fields = ('part_kind', 'tool_name', 'tool_call_id', 'args', 'content', 'outcome')
         return tuple(getattr(part, name, None) for name in fields)

@@ -1,4 +1,4 @@
-"""Many runs that wait for an answer at once: where they wait, and how long they take when all are answered."""
+"""Measure many runs that wait for an answer: the time until all have ended after they are answered."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SCRIPT = Script(rounds=1, calls=1)
 
 
 class WaitingRoom:
-    """Handlers wait here until all runs have come, and are released together."""
+    """Keeps handlers waiting until all runs have arrived, and releases them together."""
 
     def __init__(self, runs: int) -> None:
-        """Make room for `runs` handlers; belongs to the running event loop."""
+        """Wait for `runs` handlers. Belongs to the running event loop."""
         self._missing = runs
         self._loop = asyncio.get_running_loop()
         self._is_full = asyncio.Event()
@@ -29,23 +29,23 @@ class WaitingRoom:
         self._is_open_to_threads = threading.Event()
 
     async def handler(self, ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Wait, then approve everything."""
+        """Wait, then approve every call."""
         self._arrive()
         await self._is_open.wait()
         return approve(ctx, requests)
 
     def sync_handler(self, ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Block this thread, then approve everything."""
+        """Block this thread, then approve every call."""
         self._loop.call_soon_threadsafe(self._arrive)
         self._is_open_to_threads.wait()
         return approve(ctx, requests)
 
     async def fill(self) -> None:
-        """Wait until every run waits."""
+        """Wait until every run has arrived."""
         await self._is_full.wait()
 
     def open(self) -> None:
-        """Let all of them go on."""
+        """Release all handlers."""
         self._is_open.set()
         self._is_open_to_threads.set()
 
@@ -64,11 +64,11 @@ WAITING: Mapping[str, Callable[[WaitingRoom], Variant]] = MappingProxyType(
         'ours, sync': lambda room: ours(room.sync_handler, 'ours, sync'),
     }
 )
-"""Variants by name, for a room. The host's own sync handler is none of them: the first one would stop the loop."""
+"""Variants by name, for a room. The host's sync handler is left out, because the first one would block the loop."""
 
 
 class Crowd:
-    """Runs of one variant that all wait for their answer."""
+    """Runs of one variant that all wait for an answer."""
 
     def __init__(self, name: str, runs: int) -> None:
         """Prepare `runs` runs of the variant `name`."""
@@ -83,7 +83,7 @@ class Crowd:
         await self._room.fill()
 
     async def release(self) -> Timing:
-        """Answer all of them, and time how long they take to their ends."""
+        """Answer all runs, and time how long they take to end."""
         wall_started, cpu_started = time.perf_counter(), time.process_time()
         self._room.open()
         await asyncio.gather(*self._tasks)
@@ -91,7 +91,7 @@ class Crowd:
 
 
 async def release_pair(name: str, reference: str, *, runs: int, number: int) -> Pair:
-    """Time the release of `runs` runs of two variants, one after the other, in odd rounds the reference first."""
+    """Time the release of `runs` runs of two variants, one after another. In odd rounds the reference is first."""
 
     async def timed(each: str) -> Timing:
         crowd = Crowd(each, runs)
@@ -112,10 +112,10 @@ async def releases(
     """Time the release of `runs` waiting runs.
 
     Args:
-        contests: Names of what is measured, and of what it is compared with.
-        runs: Runs that wait at once.
+        contests: Pairs of names: a variant and its reference.
+        runs: Number of runs that wait at the same time.
         rounds: Pairs for each contest.
-        note: Told how far it has come.
+        note: Called with a text about the progress.
 
     Returns:
         The pairs of each contest.
