@@ -134,7 +134,7 @@ def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(fol
     needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
     what = f'commands cannot make or delete anything directly here without {needed}'
     assert notes[-1] == f'{what}, even with your approval: layers do not work here'
-    assert f'nothing directly in {folder};' in results[0].content
+    assert f'make, rename or delete files directly in {folder}.' in results[0].content
     assert results[1].content == '[no output]'
 
 
@@ -325,4 +325,4 @@ def test_a_rule_holds_for_a_tool_that_asks_by_itself_as_the_note_says(folder, tm
 
     assert [result.content for result in results] != ['paid']
     assert asked == []
-    assert 'only if that tool asks by itself' in notes[-1]
+    assert 'no effect unless the tool asks for approval' in notes[-1]

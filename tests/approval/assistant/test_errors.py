@@ -53,8 +53,8 @@ def test_a_connection_that_failed_names_the_address_and_nothing_secret(url, addr
     error = chain(RuntimeError('Connection error.'), ConnectError('All failed', url), OSError('refused\x1b'))
 
     assert error_text(error) == (
-        f'the connection to {address} failed (refused<U+001B>); check the network, and the address that your model is '
-        'used at, such as that in OPENAI_BASE_URL'
+        f'the connection to {address} failed (refused<U+001B>); check the network and the address of your model, '
+        'such as the one in OPENAI_BASE_URL'
     )
 
 

@@ -68,7 +68,7 @@ def test_an_error_while_a_name_is_held_is_left_as_it_is(tmp_path):
 
 @pytest.mark.parametrize('name', ['', '.hidden', '../up', 'a/b', 'a\0b', 'x' * 65, '-option'])
 def test_a_name_is_no_path(tmp_path, name):
-    with pytest.raises(AssistantError, match='is named with'):
+    with pytest.raises(AssistantError, match='the name of a conversation has'):
         SavedConversation(tmp_path, name)
 
 

@@ -166,7 +166,7 @@ def test_a_run_holds_the_name_of_its_conversation_while_it_talks(folder, state, 
     held = []
 
     def look(self):
-        with pytest.raises(AssistantError, match='held by another run') as caught:
+        with pytest.raises(AssistantError, match='another run uses') as caught:
             SavedConversation(state / 'conversations', 'talk').held().__enter__()
         held.append(caught)
 

@@ -111,7 +111,7 @@ def test_without_pydantic_ai_the_error_names_the_extra(monkeypatch):
     for name in ('pydantic_ai.tools', 'pydantic_ai.toolsets', 'tool_approval.compat.blocking_approval.toolset'):
         monkeypatch.delitem(sys.modules, name)
 
-    with pytest.raises(MissingExtraError, match=r'tool-approval\[pydantic-ai\]'):
+    with pytest.raises(MissingExtraError, match=r'tool_approval\[pydantic-ai\]'):
         importlib.import_module('tool_approval.compat.blocking_approval.toolset')
 
 

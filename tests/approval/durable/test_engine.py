@@ -214,5 +214,5 @@ def test_without_dbos_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, 'dbos', None)
     monkeypatch.delitem(sys.modules, 'tool_approval.durable.engine')
 
-    with pytest.raises(MissingExtraError, match=r'tool-approval\[durable\]'):
+    with pytest.raises(MissingExtraError, match=r'tool_approval\[durable\]'):
         importlib.import_module('tool_approval.durable.engine')

@@ -335,7 +335,7 @@ def test_without_pyyaml_the_error_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, 'tool_approval.core.config_yaml', raising=False)
     monkeypatch.setitem(sys.modules, 'yaml', None)
 
-    with pytest.raises(MissingExtraError, match=r'tool-approval\[yaml\]'):
+    with pytest.raises(MissingExtraError, match=r'tool_approval\[yaml\]'):
         parse_settings(YAML)
 
 

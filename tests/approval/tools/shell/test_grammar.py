@@ -57,5 +57,5 @@ def test_a_blocked_program_stays_blocked_where_the_text_is_not_parsed():
 def test_a_missing_library_names_the_extra(monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
 
-    with pytest.raises(MissingExtraError, match=r'tool-approval\[shell\]'):
+    with pytest.raises(MissingExtraError, match=r'tool_approval\[shell\]'):
         parse('ls')

@@ -93,5 +93,5 @@ def test_a_missing_library_is_told_by_its_extra(monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, name)
 
-    with pytest.raises(MissingExtraError, match=r'tool-approval\[slack\]'):
+    with pytest.raises(MissingExtraError, match=r'tool_approval\[slack\]'):
         importlib.import_module(name)

@@ -68,5 +68,5 @@ def test_a_missing_library_is_told_with_the_extra_that_brings_it(monkeypatch, li
     monkeypatch.delitem(sys.modules, module)
     monkeypatch.setattr(builtins, '__import__', without)
 
-    with pytest.raises(MissingExtraError, match=r'tool-approval\[web\]'):
+    with pytest.raises(MissingExtraError, match=r'tool_approval\[web\]'):
         importlib.import_module(module)
