@@ -6,7 +6,7 @@ from typing import Any
 
 
 def lines_of(nav: list[dict[str, Any]], level: int = 2) -> Iterator[str]:
-    """Headings for the sections of a navigation, and a link for each page."""
+    """Yield a heading for each section of the navigation, and a link for each page."""
     for entry in nav:
         for title, target in entry.items():
             if isinstance(target, str):
@@ -17,6 +17,6 @@ def lines_of(nav: list[dict[str, Any]], level: int = 2) -> Iterator[str]:
 
 
 def on_post_build(config: Mapping[str, Any]) -> None:
-    """Write the file; mkdocs calls this hook."""
+    """Write the file. mkdocs calls this hook."""
     lines = [f'# {config["site_name"]}', '', f'> {config["site_description"]}', *lines_of(config['nav']), '']
     (Path(config['site_dir']) / 'llms.txt').write_text('\n'.join(lines), encoding='utf-8')

@@ -1,8 +1,8 @@
-"""Find wording that plain English avoids, and fail where a file has more of it than before: `make prose`.
+"""Find wording that plain English avoids, and fail if a file has more of it than before: `make prose`.
 
 Pages must have none. `prose-baseline.txt` has a line `count path` for each module that has some left.
 After rewriting, lower the counts: `python -m maintainers.prose --lower`.
-`prose-allowed.txt` lists sentences that are fine as they are, one a line.
+`prose-allowed.txt` lists sentences that are accepted, one a line.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ PATTERNS = {
     '"its own affair"': r'\b(its|their|his|your) (own )?(affairs?|business)\b',
     '"of which nothing ..."': r'\bof (which|whom) (nothing|none|no)\b',
 }
+_UNCHECKED = {Path('CHANGELOG.md'), Path('maintainers/prose.py'), Path('maintainers/tests/test_prose.py')}
 _FIRST_LINE = r'^From\b.* to '
 _CODE = re.compile(r'^ *```.*?^ *```|<!--.*?-->|``.*?``|`[^`]*`', re.MULTILINE | re.DOTALL)
 _MARKUP = re.compile(r'^[ >]*([-*] |\d+\. )?')
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences and the cells of a text, without its code and headings."""
+    """Yield the sentences and table cells of a text, without code and headings."""
     for line in _CODE.sub('`code`', text).splitlines():
         if not line.lstrip().startswith(('#', '!')):
             yield from re.split(r'(?<=[.!?:;]) +| *\| *', _MARKUP.sub('', line).strip())
 
 
 def texts_of_module(source: str) -> Iterator[str]:
-    """Its docstrings, its comments, and its strings of several words."""
+    """Yield the docstrings, comments and strings of a module."""
     tree = ast.parse(source)
     inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
@@ -53,7 +54,7 @@ def texts_of_module(source: str) -> Iterator[str]:
 
 
 def findings(path: Path, allowed: frozenset[str]) -> list[str]:
-    """One line for each pattern that a sentence of the file has."""
+    """Return a line for each sentence of the file that matches a pattern."""
     source = path.read_text(encoding='utf-8')
     is_module = path.suffix == '.py'
     found = [
@@ -71,14 +72,16 @@ def findings(path: Path, allowed: frozenset[str]) -> list[str]:
 
 
 def files(root: Path) -> list[Path]:
-    """Everything with text that users read; the changelog is history."""
-    patterns = ('*.md', '*/README.md', 'docs/**/*.md', 'pydantic_ai_slim/**/*.py', 'tool_approval/**/*.py')
+    """Return the pages and modules to check, without the changelog and the modules that quote bad wording."""
+    pages = ('*.md', '*/README.md', 'docs/**/*.md')
+    folders = ('pydantic_ai_slim', 'tool_approval', 'examples', 'benchmarks', 'maintainers')
+    patterns = (*pages, *(f'{folder}/**/*.py' for folder in folders))
     found = {path.relative_to(root) for pattern in patterns for path in root.glob(pattern)}
-    return sorted(found - {Path('CHANGELOG.md')})
+    return sorted(found - _UNCHECKED)
 
 
 def report(root: Path) -> tuple[dict[str, int], list[str]]:
-    """What the baseline may be lowered to, and the findings of each file that has more than its baseline."""
+    """Return the lowest possible baseline, and the findings of each file that exceeds its baseline."""
     maintainers = root / 'maintainers'
     allowed = frozenset((maintainers / 'prose-allowed.txt').read_text(encoding='utf-8').splitlines())
     entries = (line.split() for line in (maintainers / 'prose-baseline.txt').read_text(encoding='utf-8').splitlines())
@@ -96,7 +99,7 @@ def report(root: Path) -> tuple[dict[str, int], list[str]]:
 
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
-    """Print what exceeds the baseline, or lower the baseline."""
+    """Print the files that exceed the baseline, or lower the baseline."""
     lower, problems = report(root)
     if '--lower' in arguments:
         lines = (f'{count} {path}\n' for path, count in lower.items())

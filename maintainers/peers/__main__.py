@@ -18,13 +18,13 @@ from .process import Worker
 from .results import Results
 
 READY_S = 180
-"""chosen: a worker that has not answered by then is not worth waiting for; the page says so in its place."""
+"""chosen: a worker that takes longer to answer is given up, and the page says so."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print the page, and write it where that was asked for.
+    """Measure, print the page, and write it if asked to.
 
-    A peer that cannot be installed or fails is listed with the reason, and no failure of the program.
+    A peer that cannot be installed or fails is listed with the reason. The program succeeds nevertheless.
     """
     parser = argparse.ArgumentParser(prog='python -m maintainers.peers', description=__doc__)
     amount = parser.add_mutually_exclusive_group()
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             command = [str(pythons[peer.name]), '-m', f'maintainers.peers.workers.{peer.worker}', *peer.arguments]
             return Worker(command, folder=REPOSITORY, timeout_s=options.timeout)
 
-        # Whoever interrupts it gets the page of what was measured until then.
+        # An interrupt ends the measurements, and the page shows those made before.
         with contextlib.suppress(KeyboardInterrupt):
             measure(results, chosen, plan, start, _note)
         results.load_after = os.getloadavg()[0]
@@ -73,7 +73,7 @@ def _build(peers: Sequence[Peer], results: Results) -> dict[str, Path]:
             pythons[peer.name] = python_of(peer.environment)
         except InstallError as error:
             results.missing[peer.name] = f'could not be installed: {error}'
-    # Building is work too; the load that counts is the one the measurements begin with.
+    # Building loads the machine too; only the load at the start of the measurements counts.
     results.load_before = os.getloadavg()[0]
     return pythons
 

@@ -1,4 +1,4 @@
-"""Who is compared, in which environment, and what cannot be compared."""
+"""List the peers and their environments, and what a peer cannot do."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 HOST = 'pydantic-ai-slim==2.68.0'
-"""One release for everybody who runs on Pydantic AI."""
+"""Release of Pydantic AI for all peers that run on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """A virtual environment, and how it is filled."""
+    """A virtual environment and its installations."""
 
     name: str
-    """Its folder."""
+    """Name of the folder."""
     installs: tuple[tuple[str, ...], ...]
-    """Arguments of `pip install`, once for each call of it. Paths are relative to the repository."""
+    """Arguments of each call of `pip install`. Paths are relative to the repository."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """One way to have calls approved, and the worker that does it."""
+    """One way to have calls approved, and the worker that uses it."""
 
     name: str
-    """As the tables call it."""
+    """Name in the tables."""
     environment: Environment
-    """Where it runs."""
+    """Environment in which the worker runs."""
     worker: str
-    """Module below `maintainers.peers.workers`."""
+    """Name of the module below `maintainers.peers.workers`."""
     arguments: tuple[str, ...] = ()
-    """Of the worker."""
+    """Arguments of the worker."""
     not_possible: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Kinds of measurement (`rounds`, `batch`, `waiting`) it has no way to do, with the reason."""
+    """Kinds of measurement (`rounds`, `batch`, `waiting`) that the peer cannot do, with the reason."""
 
 
 _OURS = Environment(
@@ -40,8 +40,8 @@ _OURS = Environment(
     installs=((HOST, '--editable', './pydantic_ai_slim', '--editable', './tool_approval[pydantic-ai]'),),
 )
 _HOST = Environment(name='pydantic-ai', installs=((HOST,),))
-# It requires the full `pydantic-ai`, whose newest release is behind that of the slim one: with its own dependencies it
-# would run on another host than we do.
+# It requires the full `pydantic-ai`, whose newest release is older than that of the slim one. With its own dependencies
+# it would run on another version of the host.
 _BLOCKING = Environment(
     name='blocking-approval', installs=((HOST,), ('--no-deps', 'pydantic-ai-blocking-approval==0.9.0'))
 )
@@ -52,10 +52,10 @@ _OPENAI = Environment(name='openai-agents', installs=(('openai-agents==0.24.0',)
 _INSPECT = Environment(name='inspect', installs=(('inspect-ai==0.3.285',),))
 
 REFERENCE = 'ours, async handler'
-"""What the ratios compare with."""
+"""Peer that the ratios compare with."""
 
 CONTROL = 'ours, async handler (again)'
-"""The same once more, in a process of its own: the noise."""
+"""The reference in a second process, which shows the noise."""
 
 PEERS = (
     Peer(name=REFERENCE, environment=_OURS, worker='ours', arguments=('async',)),
@@ -70,4 +70,4 @@ PEERS = (
     Peer(name='OpenAI Agents SDK', environment=_OPENAI, worker='openai_agents'),
     Peer(name='Inspect AI approver', environment=_INSPECT, worker='inspect_approvers'),
 )
-"""In the order of the tables."""
+"""All peers, in the order of the tables."""

@@ -1,4 +1,4 @@
-"""Builds the environments: one virtual environment for each peer, kept until what is installed in it changes."""
+"""Build a virtual environment for each peer, and keep it until its installations change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = REPOSITORY / '.hatch' / 'peers'
 
 Execute: TypeAlias = Callable[[list[str]], None]
-"""Runs a command in the repository's folder; raises `InstallError` where it fails."""
+"""Function that runs a command in the folder of the repository, and raises `InstallError` if it fails."""
 
 
 class InstallError(Exception):
@@ -23,10 +23,10 @@ class InstallError(Exception):
 
 
 def execute(command: list[str]) -> None:
-    """Run a command quietly.
+    """Run a command without output.
 
     Raises:
-        InstallError: It failed; the message is the end of what it said.
+        InstallError: The command failed. The message is the last line of its errors.
     """
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -35,15 +35,15 @@ def execute(command: list[str]) -> None:
 
 
 def python_of(environment: Environment, *, folder: Path = ENVIRONMENTS, execute: Execute = execute) -> Path:
-    """The interpreter of an environment, which is built first if it is not there or holds something else.
+    """Return the interpreter of an environment, building the environment if it does not exist or is outdated.
 
     Args:
-        environment: Which.
-        folder: Where environments are kept.
+        environment: The environment.
+        folder: The folder of all environments.
         execute: Runs the commands.
 
     Raises:
-        InstallError: It could not be built. What was begun is removed.
+        InstallError: The environment could not be built. An unfinished one is removed.
     """
     home = folder / environment.name
     python = home / 'bin' / 'python'
@@ -66,7 +66,7 @@ def python_of(environment: Environment, *, folder: Path = ENVIRONMENTS, execute:
 def _fingerprint(environment: Environment) -> str:
     lines = [sys.version, *(' '.join(arguments) for arguments in environment.installs)]
     for arguments in environment.installs:
-        # An editable install follows our code, but not what its project file asks for.
+        # An editable install follows our code, but not the dependencies in its project file.
         paths = (REPOSITORY / each.split('[')[0] for each in arguments if each.startswith('./'))
         lines += [(path / 'pyproject.toml').read_text(encoding='utf-8') for path in paths]
     return '\n'.join(lines)

@@ -1,4 +1,4 @@
-"""What the samples say: costs, what approval adds, ratios, and who is faster than ours by more than the noise."""
+"""Compute figures from the samples: costs, what approval adds, ratios, and the peers that are faster than ours."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from .catalog import CONTROL, PEERS, REFERENCE
 from .results import Case, Crowd, Sample, Wait
 
 ENOUGH = 5
-"""chosen: with fewer rounds, quartiles say nothing about who is faster."""
+"""chosen: with fewer rounds, quartiles cannot show which peer is faster."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """One peer in one case."""
+    """Cost of one peer in one case."""
 
     peer: str
-    """Which."""
+    """Name of the peer."""
     cpu_ms: Spread
     """Computing time of a run with approval, in milliseconds."""
     plain_cpu_ms: Spread
-    """The same without."""
+    """Computing time of a run without approval, in milliseconds."""
     wall_ms: Spread
     """Elapsed time of a run with approval, in milliseconds."""
     added_ms: Spread
-    """Computing time with approval less that without, for each approved call, in milliseconds."""
+    """Computing time that approval adds to a run, for each approved call, in milliseconds."""
     ratio: Spread
-    """Computing time with approval, to ours in the same round."""
+    """Ratio of the computing time with approval to ours in the same round."""
     added_difference_ms: Spread
-    """`added_ms` less ours in the same round."""
+    """Difference of `added_ms` to ours in the same round."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """One peer with one number of waiting runs."""
+    """Cost of one peer for a number of waiting runs."""
 
     peer: str
-    """Which."""
+    """Name of the peer."""
     asked_ms: Spread
     """Computing time until one run waits, in milliseconds."""
     done_ms: Spread
@@ -48,13 +48,13 @@ class Waiting:
     wall_ms: Spread
     """Elapsed time from the answer to the end of the last run, in milliseconds."""
     resident: float | None
-    """Bytes a run, by the growth of the process."""
+    """Growth of the process for each run, in bytes."""
     traced: float | None
-    """Bytes a run, by what Python had allocated."""
+    """Memory that Python allocated for each run, in bytes."""
 
 
 def costs(case: Case) -> list[Cost]:
-    """The cost of each peer that was measured, in the order of the catalogue."""
+    """Return the cost of each measured peer, in the order of the catalogue."""
     references = {sample.round: sample for sample in case.samples if sample.peer == REFERENCE}
     found: list[Cost] = []
     for peer, samples in _by_peer(case.samples).items():
@@ -76,20 +76,20 @@ def costs(case: Case) -> list[Cost]:
 
 
 def noise(found: Sequence[Cost]) -> Cost | None:
-    """Ours against itself; `None` where that was not measured."""
+    """Return the cost of ours compared with itself, or `None` if it was not measured."""
     return next((each for each in found if each.peer == CONTROL), None)
 
 
 def is_enough(found: Sequence[Cost]) -> bool:
-    """Whether there are enough rounds to say who is faster."""
+    """Whether there are enough rounds to compare peers."""
     return all(each.ratio.count >= ENOUGH for each in found if each.peer in (REFERENCE, CONTROL))
 
 
 def cheaper(found: Sequence[Cost]) -> list[Cost]:
-    """Whose approval adds less than ours, by more than ours differs from itself. Cheapest first.
+    """Return the peers whose approval adds less than ours, cheapest first.
 
-    A peer is named where the upper quartile of the difference lies below the lower one of the control. It may be our
-    own layer or handler of another kind.
+    A peer counts if the upper quartile of its difference is below the lower quartile of the control. It may be another
+    handler or layer of ours.
     """
     control = noise(found)
     limit = min(0.0, control.added_difference_ms.lower) if control is not None else 0.0
@@ -100,7 +100,7 @@ def cheaper(found: Sequence[Cost]) -> list[Cost]:
 
 
 def faster(found: Sequence[Cost]) -> list[Cost]:
-    """Whose whole run takes less than ours, by more than ours differs from itself. Fastest first."""
+    """Return the peers whose whole run takes less time than ours, beyond the noise, fastest first."""
     control = noise(found)
     limit = min(1.0, control.ratio.lower) if control is not None else 1.0
     beaten = [each for each in found if each.peer not in (REFERENCE, CONTROL) and each.ratio.upper < limit]
@@ -108,7 +108,7 @@ def faster(found: Sequence[Cost]) -> list[Cost]:
 
 
 def waiting(crowd: Crowd) -> list[Waiting]:
-    """What waiting took each peer that was measured."""
+    """Return the cost of waiting for each measured peer."""
     found: list[Waiting] = []
     for peer, waits in _waits_by_peer(crowd.waits).items():
         timed = [each for each in waits if each.traced is None]
@@ -145,6 +145,6 @@ def _waits_by_peer(waits: Sequence[Wait]) -> dict[str, list[Wait]]:
 
 
 def _in_order(names: set[str]) -> list[str]:
-    # Whoever was first in the first round is no better than the others.
+    # Order by catalogue: the order of the first round has no meaning.
     places = {peer.name: place for place, peer in enumerate(PEERS)}
     return sorted(names, key=lambda name: (places.get(name, len(places)), name))

@@ -1,4 +1,4 @@
-"""Round after round, each peer does a little, so that what slows the machine down slows down all of them."""
+"""Measure all peers in turns, round after round, so that a disturbance of the machine slows all of them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .process import Worker, WorkerError
 from .results import Case, Crowd, Results, Sample, Wait
 
 Start: TypeAlias = Callable[[Peer], Worker]
-"""Starts a peer's worker; raises `WorkerError`."""
+"""Function that starts the worker of a peer, or raises `WorkerError`."""
 
 Note: TypeAlias = Callable[[str], None]
-"""Told what is being done."""
+"""Function that is called with a text about the progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How much is measured."""
+    """Amount of measurements."""
 
     sizes: Sequence[tuple[str, int, int, int, int]]
-    """Kind, rounds, calls, runs in a measurement, and measurements of each peer."""
+    """Sizes of work: kind, rounds, calls, runs in a measurement, and measurements of each peer."""
     crowds: Sequence[tuple[int, int]]
-    """Waiting runs, and measurements of each peer."""
+    """Numbers of waiting runs, and of measurements of each peer."""
 
 
 FULL = Plan(
@@ -57,21 +57,21 @@ QUICK = Plan(sizes=(('rounds', 1, 1, 1, 1), ('rounds', 3, 1, 1, 1), ('batch', 1,
 
 
 def measure(results: Results, peers: Sequence[Peer], plan: Plan, start: Start, note: Note = lambda text: None) -> None:
-    """Measure everything of a plan.
+    """Measure everything in a plan.
 
     Args:
-        results: Where it goes.
-        peers: Whom to measure; one that cannot start is listed as missing.
-        plan: How much.
+        results: Where to add the measurements.
+        peers: The peers to measure. One that cannot start is listed as missing.
+        plan: The amount of measurements.
         start: Starts the workers.
-        note: Told about the progress.
+        note: Called with a text about the progress.
     """
     team = _Team(results, peers, start)
     try:
         for kind, rounds, calls, runs, measurements in plan.sizes:
             case = Case(kind=kind, rounds=rounds, calls=calls)
             results.cases.append(case)
-            # The first round warms up, unless one is all there is; smaller sizes have come before.
+            # The first round warms up, unless there is only one, which comes after smaller sizes.
             for number in range(1 if measurements == 1 else 0, measurements + 1):
                 for peer in _rotated(team.members(case), number):
                     note(f'{kind} {rounds}x{calls}, round {number}: {peer.name}')
@@ -83,7 +83,7 @@ def measure(results: Results, peers: Sequence[Peer], plan: Plan, start: Start, n
     for runs, measurements in plan.crowds:
         crowd = Crowd(runs=runs)
         results.crowds.append(crowd)
-        # One process more traces its memory: that slows it down, so it is not timed.
+        # Another process traces its memory, which slows it down, so it is not timed.
         for number in range(measurements + 1):
             for peer in _rotated(peers, number):
                 if peer.name in results.missing or peer.name in crowd.failures:
@@ -93,7 +93,7 @@ def measure(results: Results, peers: Sequence[Peer], plan: Plan, start: Start, n
 
 
 class _Team:
-    """One worker for each peer, all alive, of which one works at a time."""
+    """One running worker for each peer. Only one of them works at a time."""
 
     def __init__(self, results: Results, peers: Sequence[Peer], start: Start) -> None:
         self._start = start
@@ -116,7 +116,7 @@ class _Team:
 
     def sample(self, peer: Peer, case: Case, *, number: int, runs: int) -> Sample | None:
         try:
-            # Whoever comes second finds warmer caches.
+            # The second one finds warmer caches.
             order = (True, False) if number % 2 else (False, True)
             asked, plain = sorted(
                 ((approval, self._run(peer, case, approval=approval, runs=runs)) for approval in order),
@@ -177,6 +177,6 @@ def _check_work(counts: dict[str, int], **expected: int) -> None:
 
 
 def _rotated(peers: Sequence[Peer], number: int) -> list[Peer]:
-    # Nobody always comes after the same one, whose work would have filled the caches and heated the processor.
+    # Rotate, so that no peer always follows the same one, which would fill the caches and heat the processor for it.
     shift = number % len(peers) if peers else 0
     return [*peers[shift:], *peers[:shift]]

@@ -1,4 +1,4 @@
-"""Puts what was measured into a page of the documentation."""
+"""Format the measurements as a page of the documentation."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ a file it takes nothing here.
 
 
 def page(results: Results, *, pictures: str) -> str:
-    """Everything that was measured, with what it was measured on.
+    """Return the page with all measurements and the machine that they were made on.
 
     Args:
         results: The measurements.
-        pictures: What the names of the plots begin with, relative to the page.
+        pictures: The beginning of the names of the plots, relative to the page.
     """
     found = [(case, costs(case)) for case in results.cases]
     lines = [
@@ -96,7 +96,7 @@ def page(results: Results, *, pictures: str) -> str:
 
 
 def plots(results: Results) -> dict[str, str]:
-    """The plots of the page as SVG, by the end of their name."""
+    """Return the plots of the page as SVG, by the end of their name."""
     drawn: dict[str, str] = {}
     for kind, title in _titles(results):
         series: dict[str, list[tuple[float, float]]] = {}
@@ -120,7 +120,7 @@ def _titles(results: Results) -> list[tuple[str, str]]:
 
 
 def _loud(results: Results) -> Iterator[str]:
-    # chosen: half a process besides ours is enough to be seen in the figures.
+    # chosen: more than half a process of other work shows in the figures.
     if max(results.load_before, results.load_after) > 1.5:
         yield 'Other work ran on the machine meanwhile: read differences of less than the noise as none.'
 
@@ -248,5 +248,5 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _row(cells: Sequence[str]) -> str:
-    # A reason may be any text, and a line break or a bar would end the cell.
+    # A reason is free text, in which a line break or a bar would end the cell.
     return f'| {" | ".join(" ".join(cell.replace("|", "/").split()) for cell in cells)} |'

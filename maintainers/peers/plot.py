@@ -1,4 +1,4 @@
-"""The plot of the page, as SVG written by hand: two logarithmic axes, a line for each peer, its name at the end."""
+"""Draw the plot of the page as SVG: two logarithmic axes, and a line for each peer with its name at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias
 Series: TypeAlias = Mapping[str, Sequence[tuple[float, float]]]
 """Points of each line, by its name."""
 
-# chosen: Okabe and Ito's colours, which people who see colours differently can tell apart, and greys.
+# chosen: colours of Okabe and Ito, which colour-blind readers can tell apart, and greys.
 _COLOURS = (
     '#000000',
     '#0072b2',
@@ -31,13 +31,13 @@ def plot(title: str, across: str, up: str, series: Series) -> str:
     """Draw lines over a logarithmic grid.
 
     Args:
-        title: Above the plot.
-        across: What the horizontal axis counts.
-        up: What the vertical axis measures, with its unit.
-        series: The lines; points that are not positive have no place on such an axis and are left out.
+        title: The text above the plot.
+        across: The label of the horizontal axis.
+        up: The label of the vertical axis, with its unit.
+        series: The lines. Points that are not positive are left out, because a logarithmic axis cannot show them.
 
     Raises:
-        ValueError: There is no point to draw.
+        ValueError: No point is positive.
     """
     lines = {name: [(x, y) for x, y in points if x > 0 and y > 0] for name, points in series.items()}
     points = [point for line in lines.values() for point in line]
@@ -68,7 +68,7 @@ def _draw(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'font-family="sans-serif" font-size="12"><title>{escape(title)}</title>'
     )
-    # A page may be dark; the colours of the lines are made for white.
+    # A page may be dark, and the colours of the lines need a white background.
     yield f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>'
     yield f'<text x="{_LEFT}" y="22" font-size="15">{escape(title)}</text>'
     for exponent in columns:
@@ -98,7 +98,8 @@ def _draw(
 
 
 def _apart(wanted: Mapping[str, float]) -> dict[str, float]:
-    # From the top down, each label at its line's end or right below the one above; then all up if they left the plot.
+    # From the top down, place each label at the end of its line or below the label above. Then move all of them up if
+    # they leave the plot.
     placed: dict[str, float] = {}
     free = float(_TOP)
     for name, y in sorted(wanted.items(), key=lambda each: each[1]):

@@ -1,4 +1,4 @@
-"""A worker's process, seen from outside: orders go in, answers come out."""
+"""Run a worker process, send it orders, and read its answers."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 _QUIET = {'LANGSMITH_TRACING': 'false', 'OPENAI_AGENTS_DISABLE_TRACING': '1', 'NO_COLOR': '1'}
-# No keys of anybody, and no proxy to reach them through: a peer that would call home fails instead.
+# No keys, and no proxy: a peer that tries to send data home fails.
 _KEPT = ('PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'LD_LIBRARY_PATH')
 
 
 class WorkerError(Exception):
-    """A worker could not do what it was told: it says why, it ended, or its time was over."""
+    """A worker could not carry out an order: it reported an error, ended, or took too long."""
 
 
 class Worker:
-    """A process that answers one order after the other."""
+    """A process that carries out one order after another."""
 
     def __init__(self, command: Sequence[str], *, folder: Path, timeout_s: float) -> None:
-        """Start it, and wait until it is ready.
+        """Start the process, and wait until it is ready.
 
         Args:
-            command: What to run.
-            folder: Where.
-            timeout_s: How long it may take to get ready, and for an order, in seconds.
+            command: The command to run.
+            folder: The working directory.
+            timeout_s: Seconds that the process may take to get ready, and for each order.
 
         Raises:
-            WorkerError: It did not get ready.
+            WorkerError: The process did not get ready.
         """
         self._timeout_s = timeout_s
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `close` closes it
@@ -52,9 +52,9 @@ class Worker:
             self.close()
             raise
         self.versions: Mapping[str, str] = ready['versions']
-        """Distributions it works with."""
+        """Versions of the distributions that the worker uses, by name."""
         self.python: str = ready['python']
-        """Version of its interpreter."""
+        """Version of the worker's interpreter."""
 
     def __enter__(self) -> Self:
         return self
@@ -65,10 +65,10 @@ class Worker:
         self.close()
 
     def order(self, **order: Any) -> dict[str, Any]:
-        """Tell it to do something, and wait for the answer.
+        """Send an order, and wait for the answer.
 
         Raises:
-            WorkerError: It failed, ended, or took too long. After the last two it is gone.
+            WorkerError: The worker failed, ended, or took too long. Unless it only failed, it is gone.
         """
         assert self._process.stdin is not None
         try:
@@ -84,7 +84,7 @@ class Worker:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             assert stream is not None
-            # What is still buffered for a process that is gone is of no use.
+            # Discard buffered orders for a process that has ended.
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
 

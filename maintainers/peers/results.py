@@ -1,4 +1,4 @@
-"""What one session of measuring found, before anything is computed from it."""
+"""Define the raw results of a session."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One peer in one round of one case: a run with approval, and one without."""
+    """A run with approval and one without, of one peer in one round of a case."""
 
     peer: str
-    """Which."""
+    """Name of the peer."""
     round: int
-    """Number of the round; samples of a round were made one after the other."""
+    """Number of the round. Samples of a round were taken one after another."""
     cpu_s: float
-    """Computing time of a run with approval, all threads of its process."""
+    """Computing time of a run with approval, with all threads of the process."""
     wall_s: float
-    """Elapsed time of it."""
+    """Elapsed time of a run with approval."""
     plain_cpu_s: float
-    """Computing time of the same run of the same framework whose tool needs no approval."""
+    """Computing time of the same run with a tool that needs no approval."""
     plain_wall_s: float
-    """Elapsed time of it."""
+    """Elapsed time of the same run with a tool that needs no approval."""
 
 
 @dataclass(kw_only=True)
@@ -33,71 +33,71 @@ class Case:
     kind: str
     """`rounds` or `batch`."""
     rounds: int
-    """Responses with calls."""
+    """Number of responses with calls."""
     calls: int
-    """Calls in each of them."""
+    """Calls in each of these responses."""
     samples: list[Sample] = field(default_factory=list[Sample])
-    """In the order they were made."""
+    """Samples, in the order in which they were taken."""
     failures: dict[str, str] = field(default_factory=dict[str, str])
-    """Why there is nothing of a peer."""
+    """Reasons why peers have no samples, by peer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """One peer with a number of runs that waited at once, in a process of its own."""
+    """Runs of one peer that waited at the same time, in a separate process."""
 
     peer: str
-    """Which."""
+    """Name of the peer."""
     asked_cpu_s: float
-    """Computing time until all waited."""
+    """Computing time until all runs waited."""
     done_cpu_s: float
     """Computing time from the answer to the end of the last run."""
     done_wall_s: float
-    """Elapsed time of that."""
+    """Elapsed time from the answer to the end of the last run."""
     resident: int | None
-    """Bytes the process had grown by while all waited; `None` where the system does not say."""
+    """Growth of the process while all runs waited, in bytes; `None` if the system does not report it."""
     traced: int | None
-    """Bytes Python had allocated and not freed; `None` where this process did not trace."""
+    """Memory that Python allocated and did not free, in bytes; `None` if this process did not trace it."""
 
 
 @dataclass(kw_only=True)
 class Crowd:
-    """One number of waiting runs."""
+    """All measurements with one number of waiting runs."""
 
     runs: int
-    """How many."""
+    """Number of runs."""
     waits: list[Wait] = field(default_factory=list[Wait])
-    """In the order they were made."""
+    """Measurements, in the order in which they were made."""
     failures: dict[str, str] = field(default_factory=dict[str, str])
-    """Why there is nothing of a peer."""
+    """Reasons why peers have no measurement, by peer."""
 
 
 @dataclass(kw_only=True)
 class Results:
-    """Everything."""
+    """Everything that a session measured."""
 
     machine: str
-    """What it was measured on."""
+    """Description of the machine."""
     load_before: float
-    """Load average of the last minute."""
+    """Load average of the last minute, before the measurements."""
     load_after: float = 0
-    """The same at the end."""
+    """Load average of the last minute, after the measurements."""
     versions: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    """Distributions, by peer."""
+    """Versions by distribution, by peer."""
     missing: dict[str, str] = field(default_factory=dict[str, str])
-    """Peers that could not be installed or started, and why."""
+    """Reasons why peers could not be installed or started, by peer."""
     cases: list[Case] = field(default_factory=list[Case])
     """Sizes of work."""
     crowds: list[Crowd] = field(default_factory=list[Crowd])
     """Numbers of waiting runs."""
 
     def dump(self) -> str:
-        """As JSON."""
+        """Return the results as JSON."""
         return json.dumps(asdict(self), indent=1)
 
     @staticmethod
     def load(text: str) -> Results:
-        """From what `dump` gave."""
+        """Read results from the JSON that `dump` returned."""
         data: dict[str, Any] = json.loads(text)
         data['cases'] = [_with(Case, each, samples=Sample) for each in data['cases']]
         data['crowds'] = [_with(Crowd, each, waits=Wait) for each in data['crowds']]

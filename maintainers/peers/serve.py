@@ -1,8 +1,8 @@
-"""A worker process: reads orders from its standard input, one JSON object a line, and answers each with one line.
+"""Serve as a worker process: read orders from standard input, one JSON object a line, and answer each with one line.
 
-`{"rounds": 10, "calls": 1, "approval": true, "repeat": 3}` is answered with seconds of computing and elapsed time of
-one run. `{"waiting": 100, "trace": false}` lets that many runs wait for their approval at once. The first line a worker
-writes says which versions it has, or why it cannot work. Standard library alone.
+The answer to `{"rounds": 10, "calls": 1, "approval": true, "repeat": 3}` has the seconds of computing and elapsed time
+of one run. `{"waiting": 100, "trace": false}` lets that many runs wait for approval at the same time. The first line of
+a worker names its versions, or the reason why it cannot work. This module needs only the standard library.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _STATM = Path('/proc/self/statm')
 
 
 def serve(build: Callable[[Bench], Run], packages: Sequence[str]) -> None:
-    """Answer orders until the standard input ends.
+    """Answer orders until standard input ends.
 
     Args:
-        build: Makes the peer's agents.
-        packages: Distributions whose versions are told.
+        build: Makes the agents of the peer.
+        packages: Distributions whose versions are reported.
     """
-    # What a framework prints must not be taken for an answer.
+    # Output of a framework must not look like an answer.
     answers = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)
 
@@ -43,7 +43,7 @@ def serve(build: Callable[[Bench], Run], packages: Sequence[str]) -> None:
     bench = Bench()
     try:
         run = build(bench)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the page says that this peer could not be measured
+    except Exception as error:  # noqa: BLE001 - the page reports any error as the reason why the peer has no figures
         say({'error': f'{type(error).__name__}: {error}'})
         return
     say({'versions': {name: version(name) for name in packages}, 'python': sys.version.split()[0]})
@@ -70,7 +70,7 @@ async def _time(bench: Bench, run: Run, *, rounds: int, calls: int, approval: bo
 
 async def _wait(bench: Bench, run: Run, *, waiting: int, trace: bool) -> dict[str, Any]:
     bench.counts, bench.crowd = Counts(), None
-    await run('1 1', True)  # what the first run of a process imports and caches is no waiting run's
+    await run('1 1', True)  # the first run of a process fills caches, which no waiting run should pay for
     gc.collect()
     bench.counts, bench.crowd = Counts(), Crowd(waiting)
     if trace:
@@ -92,7 +92,7 @@ async def _wait(bench: Bench, run: Run, *, waiting: int, trace: bool) -> dict[st
 
 
 async def _all_wait(crowd: Crowd, runs: Sequence[asyncio.Future[None]]) -> None:
-    # A run that fails never arrives.
+    # A failed run never arrives, so wait for it as well.
     complete = asyncio.ensure_future(crowd.is_complete.wait())
     await asyncio.wait([complete, *runs], return_when=asyncio.FIRST_COMPLETED)
     if not complete.done():

@@ -1,7 +1,7 @@
-"""The work every peer does, and who approves it. Needs the standard library alone: it runs in every environment.
+"""Define the work that every peer does, and its approver. This module needs only the standard library.
 
-A prompt says how many responses with calls the model gives and how many calls are in each of them (`'10 1'`), so that
-an agent is built once and a scripted model needs no state.
+A prompt names the number of responses with calls, and of calls in each (`'10 1'`). So an agent is built only once, and
+a scripted model needs no state.
 """
 
 from __future__ import annotations
@@ -13,59 +13,59 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Run: TypeAlias = Callable[[str, bool], Awaitable[None]]
-"""Runs an agent from its prompt to its final text; the flag says whether its calls need approval."""
+"""Function that runs an agent from its prompt to its final text. The flag is whether its calls need approval."""
 
 RUN_LIMIT = 10_000
-"""chosen: above the steps of every run here, for frameworks that stop after a number of them."""
+"""chosen: more steps than any run has, for frameworks that stop after a number of them."""
 
 
 @dataclass(kw_only=True)
 class Counts:
-    """What really happened, so that nobody is timed who does less."""
+    """Numbers of the work that was done, so that no peer is timed for doing less."""
 
     requests: int = 0
-    """Responses the model was asked for."""
+    """Requests to the model."""
     asked: int = 0
-    """Calls somebody was asked about."""
+    """Calls that the approver was asked about."""
     executed: int = 0
-    """Tools that ran."""
+    """Executions of tools."""
 
 
 class Bench:
-    """The scripted model's words, the tool, and the person, all counted."""
+    """The scripted model, the tool and the approver of a run, with counts of their work."""
 
     def __init__(self) -> None:
-        """Nothing has happened, and the person answers at once."""
+        """Start with counts of zero, and an approver who answers at once."""
         self.counts = Counts()
         self.crowd: Crowd | None = None
 
     def calls_of(self, prompt: str, messages: int, per_call: int, per_response: int) -> range | None:
-        """The numbers of the calls in the next response; `None` for the final text.
+        """Return the numbers of the calls in the next response, or `None` for the final text.
 
         Args:
-            prompt: What the run began with.
-            messages: How many messages came after the prompt.
-            per_call: How many of them one call makes.
-            per_response: How many of them a response makes whatever it calls.
+            prompt: The prompt of the run.
+            messages: The number of messages after the prompt.
+            per_call: Messages that each call adds.
+            per_response: Messages that each response adds, whatever it calls.
         """
         self.counts.requests += 1
         rounds, calls = map(int, prompt.split())
         return range(calls) if messages < rounds * (per_response + calls * per_call) else None
 
     def touch(self, number: int) -> str:
-        """The tool: as little work as a tool can be."""
+        """Do as little as a tool can do."""
         self.counts.executed += 1
         return f'touched {number}'
 
     async def answer(self, calls: int = 1) -> None:
-        """Be asked about calls, and return when they are approved."""
+        """Approve calls."""
         self.counts.asked += calls
         if self.crowd is not None:
             self.crowd.arrive()
             await self.crowd.gate.wait()
 
     def answer_blocking(self, calls: int = 1) -> None:
-        """The same, from a thread that may block."""
+        """Approve calls from a thread that may block."""
         crowd = self.crowd
         if crowd is None:
             self.counts.asked += calls
@@ -77,13 +77,13 @@ class Bench:
 
 
 class Crowd:
-    """Runs that wait for an answer at once. Made where an event loop runs."""
+    """Runs that wait for an answer at the same time. Create it inside a running event loop."""
 
     def __init__(self, size: int) -> None:
-        """Nobody waits yet.
+        """Expect runs.
 
         Args:
-            size: How many will.
+            size: The number of runs that will wait.
         """
         self.loop = asyncio.get_running_loop()
         self.lock = threading.Lock()
@@ -93,12 +93,12 @@ class Crowd:
         self._missing = size
 
     def arrive(self) -> None:
-        """One more waits. Called on the event loop."""
+        """Count a run that waits. Call this on the event loop."""
         self._missing -= 1
         if self._missing == 0:
             self.is_complete.set()
 
     def release(self) -> None:
-        """Approve everything."""
+        """Approve all calls."""
         self.gate.set()
         self.blocking_gate.set()

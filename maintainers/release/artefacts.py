@@ -1,4 +1,4 @@
-"""Check the contents of a wheel and an sdist before a release: `problems(file)` lists what is wrong, in sentences."""
+"""Check the contents of a wheel or an sdist before a release: `problems(file)` returns what is wrong, in sentences."""
 
 import posixpath
 import re
@@ -21,11 +21,11 @@ _LEFTOVER = re.compile(r'(^|/)(__pycache__/|\.hatch/|\.coverage|[^/]*\.(pyc|orig
 
 
 def problems(artefact: Path, *, licence: str) -> list[str]:
-    """What is wrong with a wheel or an sdist.
+    """Return the problems of a wheel or an sdist, in sentences.
 
     Args:
-        artefact: The file.
-        licence: The text its licence file has to have.
+        artefact: The wheel or the sdist.
+        licence: The text that its licence file must have.
     """
     files = read(artefact)
     found = [f'has the test {name}' for name in files if _TEST_FILE.search(name)]
@@ -38,7 +38,7 @@ def problems(artefact: Path, *, licence: str) -> list[str]:
 
 
 def read(artefact: Path) -> dict[str, bytes]:
-    """The files of a wheel or an sdist, by their names in it."""
+    """Return the files of a wheel or an sdist, by name."""
     if artefact.suffix == '.whl':
         with zipfile.ZipFile(artefact) as archive:
             return {name: archive.read(name) for name in archive.namelist() if not name.endswith('/')}
@@ -48,13 +48,13 @@ def read(artefact: Path) -> dict[str, bytes]:
 
 
 def metadata_of(wheel: Path) -> Message:
-    """The core metadata of a wheel."""
+    """Return the core metadata of a wheel."""
     (text,) = (body for name, body in read(wheel).items() if name.endswith('.dist-info/METADATA'))
     return Parser().parsestr(text.decode())
 
 
 def requirements_of(metadata: Message, extra: str | None) -> list[Requirement]:
-    """What an installation with this extra asks for, with the extras that it names itself taken apart."""
+    """Return the requirements of an installation with this extra, with nested extras resolved."""
     own_name = canonicalize_name(metadata['Name'])
     found: list[Requirement] = []
     for text in metadata.get_all('Requires-Dist', []):
@@ -69,7 +69,7 @@ def requirements_of(metadata: Message, extra: str | None) -> list[Requirement]:
 
 
 def open_points(wheel: Path) -> list[str]:
-    """What may be missing while nothing is published, and not afterwards."""
+    """Return what must be done before the first upload, but is not a problem earlier."""
     labels = {value.partition(',')[0].strip().lower() for value in metadata_of(wheel).get_all('Project-URL', [])}
     missing = [label for label in ('source', 'changelog', 'documentation', 'issues') if label not in labels]
     return [f'{wheel.name} has no project URL for {label}.' for label in missing]
@@ -110,7 +110,7 @@ def _licence_problems(metadata: Message) -> list[str]:
         is_normal = canonicalize_license_expression(expression) == expression
     except InvalidLicenseExpression:
         is_normal = False
-    return [] if is_normal else [f'has {expression!r} for a licence, which is no SPDX expression']
+    return [] if is_normal else [f'has the licence {expression!r}, which is not an SPDX expression']
 
 
 def _classifier_problems(metadata: Message) -> list[str]:

@@ -1,9 +1,9 @@
-"""Known vulnerabilities of what is locked: `make audit-dependencies`.
+"""Look up known vulnerabilities of locked dependencies: `make audit-dependencies`.
 
-python -m maintainers.release.audit requirements/newest.txt ...
+    python -m maintainers.release.audit requirements/newest.txt ...
 
-Ends with 0 if every locked version was looked up and none has a known vulnerability, with 1 if one has, and with 2 if
-the service could not answer for each of them: then nothing is known, and nothing is claimed.
+The exit code is 0 if every locked version was looked up and has no known vulnerability, 1 if one has, and 2 if the
+service did not answer for each version, so that the result is unknown.
 """
 
 import json
@@ -16,8 +16,8 @@ CLEAN, VULNERABLE, NOT_AUDITED = 0, 1, 2
 
 
 def pip_audit(lock: str) -> str:
-    """Ask pip-audit about a lock file; gives its report as JSON, or what it printed instead."""
-    # Not resolved and not installed again: what is audited is what the file says.
+    """Run pip-audit on a lock file, and return its report as JSON, or else its output."""
+    # Without resolving or installing: only the versions in the file are audited.
     command = [sys.executable, '-m', 'pip_audit', '--requirement', lock, '--disable-pip', '--require-hashes']
     finished = subprocess.run(
         [*command, '--format', 'json', '--progress-spinner', 'off'], capture_output=True, text=True, check=False
@@ -26,9 +26,9 @@ def pip_audit(lock: str) -> str:
 
 
 def verdict(report: str) -> tuple[int, list[str]]:
-    """The exit code that a report asks for, and the lines that say why.
+    """Return the exit code for a report, and lines with the reason.
 
-    pip-audit itself ends with 0 and says that nothing was found when it could not look anything up.
+    pip-audit itself exits with 0 and reports no findings if it could not look anything up.
     """
     try:
         dependencies: list[dict[str, Any]] = json.loads(report)['dependencies']
@@ -48,7 +48,7 @@ def verdict(report: str) -> tuple[int, list[str]]:
 
 
 def main(locks: list[str], ask: Callable[[str], str] = pip_audit) -> int:
-    """Audit lock files, and give the exit code."""
+    """Audit lock files, and return the exit code."""
     codes: list[int] = []
     for lock in locks:
         code, lines = verdict(ask(lock))
@@ -59,7 +59,7 @@ def main(locks: list[str], ask: Callable[[str], str] = pip_audit) -> int:
         if len(lines) > 5:
             print(f'  and {len(lines) - 5} more')
     if NOT_AUDITED in codes:
-        print('The vulnerability service did not answer: this is no statement about the dependencies.')
+        print('The vulnerability service did not answer, so the result is unknown.')
     return VULNERABLE if VULNERABLE in codes else max(codes, default=NOT_AUDITED)
 
 

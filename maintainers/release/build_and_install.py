@@ -15,7 +15,7 @@ from .installs import PROBE, package_of
 
 
 def main(folders: list[str]) -> None:
-    """Build and install each folder's distribution."""
+    """Build and install the distribution in each folder."""
     licence = (ROOT / 'LICENSE').read_text()
     with tempfile.TemporaryDirectory() as scratch:
         for folder in folders:
@@ -26,7 +26,7 @@ def main(folders: list[str]) -> None:
                 environment = Path(scratch, f'{folder}{artefact.suffix}')
                 venv.create(environment, with_pip=True)
                 python = environment / 'bin' / 'python'
-                # By pip, as most people install.
+                # By pip, like most users.
                 run(python, '-m', 'pip', 'install', '--quiet', artefact)
                 run(python, '-I', PROBE, package_of(built[0]), cwd=Path(scratch))
                 print(f'{artefact.name} installs and imports')

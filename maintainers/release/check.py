@@ -1,8 +1,8 @@
-"""Everything about the artefacts before they are published: `make release-check`.
+"""Check the artefacts before they are published: `make release-check`.
 
-python -m maintainers.release.check [--final] [--keep FOLDER] [--require 3.11 3.12 ...]
+    python -m maintainers.release.check [--final] [--keep FOLDER] [--require 3.11 3.12 ...]
 
-Needs `build` and `uv`, and a way to the package index: requirements are fetched.
+Needs `build`, `uv` and access to the package index.
 """
 
 import argparse
@@ -20,7 +20,7 @@ FOLDERS = ('pydantic_ai_slim', 'tool_approval')
 
 
 def check_builds(scratch: Path) -> tuple[list[Path], list[str]]:
-    """Build each distribution twice; give the wheels, side by side with their sdists, and what is wrong."""
+    """Build each distribution twice, and return the wheels, next to their sdists, and the problems."""
     licence = (ROOT / 'LICENSE').read_text()
     time = building.epoch()
     wheels: list[Path] = []
@@ -42,7 +42,7 @@ def check_builds(scratch: Path) -> tuple[list[Path], list[str]]:
 
 
 def check_installs(wheels: list[Path], scratch: Path, required: list[str]) -> list[str]:
-    """Install each wheel with each extra on each Python that is present; give what is wrong, and where."""
+    """Install each wheel with each extra on each Python of this machine, and return the problems by place."""
     found: dict[str, list[str]] = {}
     jobs: list[tuple[str, Path, Path, str | None]] = []
     for version in SUPPORTED:
@@ -73,7 +73,7 @@ def check_installs(wheels: list[Path], scratch: Path, required: list[str]) -> li
 
 
 def main(arguments: list[str]) -> None:
-    """Build, look into, and install both distributions."""
+    """Build, check and install both distributions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--keep', type=Path, metavar='FOLDER', help='put the checked artefacts there')
     parser.add_argument('--require', nargs='*', default=[], choices=SUPPORTED, help='Pythons that have to be present')

@@ -1,4 +1,4 @@
-"""The sets of dependencies that are tested together: locked in `requirements/`, each a file that pip reads.
+"""Lock the sets of dependencies that are tested together, as files for pip in `requirements/`, and test them.
 
 python -m maintainers.release.dependency_sets --lock    resolves them anew (make lock)
 python -m maintainers.release.dependency_sets           tests the approval layer and the loop on each (make test-sets)
@@ -9,7 +9,7 @@ python -m maintainers.release.dependency_sets           tests the approval layer
 | minimal | both distributions with all extras, each direct dependency at the lowest version that goes together |
 | newest | the same at the newest versions of the day it was locked |
 
-Indirect dependencies are at their newest in every set: their lower bounds are not ours to promise.
+Indirect dependencies have their newest version in every set, because their lower bounds are not ours to promise.
 """
 
 import argparse
@@ -29,9 +29,9 @@ SETS: dict[str, tuple[str, tuple[str, ...]]] = {
     'minimal': ('lowest-direct', ('./pydantic_ai_slim', './tool_approval[all]')),
     'newest': ('highest', ('./pydantic_ai_slim', './tool_approval[all]')),
 }
-"""How each set is resolved, and for which distributions."""
+"""How to resolve each set, and the distributions in it."""
 TOOLS = ('hypothesis', 'inline-snapshot', 'jsonschema', 'pytest', 'wcwidth')
-"""What the tests themselves import; at whatever version goes with the set."""
+"""Distributions that the tests import, in any version that fits the set."""
 CORE_TESTS = (
     *('tests/approval', '--ignore=tests/approval/integrations', '--ignore=tests/approval/compat'),
     *('--ignore=tests/approval/tools', '--ignore=tests/approval/os_sandbox', '--ignore=tests/approval/ui'),
@@ -44,7 +44,7 @@ _PINNED = re.compile(r'^([A-Za-z0-9][^\n\\]*==[^\n\\]*)', re.MULTILINE)
 
 
 def pins(text: str) -> dict[str, str]:
-    """The version that a lock file pins of each distribution on this Python, by normalised name."""
+    """Return the versions that a lock file pins on this Python, by normalised name."""
     requirements = [Requirement(line) for line in _PINNED.findall(text)]
     return {
         canonicalize_name(pinned.name): next(iter(pinned.specifier)).version
@@ -54,12 +54,12 @@ def pins(text: str) -> dict[str, str]:
 
 
 def problems(text: str, direct: list[Requirement], *, is_minimal: bool) -> list[str]:
-    """Where a lock file does not do what the packages ask for, in sentences.
+    """Return where a lock file contradicts the requirements of the packages, in sentences.
 
     Args:
         text: The lock file.
-        direct: What the packages ask for.
-        is_minimal: Each is expected at its lowest version.
+        direct: The requirements of the packages.
+        is_minimal: Whether each must be at its lowest version.
     """
     locked = pins(text)
     found: list[str] = []
@@ -75,7 +75,7 @@ def problems(text: str, direct: list[Requirement], *, is_minimal: bool) -> list[
 
 
 def lock(name: str) -> None:
-    """Resolve a set anew and write its file.
+    """Resolve a set again, and write its file.
 
     Raises:
         CommandError: The set has no solution, or the index cannot be reached.
@@ -84,7 +84,7 @@ def lock(name: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, 'requirements.in')
         source.write_text('\n'.join(sources))
-        # Universal: one file for every Python and system, with markers. Hashes: what was locked is what is installed.
+        # Universal: one file with markers for every Python and system. Hashes: only the locked files are installed.
         run(
             *(sys.executable, '-m', 'uv', 'pip', 'compile', '--quiet', '--universal', '--generate-hashes'),
             *('--python-version', SUPPORTED[0], '--resolution', resolution, '--no-emit-package', 'tool-approval'),
@@ -94,7 +94,7 @@ def lock(name: str) -> None:
 
 
 def test(name: str, python: Path, scratch: Path) -> str:
-    """Run the tests on a set, and give pytest's last line.
+    """Run the tests on a set, and return the last line of pytest.
 
     Raises:
         CommandError: The set cannot be installed, or a test fails.
@@ -104,7 +104,7 @@ def test(name: str, python: Path, scratch: Path) -> str:
     interpreter = create(scratch / name, python, '--requirements', str(file), options=('--require-hashes',))
     install = (sys.executable, '-m', 'uv', 'pip', 'install', '--quiet', '--python', interpreter)
     run(*install, '--no-deps', *sources)
-    # The pins without their hashes hold the set together while the tools are added.
+    # The pins, without their hashes, keep the set as it is while the tools are installed.
     constraints = scratch / f'{name}.constraints'
     constraints.write_text('\n'.join(_PINNED.findall(file.read_text())))
     run(*install, '--constraints', constraints, *TOOLS)
@@ -114,7 +114,7 @@ def test(name: str, python: Path, scratch: Path) -> str:
 
 def _is_lowest(version: str, requirement: Requirement) -> bool:
     lowest = [specifier.version for specifier in requirement.specifier if specifier.operator in ('>=', '==', '~=')]
-    # 2.10 and 2.10.0 are one version.
+    # 2.10 and 2.10.0 are the same version.
     return any(Requirement(f'x=={bound}').specifier.contains(version, prereleases=True) for bound in lowest)
 
 

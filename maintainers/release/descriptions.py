@@ -1,4 +1,4 @@
-"""Whether a package's README is a page that an index can show, and whose links work there."""
+"""Check whether an index can show the README of a package, and whether its links work there."""
 
 import re
 from html.parser import HTMLParser
@@ -11,7 +11,7 @@ _ELSEWHERE = re.compile(r'(https://|mailto:|#)')
 
 
 def description_problems(text: Any, content_type: str | None) -> list[str]:
-    """What is wrong with a description, as ends of sentences about the package."""
+    """Return the problems of a description, as ends of sentences about the package."""
     if not isinstance(text, str) or not text.strip():
         return ['has no description']
     if (content_type or '').split(';')[0] != 'text/markdown':
@@ -24,7 +24,7 @@ def description_problems(text: Any, content_type: str | None) -> list[str]:
     page.feed(rendered)
     if page.titles != 1:
         found.append(f'has {page.titles} titles in its description')
-    # On the index, a path of the repository leads nowhere.
+    # On the index, a path in the repository is not a valid link.
     return found + [f'links to {link!r}' for link in page.links if not _ELSEWHERE.match(link)]
 
 

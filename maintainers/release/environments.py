@@ -1,4 +1,4 @@
-"""Commands, the Pythons of this machine, and clean environments on them."""
+"""Run commands, find the Pythons of this machine, and create clean environments with them."""
 
 import os
 import shutil
@@ -8,20 +8,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SUPPORTED = ('3.11', '3.12', '3.13', '3.14')
-"""The versions that the classifiers of both distributions name."""
+"""Python versions in the classifiers of both distributions."""
 
 
 class CommandError(Exception):
-    """A command failed; the text is the command and what it printed."""
+    """A command failed. The message has the command and its output."""
 
 
 def run(*command: object, cwd: Path = ROOT, **environment: str) -> str:
-    """Run a command, and give its output.
+    """Run a command, and return its output.
 
     Raises:
-        CommandError: It ended with another code than 0.
+        CommandError: The exit code is not 0.
     """
-    # uv brings certificate authorities of its own, and a company's or a mirror's is not among them.
+    # uv has its own certificate authorities, which do not include that of a company or a mirror.
     variables = {**os.environ, 'UV_NATIVE_TLS': '1', 'NO_COLOR': '1', **environment}
     words = [str(word) for word in command]
     finished = subprocess.run(words, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
@@ -31,7 +31,7 @@ def run(*command: object, cwd: Path = ROOT, **environment: str) -> str:
 
 
 def find_python(version: str) -> Path | None:
-    """An interpreter of `3.x`: this one, one on the path, or pyenv's; none that only looks like one."""
+    """Return a working interpreter of `3.x`: this one, one on `PATH`, or one of pyenv."""
     if version == f'{sys.version_info.major}.{sys.version_info.minor}':
         return Path(sys.executable)
     pyenv = Path(os.environ.get('PYENV_ROOT', Path.home() / '.pyenv'))
@@ -43,7 +43,7 @@ def find_python(version: str) -> Path | None:
 
 
 def _version_of(python: Path) -> str | None:
-    # A shim of pyenv exists for versions that are not active, and then fails.
+    # pyenv has shims for versions that are not active, which fail.
     try:
         return run(python, '-c', 'import sys; print("%d.%d" % sys.version_info[:2])').strip()
     except (CommandError, OSError):
@@ -51,10 +51,10 @@ def _version_of(python: Path) -> str | None:
 
 
 def create(folder: Path, python: Path, *requirements: str, options: tuple[object, ...] = ()) -> Path:
-    """Make an environment with these requirements alone, and give its interpreter.
+    """Create an environment with only these requirements, and return its interpreter.
 
     Raises:
-        CommandError: The requirements have no solution, or cannot be fetched.
+        CommandError: The requirements have no solution, or cannot be downloaded.
     """
     run(sys.executable, '-m', 'uv', 'venv', '--quiet', '--python', python, folder)
     interpreter = folder / 'bin' / 'python'

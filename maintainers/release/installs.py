@@ -1,4 +1,4 @@
-"""Wheels in clean environments: on every Python that is present, with every extra, everything imports."""
+"""Install wheels in clean environments, on every Python and with every extra, and import everything."""
 
 import json
 from email.message import Message
@@ -12,11 +12,11 @@ PROBE = Path(__file__).with_name('probe.py')
 
 
 def problems(wheel: Path, extra: str | None, python: Path, scratch: Path) -> list[str]:
-    """What goes wrong when a wheel is installed and imported, in sentences.
+    """Return the problems of installing and importing a wheel, in sentences.
 
     Args:
-        wheel: The wheel; distributions it needs that no index has stand beside it.
-        extra: The extra to install, `None` for none.
+        wheel: The wheel. Distributions that it needs and that are on no index are in the same folder.
+        extra: The extra to install, or `None`.
         python: The interpreter.
         scratch: An empty folder for the environment.
     """
@@ -25,7 +25,7 @@ def problems(wheel: Path, extra: str | None, python: Path, scratch: Path) -> lis
         interpreter = create(scratch, python, wanted, options=('--find-links', wheel.parent))
         metadata = metadata_of(wheel)
         libraries = sorted({requirement.name for requirement in requirements_of(metadata, extra)})
-        # Isolated (-I): neither this folder nor the user's site-packages can lend a module.
+        # Isolated (-I), so that neither this folder nor the user's site-packages provide a module.
         report = json.loads(run(interpreter, '-I', PROBE, package_of(wheel), *libraries, cwd=scratch))
     except CommandError as error:
         return [str(error).replace(str(scratch), '.').replace(str(wheel.parent), '.')]
@@ -33,16 +33,16 @@ def problems(wheel: Path, extra: str | None, python: Path, scratch: Path) -> lis
 
 
 def package_of(wheel: Path) -> str:
-    """The name of the package that a wheel installs."""
+    """Return the name of the package that a wheel installs."""
     (package,) = {name.split('/')[0] for name in read(wheel) if '.dist-info/' not in name}
     return package
 
 
 def report_problems(report: dict[str, Any], metadata: Message, extra: str | None) -> list[str]:
-    """What a probe's report says that may not be.
+    """Return the problems in the report of a probe.
 
-    A public module may refuse with the name of an extra that was not installed, and one behind it with the library.
-    With all extras, nothing may fail.
+    A public module may fail with the name of an extra that was not installed, and a private one with the library. With
+    all extras, no module may fail.
     """
     extras = set(metadata.get_all('Provides-Extra', []))
     installed = _extras_with(metadata, extra)
@@ -64,7 +64,7 @@ def report_problems(report: dict[str, Any], metadata: Message, extra: str | None
 
 
 def _extras_with(metadata: Message, extra: str | None) -> set[str]:
-    """The extras whose requirements all are installed with this one."""
+    """Return the extras whose requirements are all installed together with this one."""
     installed = {requirement.name for requirement in requirements_of(metadata, extra)}
     extras = metadata.get_all('Provides-Extra', [])
     return {each for each in extras if {wanted.name for wanted in requirements_of(metadata, each)} <= installed}

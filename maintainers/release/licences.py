@@ -1,9 +1,9 @@
-"""Whether the licences of everything that our extras bring allow what ours allows.
+"""Check that the licences of all dependencies permit what ours permits.
 
 python -m maintainers.release.licences
 
-GPL and AGPL stop it, and so does what cannot be read. LGPL and MPL are listed: we import such a library, and do not
-change or ship it. What a distribution says about itself is believed; its files are not searched.
+GPL, AGPL and unknown licences fail the check. LGPL and MPL are listed: we import such a library, and neither change nor
+ship it. The check trusts the metadata of a distribution, and does not search its files.
 """
 
 import json
@@ -33,7 +33,7 @@ print(json.dumps([
 
 
 class Kind(IntEnum):
-    """What a licence asks of those who use the library, the mildest first."""
+    """Conditions of a licence for users of the library, the mildest first."""
 
     PERMISSIVE = 0
     WEAK_COPYLEFT = 1
@@ -42,7 +42,7 @@ class Kind(IntEnum):
 
 
 REVIEWED: dict[str, str] = {}
-"""Distributions whose metadata say nothing that can be read: name -> licence, by who looked into the files."""
+"""Licences of distributions without readable metadata, by name. A reviewer has looked into their files."""
 
 _WEAK = re.compile(r'\bLGPL|Lesser General Public|Library or Lesser|\bMPL\b|Mozilla Public|\bEPL\b|Eclipse Public')
 _STRONG = re.compile(r'\bA?GPL|General Public License|Affero|\bSSPL|\bBUSL|Business Source')
@@ -53,12 +53,12 @@ _PERMISSIVE = re.compile(
 
 
 def kind_of(distribution: dict[str, Any]) -> Kind:
-    """The kind of a distribution's licence: of its SPDX expression, else its classifiers, else its short text."""
+    """Return the kind of a licence from its SPDX expression, or else its classifiers, or else its short text."""
     if expression := distribution['expression'] or REVIEWED.get(distribution['name'].lower(), ''):
         return _kind_of_expression(expression)
     if classifiers := [name for name in distribution['classifiers'] if name != 'License :: OSI Approved']:
         return max(_kind_of_name(name) for name in classifiers)
-    # Some put the licence's whole text there, whose words prove nothing.
+    # This field may contain the whole text of the licence, whose words prove nothing.
     return _kind_of_expression(distribution['text']) if len(distribution['text']) <= 60 else Kind.UNKNOWN
 
 
@@ -79,7 +79,7 @@ def _kind_of_name(name: str) -> Kind:
 
 
 def stated(distribution: dict[str, Any]) -> str:
-    """What a distribution says about its licence, on one line."""
+    """Return the licence in the metadata of a distribution, on one line."""
     says = distribution['expression'] or ', '.join(distribution['classifiers']) or distribution['text']
     return f'{distribution["name"]} {distribution["version"]}: {" ".join(says.split())[:80] or "says nothing"}'
 

@@ -1,4 +1,4 @@
-"""Runs alone in a clean environment: imports a package's modules and the libraries of an extra, prints what fails.
+"""Import the modules of a package and the libraries of an extra in a clean environment, and print what fails.
 
 python -I probe.py PACKAGE DISTRIBUTION...
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def failure_of(module: str) -> dict[str, str] | None:
-    """Import a module, and say how that failed."""
+    """Import a module, and return how the import failed, or `None`."""
     try:
         importlib.import_module(module)
     except Exception as error:
@@ -27,7 +27,7 @@ def failure_of(module: str) -> dict[str, str] | None:
 
 
 def modules_of(package: str) -> dict[str, Path]:
-    """Every module of an installed package and its file: a package that cannot be imported has modules too."""
+    """Return the file of every module of an installed package, even if the package cannot be imported."""
     folder = Path(next(iter(importlib.machinery.PathFinder.find_spec(package).submodule_search_locations)))
     assert 'site-packages' in folder.parts, folder
     files = {
@@ -38,12 +38,12 @@ def modules_of(package: str) -> dict[str, Path]:
 
 
 def is_public(file: Path) -> bool:
-    """Whether a module lists what it exports; the others stand behind one that does."""
+    """Whether a module lists its exports. Modules without such a list are private."""
     return '\n__all__ = ' in file.read_text()
 
 
 def libraries_of(distribution: str) -> list[str]:
-    """The top-level names that a distribution installs, without private and compiled parts."""
+    """Return the top-level names that a distribution installs, without private and compiled parts."""
     found = importlib.metadata.packages_distributions()
     top_level = [name for name, owners in found.items() if distribution in [_normal(owner) for owner in owners]]
     importable = {module.name for module in pkgutil.iter_modules()}

@@ -21,23 +21,23 @@ DISTRIBUTIONS = {
     'pydantic-ai-deferred-handler': ('pydantic_ai_slim', ('./pydantic_ai_slim',)),
     'tool-approval': ('tool_approval', ('./tool_approval[all]', './pydantic_ai_slim')),
 }
-"""The folder of each distribution, and what to install for it."""
+"""Folder of each distribution, and the requirements to install for it."""
 
 
 def described(bill: dict[str, Any], *, version: str) -> dict[str, Any]:
-    """The bill with the version of the distribution it is about, which pyproject.toml leaves to the build."""
+    """Return the bill with the version of its distribution, which pyproject.toml leaves to the build."""
     component = bill['metadata']['component']
     subject = {**component, 'version': version, 'purl': f'pkg:pypi/{component["name"]}@{version}'}
     return {**bill, 'metadata': {**bill['metadata'], 'component': subject}}
 
 
 def problems(bill: dict[str, Any], *, name: str, installed: dict[str, str]) -> list[str]:
-    """Where a bill does not say what is installed, in sentences.
+    """Return the differences between a bill and the installation, in sentences.
 
     Args:
-        bill: The bill.
-        name: The distribution it is about.
-        installed: The version of everything else in the environment, by normalised name.
+        bill: The bill of materials.
+        name: The distribution of the bill.
+        installed: The versions of all other distributions in the environment, by normalised name.
     """
     subject = bill['metadata']['component']
     found = [] if subject['name'] == name and subject.get('version') else [f'The bill is not about {name}.']
@@ -53,7 +53,7 @@ def problems(bill: dict[str, Any], *, name: str, installed: dict[str, str]) -> l
 
 
 def write(name: str, target: Path, scratch: Path) -> list[str]:
-    """Install a distribution, write its bill, and give what is wrong with it.
+    """Install a distribution, write its bill, and return the problems of the bill.
 
     Raises:
         CommandError: The distribution cannot be installed, or the bill is not valid CycloneDX.
@@ -79,7 +79,7 @@ def write(name: str, target: Path, scratch: Path) -> list[str]:
 
 
 def main(target: Path) -> None:
-    """Write both bills."""
+    """Write the bills of both distributions."""
     with tempfile.TemporaryDirectory() as scratch:
         if found := [problem for name in DISTRIBUTIONS for problem in write(name, target, Path(scratch))]:
             sys.exit('\n'.join(found))

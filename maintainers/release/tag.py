@@ -1,12 +1,12 @@
-"""Whether a tag may become a release: signed by somebody the main branch names, on that branch, for this version.
+"""Check whether a tag may become a release: on the main branch, for this version, and signed by an allowed signer.
 
-TAG=v0.1.0 python -m maintainers.release.tag [--branch origin/main] [--fetch]
+    TAG=v0.1.0 python -m maintainers.release.tag [--branch origin/main] [--fetch]
 
-The name comes from the environment, as `TAG` or as GitHub's `GITHUB_REF_NAME`: on a command line of a shell or of make,
-a name that somebody else chose would be read as more than a name.
+The name comes from the environment, as `TAG` or as GitHub's `GITHUB_REF_NAME`. On a command line, a shell or make would
+interpret a name that an attacker chose.
 
-Who may sign stands in `.github/allowed_signers` of the branch, not of the tag: a tag on a commit of its own could
-bring its own list.
+The allowed signers are in `.github/allowed_signers` of the branch and not of the tag, because a tag on another commit
+could have its own list.
 """
 
 import argparse
@@ -19,20 +19,20 @@ from . import versions
 from .environments import ROOT, CommandError, run
 
 SIGNERS = '.github/allowed_signers'
-"""The public keys of those who release, in the format of `ssh-keygen -Y verify`, each with `namespaces="git"`."""
+"""File with the public keys of signers, in the format of `ssh-keygen -Y verify`, each with `namespaces="git"`."""
 
 
 def problems(root: Path, tag: str, *, branch: str) -> list[str]:
-    """What forbids to publish the tag, in sentences; empty if nothing does.
+    """Return what forbids publishing the tag, in sentences.
 
     Args:
         root: The repository, with the tag checked out.
         tag: The name of the tag.
-        branch: The branch that names the signers and has to contain the tag's commit.
+        branch: The branch that names the signers and must contain the commit of the tag.
     """
     version = versions.version_of(root)
     if tag != f'v{version}':
-        # Nothing else is asked: whoever pushes a tag chooses its name, and it goes into commands below.
+        # Stop here: an attacker who pushes a tag chooses its name, and the commands below contain it.
         return [f'The packages are {version}, and the tag is {tag!r}.']
     found = versions.problems(root, is_release=True)
     try:
@@ -40,9 +40,9 @@ def problems(root: Path, tag: str, *, branch: str) -> list[str]:
     except CommandError:
         return [*found, f'There is no tag {tag!r}.']
     if run('git', 'rev-parse', 'HEAD', cwd=root).strip() != commit:
-        found.append(f'{tag} is not what is checked out.')
+        found.append(f'{tag} is not checked out.')
     if run('git', 'status', '--porcelain', cwd=root).strip():
-        found.append('The tree has changes that the tag has not.')
+        found.append('The tree has changes that are not in the tag.')
     if not _succeeds(root, 'merge-base', '--is-ancestor', commit, branch):
         found.append(f'{tag} is not on {branch}.')
     return found + _signature_problems(root, tag, branch)
@@ -52,14 +52,14 @@ def _signature_problems(root: Path, tag: str, branch: str) -> list[str]:
     try:
         signers = run('git', 'show', f'{branch}:{SIGNERS}', cwd=root)
     except CommandError:
-        return [f'{branch} has no {SIGNERS}: nobody may release.']
+        return [f'{branch} has no {SIGNERS} with the allowed signers.']
     with tempfile.NamedTemporaryFile('w', suffix='.allowed_signers') as file:
         file.write(signers)
         file.flush()
-        # SSH alone, whatever the machine is set to: an OpenPGP signature would be verified by the local keyring.
+        # Only SSH, whatever the machine's settings: the local keyring would verify an OpenPGP signature.
         settings = ('-c', 'gpg.format=ssh', '-c', f'gpg.ssh.allowedSignersFile={file.name}')
         if run('git', 'cat-file', '-t', f'refs/tags/{tag}', cwd=root).strip() != 'tag':
-            return [f'{tag} is no annotated tag, and cannot be signed.']
+            return [f'{tag} is not an annotated tag, so it cannot be signed.']
         if '-----BEGIN SSH SIGNATURE-----' not in run('git', 'cat-file', 'tag', tag, cwd=root):
             return [f'{tag} has no SSH signature.']
         if not _succeeds(root, *settings, 'verify-tag', tag):
@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     tag = os.environ.get('TAG') or os.environ.get('GITHUB_REF_NAME', '')
     if options.fetch:
-        # A checkout for a pushed tag may hold the commit under the tag's name, without the signed object.
+        # A checkout for a pushed tag may have the commit under the name of the tag, without the signed object.
         refs = ['+refs/tags/*:refs/tags/*', '+refs/heads/main:refs/remotes/origin/main']
         run('git', 'fetch', '--quiet', 'origin', *refs)
     if found := problems(ROOT, tag, branch=options.branch):

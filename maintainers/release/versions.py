@@ -25,16 +25,16 @@ _BOUND = re.compile(r'"pydantic-ai-deferred-handler([^"]*)"')
 
 
 def version_of(root: Path) -> Version:
-    """The version of the first package; `problems` says whether the others have it too."""
+    """Return the version of the first package. `problems` checks whether the others have the same."""
     return Version(_literal(root / PACKAGES[0]))
 
 
 def problems(root: Path, *, is_release: bool = False) -> list[str]:
-    """What disagrees, in sentences; empty if nothing does.
+    """Return the contradictions between versions and changelog, in sentences.
 
     Args:
         root: The repository.
-        is_release: The version is about to be published: the changelog has to end its section, with a day.
+        is_release: Whether the version is about to be published, so that its changelog section needs a date.
     """
     literals = {package: _literal(root / package) for package in PACKAGES}
     if len(set(literals.values())) > 1:
@@ -43,17 +43,17 @@ def problems(root: Path, *, is_release: bool = False) -> list[str]:
     try:
         version = Version(text)
     except InvalidVersion:
-        return [f'{text!r} is no version.']
+        return [f'{text!r} is not a version.']
     found = [] if str(version) == text else [f'{text!r} is not in its normal form, {version}.']
     return [*found, *_bound_problems(root, version), *_changelog_problems(root, version, is_release=is_release)]
 
 
 def set_version(root: Path, text: str, *, day: date) -> None:
-    """Write a version to every place that states it, and date the changelog's open section.
+    """Write a version to all places that state it, and date the open section of the changelog.
 
     Raises:
-        ValueError: The version is not higher than every one in the changelog, is not in its normal form, or the
-            open section is empty. Nothing has been written.
+        ValueError: The version is not higher than all in the changelog, is not in its normal form, or the open section
+            is empty. Nothing has been written.
     """
     version = Version(text)
     if str(version) != text:
@@ -92,14 +92,14 @@ def _bound_problems(root: Path, version: Version) -> list[str]:
         allowed = SpecifierSet(bound, prereleases=True)
         if version not in allowed:
             found.append(f'{LOOP_REQUIREMENT} asks for a loop of {bound!r}, which {version} is not.')
-        # Both are developed together: a later minor version of the loop was never tested with this one.
+        # Both are developed together: a later minor version of the loop is not tested with this one.
         if Version(_next_minor(version)) in allowed:
             found.append(f'{LOOP_REQUIREMENT} asks for a loop of {bound!r}, which allows {_next_minor(version)} too.')
     return found
 
 
 def _sections(changelog: str) -> tuple[list[Version], bool]:
-    """The released versions, newest first as they stand, and whether the open section says nothing."""
+    """Return the released versions in their order, newest first, and whether the open section is empty."""
     titles = list(_SECTION.finditer(changelog))
     open_text = ''
     released: list[Version] = []
@@ -135,7 +135,7 @@ def _is_day(text: str) -> bool:
 
 
 def main(arguments: list[str]) -> None:
-    """Print, or set, the version."""
+    """Print or set the version."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--set', metavar='VERSION', help='write this version everywhere')
     options = parser.parse_args(arguments)

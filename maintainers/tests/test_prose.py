@@ -83,6 +83,20 @@ def test_a_module_that_the_baseline_does_not_name_has_none(root: Path):
     assert prose.main([], root) == 1
 
 
+@pytest.mark.parametrize('folder', ['pydantic_ai_slim', 'examples', 'benchmarks', 'maintainers'])
+def test_modules_of_each_folder_are_checked(root: Path, folder: str):
+    (root / folder / 'inner').mkdir(parents=True)
+    (root / folder / 'inner' / 'a.py').write_text('"""Nobody knows."""\n')
+
+    assert prose.main([], root) == 1
+
+
+def test_the_modules_that_quote_bad_wording_are_not_checked(root: Path):
+    (root / 'maintainers' / 'prose.py').write_text('"""Nobody knows."""\n')
+
+    assert prose.main([], root) == 0
+
+
 def test_a_page_has_none_whatever_the_baseline_says(root: Path):
     (root / 'README.md').write_text('Nobody knows.\n')
     (root / 'maintainers' / 'prose-baseline.txt').write_text('1 README.md\n')

@@ -1,4 +1,4 @@
-"""Makes the patch for upstream, runs tests and type checks on the patched tree, and asks for the newest release."""
+"""Make the patch for upstream, test and type-check the patched tree, and look for the newest release."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADVICE = 'No patch was written. maintainers/upstream/README.md says what to do: 
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what the command line says.
+    """Run the command that the arguments name.
 
     Returns:
         0 if it went well, 1 if the patch or what was checked is at fault, 2 if the newest release is not known.
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def alone() -> Generator[None]:
-    """Wait until no other process makes the patched tree anew, or uses it."""
+    """Wait until no other process rebuilds or uses the patched tree."""
     PATCHED.parent.mkdir(parents=True, exist_ok=True)
     with PATCHED.with_suffix('.lock').open('w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -74,7 +74,7 @@ def alone() -> Generator[None]:
 
 
 def make() -> None:
-    """Write the patch for the installed release, apply it to a clean tree, and import what comes of it."""
+    """Write the patch for the installed release, apply it to a clean tree, and import the result."""
     with tempfile.TemporaryDirectory() as folder:
         release = Path(folder)
         version = unpack_installed(release)
@@ -93,7 +93,7 @@ def _patch_tree(release: Path) -> None:
 
 
 def newest() -> int:
-    """Make the patch for the newest published release, somewhere else, and say how it stands to the one used here."""
+    """Make the patch for the newest published release in a temporary folder, and compare that release with ours."""
     with tempfile.TemporaryDirectory() as folder:
         here = unpack_installed(Path(folder, 'here'))
         published = newest_version()

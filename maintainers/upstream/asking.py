@@ -1,4 +1,4 @@
-"""The handler in the run: asked where deferred calls are resolved, and not taken for the end of a stream."""
+"""Edits that ask the handler during a run, and keep its questions from ending a stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HANDLER = f'self.tool_manager.{NAME}'
 
 
 def _self(name: str, *names: str) -> m.Attribute:
-    """An attribute of an attribute ... of `self`."""
+    """Match a chain of attributes of `self`."""
     node = m.Attribute(m.Name('self'), m.Name(name))
     for each in names:
         node = m.Attribute(node, m.Name(each))

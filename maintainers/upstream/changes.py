@@ -1,4 +1,4 @@
-"""Everything the patch changes, by file."""
+"""List all changes of the patch, by file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ CHANGES: Mapping[str, Sequence[Edit]] = {
     'tool_manager.py': asking.TOOL_MANAGER,
     'tools.py': keyword.TOOLS,
 }
-"""The edits of each file of the release, by its path below `pydantic_ai/`, in the order they are made."""
+"""Edits of each file of the release, by its path below `pydantic_ai/`, in order."""
 
 
 def changed(file: str, text: str) -> str:
-    """A file of the release with its edits.
+    """Return a file of the release with its edits.
 
     Raises:
         PlaceChanged: A place in it is not as expected.

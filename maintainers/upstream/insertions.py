@@ -1,4 +1,4 @@
-"""Edits that insert statements, names and conditions of our own at a place found by its structure."""
+"""Define edits that insert statements, names and conditions at a place found by its structure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _NodeChange: TypeAlias = Callable[[cst.CSTNode], cst.CSTNode]
 
 
 def statement(scope: str, code: str, *, what: str, before: Matcher | None = None, after: Matcher | None = None) -> Edit:
-    """Insert statements directly in a block, beside the one statement that matches.
+    """Insert statements directly into a block, next to the one statement that matches.
 
     Args:
         scope: The function, class or (empty) module.
         code: The statements, not indented.
-        what: The statement beside which they go, in words.
-        before: What matches it, to insert before it.
-        after: What matches it, to insert after it.
+        what: The statement next to which they are inserted, in words.
+        before: A matcher for the statement, to insert before it.
+        after: A matcher for the statement, to insert after it.
     """
     matcher = before if before is not None else after
     assert matcher is not None
@@ -42,7 +42,7 @@ def statement(scope: str, code: str, *, what: str, before: Matcher | None = None
 
 
 def method(scope: str, code: str, *, before: str) -> Edit:
-    """Insert a method into a class, before another one."""
+    """Insert a method into a class, before another method."""
     matcher = m.FunctionDef(name=m.Name(before))
 
     def insert(block: Block) -> Block:
@@ -56,13 +56,13 @@ def method(scope: str, code: str, *, before: str) -> Edit:
 
 
 def nested(scope: str, code: str, *, block: Matcher, what: str) -> Edit:
-    """Insert statements at the start of the one compound statement that matches, however deep it is in a function.
+    """Insert statements at the start of the one compound statement that matches, at any depth of a function.
 
     Args:
         scope: The function.
         code: The statements, not indented.
-        block: What matches the compound statement.
-        what: It, in words.
+        block: A matcher for the compound statement.
+        what: A description of the place, in words.
     """
     return _replacing(scope, block, what, lambda node: _started(node, code))
 
@@ -102,13 +102,13 @@ def finally_last(scope: str, code: str, *, what: str) -> Edit:
 
 
 def expression(scope: str, code: str, *, of: Matcher, what: str) -> Edit:
-    """Put the one expression that matches into another one.
+    """Replace the one expression that matches by an expression that contains it.
 
     Args:
         scope: The function.
-        code: The new expression; `__` stands for the old one.
-        of: What matches the old one.
-        what: It, in words.
+        code: The new expression, in which `__` is replaced by the old one.
+        of: A matcher for the old expression.
+        what: A description of the place, in words.
     """
 
     def wrap(node: cst.CSTNode) -> cst.CSTNode:
@@ -210,5 +210,5 @@ def exported(name: str, *, before: str) -> Edit:
 
 
 def parsed(code: str) -> Sequence[cst.BaseStatement]:
-    """The statements of `code`."""
+    """Return the statements of `code`."""
     return cst.parse_module(code).body  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""The keyword `deferred_tool_handler` on agents: declared, described, and passed on to where a run is prepared."""
+"""Edits that declare `deferred_tool_handler` on agents, describe it, and pass it on to the preparation of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TYPE = imported('DeferredToolHandler', of=['..tools', 'pydantic_ai.tools'])
 
 
 def _run(scope: str, *, found: int = 3, calls: int = 1) -> list[Edit]:
-    """A run variant, whose overloads and docstring name every keyword."""
+    """Return the edits of a run variant, whose overloads and docstring name every keyword."""
     return [
         parameter(scope, OF_RUN, before='conversation_id', found=found),
         described(scope, NAME, ABOUT_RUN, before='conversation_id'),
@@ -179,7 +179,7 @@ WRAPPER: list[Edit] = [
     *_override('WrapperAgent.override'),
     statement(
         'WrapperAgent.override',
-        # As with `retries`: an agent of somebody else's may not know the keyword.
+        # As with `retries`: an agent of a third party may not know the keyword.
         f"if {NAME} is not None:\n    forward_kwargs['{NAME}'] = {NAME}\n",
         after=m.If(test=m.Call(func=m.Attribute(m.Name('_utils'), m.Name('is_set')), args=[m.Arg(m.Name('retries'))])),
         what='`if` about `retries`',

@@ -1,4 +1,4 @@
-"""The newest published release, as pip finds it."""
+"""Find and download the newest published release with pip."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .release import NAME
 
 
 class Unknown(Exception):
-    """Which release is the newest could not be found out: a fault of the network, not of the patch."""
+    """The newest release could not be determined. This is a fault of the network, not of the patch."""
 
 
 def newest_version() -> str:
-    """The newest release that pip can see; no pre-release.
+    """Return the newest release that pip finds, without pre-releases.
 
     Raises:
         Unknown: The index did not answer, or not as expected.
@@ -28,7 +28,7 @@ def newest_version() -> str:
 
 
 def download_newest(version: str, folder: Path) -> Path:
-    """Fetch the wheel of a release into `folder`.
+    """Download the wheel of a release to `folder`.
 
     Raises:
         Unknown: It could not be had.

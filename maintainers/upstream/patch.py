@@ -1,4 +1,4 @@
-"""The patch: written whole or not at all, and applied to a clean tree to see that it can be."""
+"""Write the patch completely or not at all, and apply it to a clean tree as a check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .release import FOLDER
 BUILD = Path(__file__).parents[2] / 'build'
 PATCH = BUILD / 'deferred-tool-handler.patch'
 PATCHED = BUILD / 'patched'
-"""A tree of the release with the patch applied; what tests run on."""
+"""Tree of the release with the patch applied, on which tests run."""
 
 
 def write_patch(release: Path, patch: Path) -> None:
@@ -49,7 +49,7 @@ def write_patch(release: Path, patch: Path) -> None:
 
 
 def patched_files(release: Path) -> dict[str, str]:
-    """The text of every file that is changed or new, by its path in upstream's repository.
+    """Return the text of every changed or new file, by its path in upstream's repository.
 
     Raises:
         PlaceChanged: A place in the release is not as expected.
@@ -72,7 +72,7 @@ def apply_patch(patch: Path, tree: Path) -> None:
     Raises:
         subprocess.CalledProcessError: It does not apply.
     """
-    # In a repository of its own: in a folder that another one ignores, `git apply` would skip every file.
+    # In a separate repository: inside a folder that another one ignores, `git apply` would skip every file.
     _git(['init', '--quiet'], tree)
     _git(['apply', '--check', '--whitespace=error-all', str(patch.resolve())], tree)
     _git(['apply', str(patch.resolve())], tree)
@@ -80,7 +80,7 @@ def apply_patch(patch: Path, tree: Path) -> None:
 
 
 def _git(arguments: list[str], folder: Path) -> bytes:
-    # Neither a repository around the folder nor the configuration of whoever runs this has a say in it.
+    # Neither a repository around the folder nor the user's configuration may have an influence.
     around = {name: value for name, value in os.environ.items() if not name.startswith('GIT_')}
     environment = {**around, 'GIT_CONFIG_GLOBAL': os.devnull, 'GIT_CONFIG_SYSTEM': os.devnull}
     return subprocess.run(['git', *arguments], cwd=folder, env=environment, capture_output=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""The patched tree in use: imported, tested and type-checked, on the path before the installed release."""
+"""Import, test and type-check the patched tree, which comes before the installed release on the path."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .release import FOLDER
 ROOT = Path(__file__).parents[2]
 TESTS = 'tests/loop'
 TYPED = Path(__file__).parent / 'typed'
-"""Code that uses the keyword everywhere, with the errors that a type checker is to find."""
+"""Code that uses the keyword everywhere, with the errors that a type checker must find."""
 
 
 def environment(tree: Path) -> dict[str, str]:
-    """The environment in which `pydantic_ai` is the patched one, and the tests know it."""
+    """Return variables with which `pydantic_ai` is the patched package, and the tests know it."""
     path = [str(tree / FOLDER), *filter(None, [os.environ.get('PYTHONPATH')])]
     return {**os.environ, 'PYTHONPATH': os.pathsep.join(path), 'DEFERRED_HOST': 'patched'}
 
 
 def check_import(tree: Path) -> None:
-    """Import the patched package, in a process of its own.
+    """Import the patched package in a separate process.
 
     Raises:
         subprocess.CalledProcessError: It cannot be imported, or another one is.
@@ -39,20 +39,20 @@ def check_import(tree: Path) -> None:
 
 
 def run_tests(arguments: Sequence[str]) -> int:
-    """Run the loop's tests on the patched tree, without those about what only our package has.
+    """Run the loop's tests on the patched tree, without those for features of our package alone.
 
     Returns:
-        What pytest returned.
+        The exit code of pytest.
     """
     selected = [sys.executable, '-m', 'pytest', TESTS, '-m', 'not layer_only and not slow', *arguments]
     return subprocess.run(selected, cwd=ROOT, env=environment(PATCHED), check=False).returncode
 
 
 def typecheck() -> int:
-    """Check the types of the patched signatures, strictly.
+    """Check the types of the patched signatures in strict mode.
 
     Returns:
-        What pyright returned.
+        The exit code of pyright.
     """
     command = [sys.executable, '-m', 'pyright', '--project', str(TYPED)]
     return subprocess.run(command, cwd=ROOT, env=environment(PATCHED), check=False).returncode

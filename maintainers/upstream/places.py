@@ -1,4 +1,4 @@
-"""Places in the release's source: found by the structure of the code, or named when they are not as expected."""
+"""Find places in the source of the release by the structure of the code, or report that they have changed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import libcst as cst
 Block: TypeAlias = cst.Module | cst.ClassDef | cst.FunctionDef
 Change: TypeAlias = Callable[[Block], Block]
 Edit: TypeAlias = Callable[[cst.Module], cst.Module]
-"""Changes one place of a module, or raises `PlaceChanged`."""
+"""Function that changes one place of a module, or raises `PlaceChanged`."""
 
 
 class PlaceChanged(Exception):
-    """A place that the patch changes is gone, is not what it was, or is there more often than it was."""
+    """A place that the patch changes is missing, different, or not unique."""
 
     def __init__(self, place: str, problem: str, *, file: str | None = None) -> None:
         """Name the place.
 
         Args:
             place: Where in the file, such as `Agent.iter`.
-            problem: What was found there instead.
+            problem: The deviation that was found.
             file: The file, once it is known; relative to the distribution's root.
         """
         super().__init__(place, problem, file)
@@ -35,7 +35,7 @@ class PlaceChanged(Exception):
 
 
 def statements(block: Block) -> Sequence[cst.BaseStatement]:
-    """The statements directly in a block.
+    """Return the statements directly in a block.
 
     Raises:
         PlaceChanged: Its body is on the same line, so there is no block.
@@ -48,7 +48,7 @@ def statements(block: Block) -> Sequence[cst.BaseStatement]:
 
 
 def with_statements(block: Block, body: Sequence[cst.BaseStatement]) -> Block:
-    """The block with other statements."""
+    """Return the block with other statements."""
     if isinstance(block, cst.Module):
         return block.with_changes(body=body)
     return block.with_changes(body=block.body.with_changes(body=body))
@@ -59,8 +59,8 @@ def inside(scope: str, change: Change, *, found: int = 1, overloads: bool = Fals
 
     Args:
         scope: The path; empty for the module itself.
-        change: What happens to each.
-        found: How many definitions there are to be.
+        change: The function that changes each definition.
+        found: The expected number of definitions.
         overloads: Whether `@overload`s count, and are changed, too.
     """
     path = scope.split('.') if scope else []
@@ -96,7 +96,7 @@ def _descend(block: Block, path: list[str], change: Change, *, overloads: bool) 
 
 
 def is_overload(definition: cst.ClassDef | cst.FunctionDef) -> bool:
-    """Whether the definition only states types."""
+    """Whether the definition is an overload."""
     return any(
         isinstance(decorator.decorator, cst.Name) and decorator.decorator.value == 'overload'
         for decorator in definition.decorators
@@ -104,7 +104,7 @@ def is_overload(definition: cst.ClassDef | cst.FunctionDef) -> bool:
 
 
 def only(place: str, what: str, found: Sequence[int]) -> int:
-    """The one index that was found.
+    """Return the one index that was found.
 
     Raises:
         PlaceChanged: None was, or several.

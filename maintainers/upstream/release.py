@@ -1,4 +1,4 @@
-"""The release that the patch is for, unpacked as upstream's repository has it."""
+"""Unpack the release that the patch is for, in the layout of upstream's repository."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path, PurePosixPath
 
 FOLDER = 'pydantic_ai_slim'
-"""Where upstream's repository has the distribution."""
+"""Folder of the distribution in upstream's repository."""
 NAME = 'pydantic-ai-slim'
-"""The distribution."""
+"""Name of the distribution."""
 
 
 class NoRelease(Exception):
-    """The text of the release is not to be had."""
+    """The files of the release are not available."""
 
 
 def unpack_installed(folder: Path) -> str:
@@ -64,7 +64,7 @@ def unpack_wheel(wheel: Path, folder: Path) -> str:
 def _write(folder: Path, path: str, content: bytes) -> None:
     parts = PurePosixPath(path).parts
     if '..' in parts or PurePosixPath(path).is_absolute():
-        raise NoRelease(f'{path} lies outside of the release')
+        raise NoRelease(f'{path} is outside of the release')
     target = folder.joinpath(FOLDER, *parts)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The patch's new modules that are modules of `pydantic_ai_deferred`, with their imports as upstream has them."""
+"""Make new modules for upstream from modules of `pydantic_ai_deferred`, with upstream's imports."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _HOMES = {
     'ToolApproved': '_deferred',
     'ToolDenied': '_deferred',
 }
-"""Where upstream defines what our modules import from `pydantic_ai`: its package imports the new modules itself."""
+"""Upstream's modules with the names that ours import from `pydantic_ai`, whose package imports the new modules."""
 _OWN = {'snapshot': '_deferred_snapshot', 'results': '_deferred_results'}
-"""What our modules are called there."""
+"""Names of our modules in upstream."""
 
 
 def new_files() -> dict[str, str]:
-    """The text of each new module, by its path below `pydantic_ai/`.
+    """Return the text of each new module, by its path below `pydantic_ai/`.
 
     Raises:
-        PlaceChanged: A module of `pydantic_ai_deferred` is not what this knows any more.
+        PlaceChanged: A module of `pydantic_ai_deferred` is not as expected.
     """
     files = {path.name: path.read_text() for path in sorted(NEW_FILES.glob('*.py'))}
     files['_deferred_snapshot.py'] = _derived('snapshot', [])
@@ -83,14 +83,14 @@ _no_way_to_decline = expression(
     of=m.SimpleString(m.MatchIfTrue(lambda text: 'bubble_up' in text)),
     what='the advice to decline with `bubble_up`',
 )
-"""Upstream has no `bubble_up`: a handler that is given answers."""
+"""Removes the advice to decline with `bubble_up`, which upstream does not have."""
 
 
 def formatted(text: str) -> str:
-    """Our own text, with imports sorted and formatted as upstream does.
+    """Return our text with imports sorted, and formatted as in upstream.
 
     Raises:
-        subprocess.CalledProcessError: It is no Python.
+        subprocess.CalledProcessError: The text is not valid Python.
     """
     ruff = [sys.executable, '-m', 'ruff']
     quotes = ['--config', 'format.quote-style="single"', '--config', 'line-length=120']

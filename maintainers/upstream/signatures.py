@@ -1,4 +1,4 @@
-"""Edits of signatures, calls and docstrings: the keyword is declared, passed on and described."""
+"""Define edits of signatures, calls and docstrings: a keyword is declared, passed on and described."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _parameter(code: str) -> cst.Param:
 
 
 def _line_break(comma: object, place: str) -> cst.Comma:
-    """A comma that ends a line as `comma` does, without the comments that follow it."""
+    """Return a comma that ends a line as `comma` does, without the comments after it."""
     match comma:
         case cst.Comma(whitespace_after=cst.ParenthesizedWhitespace() as space):
             return cst.Comma(whitespace_after=space.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[]))
@@ -79,7 +79,7 @@ def argument(scope: str, code: str, *, beside: str, calls: int = 1, of: str | No
         code: The argument as it is written.
         beside: The keyword it comes after, in every call that has it.
         calls: How many calls have it.
-        of: What is called, as it is written; anything if left out.
+        of: The called function, as written; `None` for any.
     """
 
     def pass_on(function: Block) -> Block:
@@ -115,7 +115,7 @@ class _Passing(cst.CSTTransformer):
         comma = args[found[0]].comma
         if not (isinstance(comma, cst.Comma) and isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace)):
             return _one_a_line(updated_node, [*args, self.new])
-        # Comments that follow the argument belong to what comes next.
+        # Comments after the argument belong to the next one.
         args[found[0]] = args[found[0]].with_changes(comma=_line_break(comma, self.place))
         args.insert(found[0] + 1, self.new.with_changes(comma=comma))
         return updated_node.with_changes(args=args)
@@ -144,7 +144,7 @@ def described(scope: str, name: str, text: str, *, before: str) -> Edit:
     Args:
         scope: The function.
         name: The parameter.
-        text: What is said about it, in one paragraph.
+        text: The description, in one paragraph.
         before: The parameter whose description it comes before.
     """
 

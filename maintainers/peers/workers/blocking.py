@@ -1,4 +1,4 @@
-"""`pydantic-ai-blocking-approval`: a toolset that asks in the middle of each tool call."""
+"""Work with `pydantic-ai-blocking-approval`, a toolset that asks during each tool call."""
 
 # pyright: basic, reportMissingImports=false
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Pydantic AI itself brings: `python -m maintainers.peers.workers.host [capability|stop-resume]`."""
+"""Work with Pydantic AI alone: `python -m maintainers.peers.workers.host [capability|stop-resume]`."""
 
 # pyright: basic, reportMissingImports=false
 from __future__ import annotations

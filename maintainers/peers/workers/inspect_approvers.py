@@ -1,7 +1,7 @@
-"""Inspect AI: an approver that is asked in the middle of each tool call.
+"""Work with Inspect AI, whose approver is asked during each tool call.
 
-Its agents run inside of an evaluation, which sets up a sample, a log and a display. Measured is the loop that its
-documentation gives for an agent of one's own: `generate`, `execute_tools`, and again.
+Its agents usually run inside an evaluation, with a sample, a log and a display. This measures the loop that its
+documentation shows for an agent of your own: `generate`, `execute_tools`, and again.
 """
 
 # pyright: basic, reportMissingImports=false
@@ -34,7 +34,7 @@ def _build(bench: Bench) -> Run:
             """Touch a number.
 
             Args:
-                number: Which.
+                number: The number.
             """
             return bench.touch(number)
 
@@ -52,7 +52,7 @@ def _build(bench: Bench) -> Run:
         position = len(messages) - 1
         numbers = bench.calls_of(messages[0].text, position, per_call=1, per_response=1)
         output = ModelOutput.from_content('mockllm/model', 'done')
-        # With usage given, nothing is downloaded to count tokens.
+        # With the usage given, nothing is downloaded to count tokens.
         output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
         if numbers is not None:
             calls = [ToolCall(id=f'{position}-{n}', function='touch', arguments={'number': n}) for n in numbers]
@@ -64,7 +64,7 @@ def _build(bench: Bench) -> Run:
     policies = [ApprovalPolicy(person(), '*')]
 
     async def run(prompt: str, is_asked: bool) -> None:
-        # A sample has a transcript of its own; without one, all runs of a process would share one that only grows.
+        # A sample has its own transcript. Without one, all runs of a process share a transcript that only grows.
         init_transcript(Transcript())
         messages: list[ChatMessage] = [ChatMessageUser(content=prompt)]
         with approval(policies) if is_asked else nullcontext():

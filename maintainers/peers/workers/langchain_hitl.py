@@ -1,4 +1,4 @@
-"""LangChain's `HumanInTheLoopMiddleware`: the graph stops with an interrupt, and goes on with `Command(resume=...)`."""
+"""Work with LangChain's `HumanInTheLoopMiddleware`: the graph stops, and `Command(resume=...)` resumes it."""
 
 # pyright: basic, reportMissingImports=false
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _build(bench: Bench) -> Run:
             calls = len(interrupts[0].value['action_requests'])
             await bench.answer(calls)
             state = await asking.ainvoke(Command(resume={'decisions': [{'type': 'approve'}] * calls}), config)
-        # The saver keeps every step of every run for good; a finished run is no longer needed.
+        # The saver keeps every step of every run until the thread is deleted.
         saver.delete_thread(thread)
 
     return run

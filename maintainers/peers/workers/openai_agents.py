@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: `needs_approval`, interruptions, and a run that goes on from its `RunState`."""
+"""Work with the OpenAI Agents SDK: `needs_approval`, interruptions, and runs that resume from their `RunState`."""
 
 # pyright: basic, reportMissingImports=false
 from __future__ import annotations
@@ -18,7 +18,7 @@ class _Scripted(Model):
 
     async def get_response(self, system_instructions: Any, input: Any, *args: Any, **settings: Any) -> ModelResponse:
         position = len(input) - 1
-        # A call and its output are an item each.
+        # A call is one item, and its output another one.
         numbers = self._bench.calls_of(input[0]['content'], position, per_call=2, per_response=0)
         if numbers is None:
             text = ResponseOutputText(text='done', type='output_text', annotations=[])
@@ -39,7 +39,7 @@ class _Scripted(Model):
 
 
 def _build(bench: Bench) -> Run:
-    # Tracing sends what happens to a server.
+    # Tracing sends data to a server.
     set_tracing_disabled(True)
 
     async def touch(number: int) -> str:

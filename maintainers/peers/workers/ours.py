@@ -1,4 +1,4 @@
-"""The keyword `deferred_tool_handler`: `python -m maintainers.peers.workers.ours [async|sync|layer|layer-audit]`."""
+"""Work with `deferred_tool_handler`: `python -m maintainers.peers.workers.ours [async|sync|layer|layer-audit]`."""
 
 # pyright: basic, reportMissingImports=false
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The scripted model of every peer on Pydantic AI."""
+"""Define the scripted model of every peer that runs on Pydantic AI."""
 
-# Only some environments have these packages; the strict checks belong to what is published.
+# Only some environments have these packages. Strict checks are for published code.
 # pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _USAGE = RequestUsage(input_tokens=1, output_tokens=1)
 
 
 def model(bench: Bench) -> FunctionModel:
-    """A model that follows the prompt."""
+    """Return a model that follows the prompt."""
 
     async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        # Requests and responses alternate, however many calls there are, in a resumed run as well.
+        # Requests and responses alternate, in a resumed run too, however many calls there are.
         numbers = bench.calls_of(_prompt(messages), len(messages) - 1, per_call=0, per_response=2)
-        # With usage given, the model does not count the tokens of the whole history on every request.
+        # With the usage given, the model does not count the tokens of the whole history for every request.
         if numbers is None:
             return ModelResponse(parts=[TextPart('done')], usage=_USAGE)
         parts = [ToolCallPart('touch', {'number': n}, f'{len(messages)}-{n}') for n in numbers]
@@ -34,7 +34,7 @@ def model(bench: Bench) -> FunctionModel:
 
 
 def tool(bench: Bench) -> Callable[[int], Awaitable[str]]:
-    """The tool, counted."""
+    """Return the tool, which counts its calls."""
 
     async def touch(number: int) -> str:
         return bench.touch(number)
@@ -43,7 +43,7 @@ def tool(bench: Bench) -> Callable[[int], Awaitable[str]]:
 
 
 def runner(bench: Bench, asking: pydantic_ai.Agent[Any, Any]) -> Callable[[str, bool], Awaitable[None]]:
-    """A run of `asking`, or of a stock agent whose tool needs no approval."""
+    """Return a function that runs `asking`, or a plain agent whose tool needs no approval."""
     plain = pydantic_ai.Agent(model(bench))
     plain.tool_plain(tool(bench))
 

@@ -19,7 +19,7 @@ def peer(name: str, **keywords: Any) -> Peer:
 
 
 class FakeWorker:
-    """Answers orders at once, and says that they took as long as it was told."""
+    """Answers orders at once, and reports the durations that were set."""
 
     def __init__(self, name: str, log: list[str], *, cpu_s: float, lost: int = 0, error: str = '') -> None:
         self.versions = {'fake': '1'}

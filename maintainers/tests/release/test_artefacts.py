@@ -105,9 +105,9 @@ def test_a_wheel_with_a_wrong_file_is_found(tmp_path: Path, file: str, body: str
     ('before', 'after', 'problem'),
     [
         ('Version: 1.2.0', 'Version: 1.2.1', 'says of itself'),
-        ('License-Expression: MIT', 'License: MIT', 'no SPDX expression'),
-        ('License-Expression: MIT', 'License-Expression: mit', 'no SPDX expression'),
-        ('License-Expression: MIT', 'License-Expression: Free', 'no SPDX expression'),
+        ('License-Expression: MIT', 'License: MIT', 'not an SPDX expression'),
+        ('License-Expression: MIT', 'License-Expression: mit', 'not an SPDX expression'),
+        ('License-Expression: MIT', 'License-Expression: Free', 'not an SPDX expression'),
         ('Typing :: Typed', 'Typing :: Mostly', 'unknown classifier'),
         ('Typing :: Typed', 'License :: OSI Approved :: MIT License', 'besides its licence expression'),
         ('Classifier: Typing :: Typed\n', '', 'does not say that it is typed'),

@@ -43,7 +43,7 @@ def test_a_service_that_does_not_answer_is_said_to_be_one(capsys: pytest.Capture
         '  1 versions looked up, none with a known vulnerability',
         'b.txt: NOT AUDITED',
         f'  not looked up: anyio: {UNKNOWN["skip_reason"]}',
-        'The vulnerability service did not answer: this is no statement about the dependencies.',
+        'The vulnerability service did not answer, so the result is unknown.',
     ]
 
 

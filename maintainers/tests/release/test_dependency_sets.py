@@ -10,7 +10,7 @@ OURS = {'pydantic-ai-deferred-handler', 'tool-approval'}
 
 
 def direct(folder: str, *, with_extras: bool) -> list[Requirement]:
-    """What a distribution asks for, without the other one."""
+    """Return the requirements of a distribution, without the other one."""
     project = tomllib.loads((ROOT / folder / 'pyproject.toml').read_text())['project']
     extras = project.get('optional-dependencies', {}).values() if with_extras else []
     wanted = [Requirement(text) for group in (project['dependencies'], *extras) for text in group]

@@ -84,7 +84,7 @@ def test_a_tag_cannot_bring_its_own_list_of_keys(repository: Path, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ('options', 'problem'),
-    [((), 'is no annotated tag'), (('--annotate', '--message', 'Release'), 'has no SSH signature')],
+    [((), 'is not an annotated tag'), (('--annotate', '--message', 'Release'), 'has no SSH signature')],
 )
 def test_a_tag_without_signature_may_not(repository: Path, options: tuple[str, ...], problem: str):
     run('git', 'tag', '--no-sign', *options, TAG, cwd=repository)
@@ -98,7 +98,7 @@ def test_where_nobody_is_named_nobody_releases(repository: Path, maintainer: Pat
     commit(repository)
     sign(repository, maintainer)
 
-    assert problems(repository, TAG, branch='main') == [f'main has no {SIGNERS}: nobody may release.']
+    assert problems(repository, TAG, branch='main') == [f'main has no {SIGNERS} with the allowed signers.']
 
 
 @pytest.mark.parametrize('name', ['', '--help', "v0.1.0';id;'", 'v0.1.0-$(id)'])
@@ -118,8 +118,8 @@ def test_a_tree_that_is_not_the_tag_may_not(repository: Path, maintainer: Path):
     run('git', 'commit', '--quiet', '--no-gpg-sign', '--allow-empty', '--message', 'Later', cwd=repository)
 
     assert problems(repository, TAG, branch='main') == [
-        f'{TAG} is not what is checked out.',
-        'The tree has changes that the tag has not.',
+        f'{TAG} is not checked out.',
+        'The tree has changes that are not in the tag.',
     ]
 
 

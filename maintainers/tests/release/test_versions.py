@@ -60,7 +60,7 @@ def test_each_disagreement_is_found(repository: Path, file: str, text: str, prob
     assert problem in '\n'.join(problems(repository))
 
 
-@pytest.mark.parametrize(('text', 'problem'), [('latest', 'is no version'), ('0.1.00', 'not in its normal form')])
+@pytest.mark.parametrize(('text', 'problem'), [('latest', 'is not a version'), ('0.1.00', 'not in its normal form')])
 def test_a_version_that_no_index_would_show_as_written_is_found(repository: Path, text: str, problem: str):
     for package in PACKAGES:
         (repository / package).write_text(f"__version__ = '{text}'\n")

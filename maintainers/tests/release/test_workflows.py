@@ -37,9 +37,9 @@ def step_problems(step: dict[str, Any], known_targets: set[str]) -> Iterator[str
             yield f'{step["uses"]} is not pinned'
     else:
         command = _COMMAND.fullmatch(step['run'])
-        # An expression, or a name that somebody else chose, would be read by a shell and by make.
+        # An expression, or a name that an attacker chose, would be interpreted by a shell and by make.
         if command is None or '$' in step['run']:
-            yield f'{step["run"]!r} is no call of .ci/run or make'
+            yield f'{step["run"]!r} does not call .ci/run or make'
         elif command[3] is not None and command[3] not in known_targets:
             yield f'{step["run"]!r} calls a target that the Makefile has not'
 
@@ -90,10 +90,10 @@ def test_the_tag_is_checked_before_anything_else_runs():
 @pytest.mark.parametrize(
     ('step', 'problem'),
     [
-        ({'run': 'pytest'}, "'pytest' is no call of .ci/run or make"),
-        ({'run': 'make test && curl x'}, "'make test && curl x' is no call of .ci/run or make"),
-        ({'run': 'make test ARGS=${{ github.head_ref }}'}, 'is no call of .ci/run or make'),
-        ({'run': 'make test ARGS="$GITHUB_REF_NAME"'}, 'is no call of .ci/run or make'),
+        ({'run': 'pytest'}, "'pytest' does not call .ci/run or make"),
+        ({'run': 'make test && curl x'}, "'make test && curl x' does not call .ci/run or make"),
+        ({'run': 'make test ARGS=${{ github.head_ref }}'}, 'does not call .ci/run or make'),
+        ({'run': 'make test ARGS="$GITHUB_REF_NAME"'}, 'does not call .ci/run or make'),
         ({'run': 'make tset'}, "'make tset' calls a target that the Makefile has not"),
         ({'uses': 'actions/checkout@main'}, 'actions/checkout@main is not pinned'),
         ({'uses': 'actions/checkout'}, 'actions/checkout is not pinned'),

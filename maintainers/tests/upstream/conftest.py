@@ -21,7 +21,7 @@ def edited_once() -> Generator[None]:
 
 @pytest.fixture(scope='session')
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the installed release; nobody changes it."""
+    """A folder with the installed release, which no test may change."""
     folder = tmp_path_factory.mktemp('release')
     unpack_installed(folder)
     return folder
