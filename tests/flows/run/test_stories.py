@@ -34,7 +34,7 @@ def test_first_lines_show_the_settings_and_the_keys(talk: Talk) -> None:
 
     screen.wait_for_question('> ')
     screen.type('What')
-    screen.wait_for('defaults hold\n> What')
+    screen.wait_for('defaults apply\n> What')
     shown = screen.text
 
     assert [line for line in shown.splitlines() if line] == [
@@ -188,7 +188,7 @@ def test_ctrl_c_stops_the_tool_that_runs_and_not_the_program(talk: Talk) -> None
     assert status == 0
     assert not Path(f'/proc/{pid}').exists()
     assert '...' not in shown.partition('approved')[2].replace('exec sleep 1000', '')
-    assert 'may have had its effect' in talk.server.told(1, 'tool')[0]
+    assert 'may have taken effect' in talk.server.told(1, 'tool')[0]
 
 
 @pytest.mark.parametrize('key', ['q', '\x03'])
@@ -276,7 +276,7 @@ def test_a_program_that_is_killed_in_mid_turn_loses_no_word_before_it(talk: Talk
     talk.start('--continue', 'Go on.', steps=[{'text': 'I will.'}]).end()
 
     assert talk.server.told(0, 'user') == ['Write.', 'Go on.']
-    assert 'may have had its effect' in talk.server.told(0, 'tool')[0]
+    assert 'may have taken effect' in talk.server.told(0, 'tool')[0]
     assert list(talk.cwd.iterdir()) == []
 
 
