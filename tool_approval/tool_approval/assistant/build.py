@@ -183,7 +183,7 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     if problem is None:
         return tuple(note for note in workspace.notes if note not in frozen), {}
     missing = [] if os.path.lexists(directory / '.git') else ['.git (git init)']
-    # Without a settings file, each name of one is protected; making one of them removes this limit.
+    # Without a settings file, commands can make none of its possible names. The user can, which removes this limit.
     if not any(os.path.lexists(directory / name) for name in NAMES):
         missing.append(NAMES[0])
     # If no name is missing, a symbolic link is the reason, and the note names it.

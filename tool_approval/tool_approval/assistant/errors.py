@@ -47,7 +47,7 @@ def _unreached(error: BaseException) -> str | None:
     if not any('Connect' in type(each).__name__ for each in chain):
         return None
     for each in chain:
-        # The property may raise if an error has no request.
+        # Reading `request` may raise if the error has none.
         with suppress(Exception):
             url = urlsplit(str(cast('Any', each).request.url))
             if url.hostname is not None:
@@ -63,7 +63,7 @@ def _unreached(error: BaseException) -> str | None:
 
 @contextmanager
 def one_line_errors(*, debug: bool) -> Generator[None]:
-    """Turn exceptions into `AssistantError`, except those of this package, or all exceptions if `debug` is set."""
+    """Turn exceptions other than `ApprovalError` into `AssistantError`. With `debug`, raise all of them unchanged."""
     try:
         yield
     except ApprovalError:

@@ -43,7 +43,7 @@ _MESSAGE_BYTES: Final = 1 << 20
 
 
 class LayerError(Exception):
-    """Nothing of a layer can be kept. The message is for the user and for the model."""
+    """A layer cannot be made, or nothing of it can be kept. The message is for the user and for the model."""
 
 
 def listed(names: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ _FLAGS: Final = 0x6000
 _REGULAR, _LINK, _SUBMODULE = 0b1000, 0b1010, 0b1110
 _SUBMODULE_MODE: Final = (_SUBMODULE << 12).to_bytes(4)
 _WRONG_PATH: Final = re.compile(rb'[/\\\0](?:|\.|\.\.|(?:\.git|git~1)[ .]*)[/\\:\0]', re.IGNORECASE)
-"""Invalid path in a list joined by NULs. As in git (`verify_path`), short names of NTFS count as `.git`."""
+"""Matches an invalid path in paths joined by NULs. As in git (`verify_path`), short names of NTFS count as `.git`."""
 
 
 class _Entry(NamedTuple):

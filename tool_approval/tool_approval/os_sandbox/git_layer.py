@@ -188,8 +188,8 @@ class GitLayer:
             if index is not None:
                 changes['index'] = plain_index(index)
             committed = objects.check(backend, self._program, before, changes, cancelled)
-            # Attack: `git status` runs git in a submodule, with the configuration of the repository there. A submodule
-            # of a commit gets into the index by `git reset`.
+            # Attack: `git status` runs git in a submodule, with the configuration of the repository there. `git reset`
+            # copies a submodule of a commit into the index.
             for where, paths in (('index', submodules(index or b'')), ('commit', committed)):
                 if added := paths - submodules(before.get('index', b'')):
                     raise LayerError(

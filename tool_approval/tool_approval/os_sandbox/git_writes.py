@@ -46,7 +46,7 @@ def write_back(
 
     Raises:
         LayerError: Another program changed the repository or holds a lock. Nothing was written.
-        PartlyWritten: Writing failed. What was written before the error stays.
+        PartlyWritten: Writing failed. Changes that were written before the error stay.
     """
     gone = frozenset(name for name, data in changes.items() if data is None and name.startswith('refs/'))
     locked = {name for name in changes if not name.startswith('logs/')} | {'HEAD'}

@@ -1,7 +1,7 @@
 """Copy the top of a frozen folder, so that a command can make and remove names in the copy.
 
-The layer copies the files directly in the folder, and mounts its folders as they are. After the command it moves new,
-changed and removed names back, except the names that froze the folder.
+The layer copies the files directly in the folder, and mounts its folders as they are. After the command has ended, it
+moves new, changed and removed names back, except the names that froze the folder.
 """
 
 from __future__ import annotations

@@ -246,8 +246,8 @@ def trail(path: str) -> tuple[list[Step], str]:
     """Follow an absolute path and its symbolic links as far as they exist.
 
     Returns:
-        The steps from `/` on, in order, and the path without links. Whoever can replace a step can change where the
-        path leads. Missing names are kept as written, and a path that goes on below a file ends at the file.
+        The steps from `/` on, in order, and the path without links. If a step is replaced, the path may lead
+        elsewhere. Missing names are kept as written, and a path that goes on below a file ends at the file.
 
     Raises:
         OSSandboxError: Links lead in a circle, or a folder cannot be searched.
