@@ -1,9 +1,8 @@
-"""A worker that kills itself at a fault point, once: `python -m tests.approval.durable.killed URL FOLDER POINT`."""
+"""A worker that kills itself at a fault point, once."""
 
 import asyncio
 import os
 import signal
-import sys
 from pathlib import Path
 
 from pydantic_ai.durable_exec.dbos import DBOSDurability
@@ -108,11 +107,11 @@ def make(url: str, folder: Path, point: str) -> DurableAgent:
     return DurableAgent(agent, ApprovalController(), store=url)
 
 
-async def main(url: str, folder: Path, point: str) -> None:
-    async with make(url, folder, point).worker(polling=0.05, lease=1.0):
-        print('works', flush=True)
-        await asyncio.Event().wait()
+def work(url: str, folder: Path, point: str, lease: float) -> None:
+    """Be a worker until the end of the process."""
 
+    async def serve() -> None:
+        async with make(url, folder, point).worker(polling=0.05, lease=lease):
+            await asyncio.Event().wait()
 
-if __name__ == '__main__':
-    asyncio.run(main(sys.argv[1], Path(sys.argv[2]), sys.argv[3]))
+    asyncio.run(serve())

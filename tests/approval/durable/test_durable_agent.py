@@ -67,8 +67,8 @@ class Bot:
 
 
 @asynccontextmanager
-async def working(durable, lease=2):
-    async with asyncio.timeout(60), durable.worker(polling=0.05, lease=lease):
+async def working(durable):
+    async with asyncio.timeout(60), durable.worker(polling=0.05, lease=0.5):
         yield
 
 
@@ -656,7 +656,7 @@ def test_the_run_of_another_version_waits_for_a_worker_that_knows_it(url, inbox,
 async def cut_off(bot, url, inbox, **keywords):
     """Leave a run in the middle of its approved call, as a crash does."""
     durable = bot.durable(url, **keywords)
-    async with working(durable, lease=1):
+    async with working(durable):
         await durable.start('go', run_id='run')
         [entry] = await soon(inbox)
         await answer(inbox, entry)
@@ -698,7 +698,7 @@ def test_an_approver_decides_about_a_call_that_may_have_happened(decision, resul
     async def main():
         await cut_off(bot, url, inbox)
         durable = bot.durable(url)
-        async with working(durable, lease=1):
+        async with working(durable):
             [entry] = await soon(inbox)
             assert (
                 'It may have happened. Approve it to run it again, deny it to give it up.' in entry.request.description
@@ -719,7 +719,7 @@ def test_a_tool_may_find_out_what_became_of_its_call(found, result, paid, url, i
     async def main():
         await cut_off(bot, url, inbox)
         durable = bot.durable(url, reconcile={'wire': lambda call: found})
-        async with working(durable, lease=1):
+        async with working(durable):
             return json.loads(await durable.get('run').result())
 
     assert asyncio.run(main()) == {'1': [result, 'success']}
@@ -733,7 +733,7 @@ def test_a_call_that_may_have_happened_is_given_up_where_nobody_may_approve_it(u
         await cut_off(bot, url, inbox)
         ui = InboxUI(Inbox(open_store(url).inbox_store), approvers={'wire': ApproverRule()})
         durable = bot.durable(url, ApprovalController(ui=ui))
-        async with working(durable, lease=1):
+        async with working(durable):
             return json.loads(await durable.get('run').result())
 
     assert asyncio.run(main())['1'][0].endswith('It may have happened. It was not run again.')

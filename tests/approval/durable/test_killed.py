@@ -1,9 +1,8 @@
 """SIGKILL of a worker at every point: the effect happens never twice, and where it did not, a person can see why."""
 
 import asyncio
-import subprocess
-import sys
 from datetime import UTC, datetime
+from multiprocessing import get_context
 
 import pytest
 from tool_approval.durable import open_store
@@ -11,10 +10,15 @@ from tool_approval.durable.steering import settle_call
 from tool_approval.inbox import Inbox
 
 from tests.approval.inbox.parts import ADA, NO, YES, answer
+from tests.postgres_server import url_of
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
-from .killed import POINTS, make
+from .killed import POINTS, make, work
+
+# Importing what a worker needs takes seconds of a processor: one process does so, and each worker is forked from it.
+FORKED = get_context('forkserver')
+FORKED.set_forkserver_preload([work.__module__])
 
 pytestmark = [pytest.mark.thorough, pytest.mark.untraced]
 
@@ -23,21 +27,27 @@ class Workers:
     """Processes, each of which is replaced when it has died."""
 
     def __init__(self, count, *arguments):
-        command = [sys.executable, '-m', 'tests.approval.durable.killed', *map(str, arguments)]
-        self._start = lambda: subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        self.died = 0
+        self._arguments = arguments
         self.processes = [self._start() for _ in range(count)]
+
+    def _start(self):
+        process = FORKED.Process(target=work, args=self._arguments, daemon=True)
+        process.start()
+        return process
 
     def replace_dead(self):
         for index, process in enumerate(self.processes):
-            if process.poll() is not None:
-                self.died += 1
+            if not process.is_alive():
                 self.processes[index] = self._start()
 
     def close(self):
         for process in self.processes:
             process.kill()
-            process.wait()
+            process.join()
+
+
+def is_about_unknown(entry):
+    return 'may have happened' in entry.request.description
 
 
 async def follow(durable, url, workers):
@@ -49,7 +59,7 @@ async def follow(durable, url, workers):
             while (await run.status()).status not in ('done', 'failed', 'cancelled'):
                 workers.replace_dead()
                 for entry in await inbox.open():
-                    is_unknown = 'may have happened' in entry.request.description
+                    is_unknown = is_about_unknown(entry)
                     asked.append('unknown' if is_unknown else 'pay')
                     await answer(inbox, entry, NO if is_unknown else YES, by=ADA)
                 await asyncio.sleep(0.05)
@@ -62,7 +72,8 @@ async def follow(durable, url, workers):
 def test_a_killed_worker_pays_never_twice(point, kind, count, url, request, tmp_path):
     if kind == 'postgres':
         url = request.getfixturevalue('postgres_url')
-    workers = Workers(count, url, tmp_path, point)
+    # One that works alone is never taken for dead while it lives.
+    workers = Workers(count, url, tmp_path, point, 0.5 if count == 1 else 1.0)
     try:
         asked, row = asyncio.run(follow(make(url, tmp_path, 'none'), url, workers))
     finally:
@@ -83,6 +94,19 @@ def test_a_killed_worker_pays_never_twice(point, kind, count, url, request, tmp_
         assert (paid, states, asked) == (['10'], ['done'], ['pay'])
 
 
+@pytest.mark.parametrize('kind', ['sqlite', 'postgres'])
+def test_two_workers_may_start_on_an_empty_store_at_once(kind, empty_url, request, tmp_path):
+    url = empty_url if kind == 'sqlite' else url_of(request.getfixturevalue('postgres').new_database())
+    workers = Workers(2, url, tmp_path, 'none', 1.0)
+    try:
+        asked, row = asyncio.run(follow(make(url, tmp_path, 'none'), url, workers))
+    finally:
+        workers.close()
+
+    assert (row.status, asked) == ('done', ['pay'])
+    assert (tmp_path / 'paid').read_text() == '10\n'
+
+
 async def settle(durable, url, workers, verdict):
     """Approve the call, settle what is unknown as `tool-approval runs settle` does, and wait for the end."""
     store = open_store(url)
@@ -91,14 +115,12 @@ async def settle(durable, url, workers, verdict):
         async with asyncio.timeout(40):
             while (await run.status()).status not in ('done', 'failed', 'cancelled'):
                 workers.replace_dead()
-                unknown = [row for row in store.executions_of('run') if row.is_unsettled]
                 for entry in await inbox.open():
-                    if unknown:
-                        now = datetime.now(UTC)
-                        await settle_call(store, 'run', unknown[0], verdict, 'paid it', by='ada', at=now)
+                    if is_about_unknown(entry):
+                        [row] = [row for row in store.executions_of('run') if row.is_unsettled]
+                        await settle_call(store, 'run', row, verdict, 'paid it', by='ada', at=datetime.now(UTC))
                     else:
                         await answer(inbox, entry, YES, by=ADA)
-                    break
                 await asyncio.sleep(0.05)
         return await run.status(), [row.state for row in store.requests_of('run')], store.executions_of('run')
 
@@ -112,7 +134,7 @@ async def settle(durable, url, workers, verdict):
     ],
 )
 def test_a_run_goes_on_when_its_unknown_call_is_settled_beside_the_inbox(point, verdict, states, url, tmp_path):
-    workers = Workers(1, url, tmp_path, point)
+    workers = Workers(1, url, tmp_path, point, 0.5)
     try:
         row, asked, executions = asyncio.run(settle(make(url, tmp_path, 'none'), url, workers, verdict))
     finally:
