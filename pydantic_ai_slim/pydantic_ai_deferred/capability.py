@@ -252,8 +252,8 @@ class RunHandler(RunPlace):
         if run.deferred_again and not run.plan.output_allows_deferred and is_hosts:
             raise UserError(
                 'A tool call deferred again after the deferred tool handler had approved it: '
-                f'{name_calls(run.deferred_again)}. The handler is not asked twice, and what the approved calls '
-                'of this response did is not undone. Let the tool look at `ctx.tool_call_approved`, or add '
+                f'{name_calls(run.deferred_again)}. The handler is not asked twice, and effects of the approved calls '
+                'of this response are not undone. Check `ctx.tool_call_approved` in the tool, or add '
                 '`DeferredToolRequests` to the output types so that the run can end with these calls.'
             ) from error
         raise error

@@ -113,7 +113,10 @@ def is_async(handler: AnyHandler) -> bool:
 
 
 def wraps_execution(handler: object) -> TypeIs[ExecutionWrapper]:
-    """Whether the class of `handler` has a coroutine function `around_execute`. A mock with any attribute does not."""
+    """Whether the class of `handler` defines `around_execute` as a coroutine function.
+
+    Attributes of the object do not count: a mock has any attribute.
+    """
     return inspect.iscoroutinefunction(getattr(type(handler), 'around_execute', None))
 
 
@@ -146,9 +149,9 @@ async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop,
     # A Temporal workflow's loop inherits this method from the abstract class; its error looks like a closed loop's.
     if type(here).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise UserError(
-            'The deferred tool handler is a plain function, which is called in a thread, and the event loop here '
-            f'(`{type(here).__name__}`) accepts no answers from threads, as that of a Temporal workflow. The handler '
-            'was not asked, and no deferred call was executed. Make it `async def handler(ctx, requests)`; in a '
+            'The deferred tool handler is a plain function, which needs a thread, but the event loop '
+            f'`{type(here).__name__}` accepts no answers from threads, for example in a Temporal workflow. The handler '
+            'was not asked, and no deferred call was executed. Use `async def handler(ctx, requests)`; in a '
             'workflow, let it wait for an activity or a signal that brings the answer.'
         )
     answer = await threads.call(ask)
@@ -166,7 +169,7 @@ async def run_on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) 
         return await make()
     if not loop.is_running():
         raise UserError(
-            'A deferred tool call of a nested run has no one to ask: the event loop of the outermost run has ended.'
+            'A deferred tool call of a nested run cannot be answered: the event loop of the outermost run has ended.'
         )
 
     async def there() -> object:

@@ -87,7 +87,7 @@ def _problems(requests: DeferredToolRequests, results: DeferredToolResults) -> I
         if problem := _call_problem(call, given['calls'].get(call.tool_call_id, _MISSING)):
             yield f'{_name(call)} is carried out elsewhere and {problem}'
         if call.tool_call_id in given['approvals']:
-            yield f'{_name(call)} is no approval: give its result in `results.calls`, not in `results.approvals`.'
+            yield f'{_name(call)} is not an approval: give its result in `results.calls`, not in `results.approvals`.'
     known = {call.tool_call_id for call in (*requests.approvals, *requests.calls)}
     for field, entries in given.items():
         yield from _unknown(field, entries, known)
@@ -99,7 +99,7 @@ def _problems(requests: DeferredToolRequests, results: DeferredToolResults) -> I
 def _unknown(field: str, entries: Mapping[object, object], known: set[str]) -> Iterator[str]:
     for tool_call_id in entries:
         if tool_call_id not in known:
-            yield f'`results.{field}` names {tool_call_id!r}, which is no deferred call of this response: remove it.'
+            yield f'`results.{field}` names {tool_call_id!r}, which is not a deferred call of this response: remove it.'
 
 
 def _approval_problem(call: ToolCallPart, approval: object) -> str | None:

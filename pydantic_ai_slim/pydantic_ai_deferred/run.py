@@ -213,9 +213,9 @@ class Run:
         if any(lifetime.is_over for lifetime in self.required_lifetimes):
             calls = name_calls([*requests.approvals, *requests.calls])
             raise UserError(
-                f'Nobody can be asked about {calls}: the handler was inherited from a run that has ended, or the tool '
-                f'call that started this nested run has. Not executed: {calls}. Wait for nested runs inside the tool '
-                'that starts them, or give them a `deferred_tool_handler` of their own.'
+                f'The handler cannot be asked about {calls}: it was inherited from a run that has ended, or the tool '
+                f'call that started this nested run has ended. Not executed: {calls}. Wait for nested runs inside the '
+                'tool that starts them, or give them a `deferred_tool_handler` of their own.'
             )
 
     async def inside_tool(self, ctx: RunContext[Any], call: ToolCallPart, execution: Awaitable[T]) -> T:

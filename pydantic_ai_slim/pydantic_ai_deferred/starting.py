@@ -94,7 +94,7 @@ async def _started(
     # Deliver only while the run is entered: runs inside it must not receive the content.
     receiver, content = bound, plan
     if plan.superseded:
-        # One on each side of the run's others, so that none rewrites arguments after the outermost has seen them.
+        # One capability on each side of the others, so that none rewrites arguments after the outermost has seen them.
         *outermost, innermost = capabilities_for(plan)
         if asking is not None and isinstance(innermost, FastPathHandler):
             receiver, content = asking, innermost.run

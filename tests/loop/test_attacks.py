@@ -138,7 +138,7 @@ def test_an_answer_after_the_outer_run_was_cancelled_executes_nothing_in_a_sync_
 
     asyncio.run(main())
 
-    assert 'Nobody can be asked' in str(outcomes[0])
+    assert 'The handler cannot be asked' in str(outcomes[0])
     assert ran == []
 
 

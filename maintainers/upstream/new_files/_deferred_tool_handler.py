@@ -92,7 +92,7 @@ def deferred_again_error(requests: DeferredToolRequests) -> UserError:
     """Return the error for approved calls that would leave a run whose output type does not allow it."""
     return UserError(
         'A tool call deferred again after the deferred tool handler, or a capability, had approved it: '
-        f'{name_calls([*requests.approvals, *requests.calls])}. The handler is not asked twice, and what the approved '
-        'calls of this response did is not undone. Let the tool look at `ctx.tool_call_approved`, or add '
+        f'{name_calls([*requests.approvals, *requests.calls])}. The handler is not asked twice, and effects of the '
+        'approved calls of this response are not undone. Check `ctx.tool_call_approved` in the tool, or add '
         '`DeferredToolRequests` to the output types so that the run can end with these calls.'
     )
