@@ -58,7 +58,7 @@ def test_an_intact_log_is_intact(tool_approval, log):
     finished = verify(tool_approval)
 
     assert finished.status == 0
-    assert finished.out.startswith(f'intact: 5 lines\nhead of what is intact: {log.head.mac}\n')
+    assert finished.out.startswith(f'intact: 5 lines\nhead of the intact part: {log.head.mac}\n')
 
 
 def test_the_first_line_that_was_changed_is_named(tool_approval, log, work):
@@ -80,12 +80,12 @@ def test_a_tail_that_was_cut_off_is_noticed_by_the_head(tool_approval, log, work
     plain, with_head = verify(tool_approval), verify(tool_approval, '--head', head)
 
     assert (plain.status, with_head.status) == (0, 1)
-    assert 'line 1: approved, and nothing says what came of it' in plain.out
+    assert 'line 1: approved, but no outcome is logged' in plain.out
 
 
 def test_a_key_that_is_not_there_is_not_made(tool_approval, log, work):
     finished = tool_approval('audit', 'verify', 'audit.jsonl', '--key', 'no.key')
 
     assert finished.status == 2
-    assert 'there is no key in no.key' in finished.err
+    assert 'there is no key file no.key' in finished.err
     assert not (work / 'no.key').exists()

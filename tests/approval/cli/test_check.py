@@ -68,22 +68,22 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
 @pytest.mark.parametrize(
     ('text', 'key', 'message'),
     [
-        ('tools: {x: {}}', 'tools.x', 'it says nothing'),
-        ('custom_tools: {x: {}}', 'custom_tools.x', 'it says nothing'),
+        ('tools: {x: {}}', 'tools.x', 'it has no effect'),
+        ('custom_tools: {x: {}}', 'custom_tools.x', 'it has no effect'),
         ('tools: {"delete_*": {approval: blocked}, delete_a: {approval: none}}', 'tools.delete_a', 'never decides'),
         ('tools: {"*": {approval: blocked}, "a?[bc]*": {approval: none}}', 'tools.a?[bc]*', 'never decides'),
         ('tools: {"a*": {approval: none}, "a**": {approval: required}}', 'tools.a*', 'never decides'),
         ('tools: {shell: {approval: required}}', 'tools.shell', 'agents call the shell tool `run_shell`'),
         ('tools: {run_shell: {approval: none}}', 'tools.run_shell', '`run_shell` runs unasked'),
         ('custom_tools: {"write_*": {approval: none}}', 'custom_tools.write_*', '`write_file` runs unasked'),
-        ('sandbox: {paths: {a: {root: nowhere}}}', 'sandbox.paths.a.root', 'no such directory'),
+        ('sandbox: {paths: {a: {root: nowhere}}}', 'sandbox.paths.a.root', 'the directory does not exist'),
         (
             'sandbox: {toolchains: [/usr, /nowhere]}',
             'sandbox.toolchains.1',
-            'it stays closed: there is no such directory',
+            'commands cannot use it: there is no such directory',
         ),
         ('sandbox: {toolchains: [/]}', 'sandbox.toolchains.0', 'it is the home directory or contains it'),
-        ('sandbox: {paths: {a: {root: approvals.yaml}}}', 'sandbox.paths.a.root', 'no directory'),
+        ('sandbox: {paths: {a: {root: approvals.yaml}}}', 'sandbox.paths.a.root', 'not a directory'),
         (
             'shell: {rules: [{pattern: ls}, {pattern: ls -l, approval: false}]}',
             'shell.rules.1',
@@ -146,7 +146,7 @@ def test_a_root_in_another_one_is_noted(tool_approval, work):
 
     [note] = [each for each in finished.json['findings'] if each['level'] == 'note' and each['key']]
     assert note['key'] == 'sandbox.paths.notes.root'
-    assert 'it lies in the root `all`' in note['message']
+    assert 'it is inside the root `all`' in note['message']
 
 
 def test_a_file_elsewhere_is_printed_with_its_whole_path(tool_approval, work):
@@ -154,7 +154,7 @@ def test_a_file_elsewhere_is_printed_with_its_whole_path(tool_approval, work):
 
     finished = tool_approval('check', 'notes/approvals.yaml')
 
-    assert finished.out.startswith(f'warning: {work}/notes/approvals.yaml:1: tools.x: it says nothing')
+    assert finished.out.startswith(f'warning: {work}/notes/approvals.yaml:1: tools.x: it has no effect')
 
 
 def test_strict_fails_where_there_are_warnings(tool_approval, work):
@@ -265,30 +265,30 @@ def test_a_glob_that_matches_nothing_is_warned_of(tool_approval, work, key, glob
     [
         (
             '[{pattern: git commit, approval: false}]',
-            ['`git commit` fails where it writes to `.git`: unasked, no command may do that in the OS sandbox'],
+            ['`git commit` fails if it writes to `.git`: in the OS sandbox, no command may do that unasked'],
         ),
         (
             '[{pattern: curl -I, approval: false}]',
-            ['`curl -I` fails where it uses the network: unasked, no command may do that in the OS sandbox'],
+            ['`curl -I` fails if it uses the network: in the OS sandbox, no command may do that unasked'],
         ),
-        ('[{pattern: git clone, approval: false}]', ['`git clone` fails where it uses the network']),
+        ('[{pattern: git clone, approval: false}]', ['`git clone` fails if it uses the network']),
         ('[{pattern: curl -I, approval: false}], network: true', []),
-        ('[{pattern: touch, approval: false}]', ['`touch` fails where it changes files, since every root asks']),
+        ('[{pattern: touch, approval: false}]', ['`touch` fails if it changes files, since every root asks']),
         ('[{pattern: touch, approval: false}]}\nsandbox: {paths: {a: {root: ., mode: rw, write_approval: no}}', []),
         ('[{pattern: git commit}, {pattern: curl}]', []),
         ('[{pattern: git status, approval: false}, {pattern: ls, approval: false}]', []),
-        ('[{pattern: kubectl get, approval: false}]', ['`kubectl get` fails where it uses the network']),
+        ('[{pattern: kubectl get, approval: false}]', ['`kubectl get` fails if it uses the network']),
         ('[{pattern: kubectl config view, approval: false}, {pattern: helm template, approval: false}]', []),
         ('[{pattern: git branch, approval: false}, {pattern: git tag --list, approval: false}]', []),
-        ('[{pattern: git branch -D, approval: false}]', ['`git branch -D` fails where it writes to `.git`']),
-        ('[{pattern: terraform fmt, approval: false}]', ['`terraform fmt` fails where it changes files']),
+        ('[{pattern: git branch -D, approval: false}]', ['`git branch -D` fails if it writes to `.git`']),
+        ('[{pattern: terraform fmt, approval: false}]', ['`terraform fmt` fails if it changes files']),
         ('[{pattern: terraform fmt -check, approval: false}, {pattern: black --diff, approval: false}]', []),
     ],
 )
 def test_what_fails_in_the_os_sandbox_is_noted(tool_approval, work, rules, said):
     finished = check(tool_approval, work, f'shell: {{rules: {rules}}}')
 
-    found = [each['message'] for each in finished.json['findings'] if ' fails where it ' in each['message']]
+    found = [each['message'] for each in finished.json['findings'] if ' fails if it ' in each['message']]
     assert [message[: len(wanted)] for message, wanted in zip(found, said, strict=True)] == said
 
 
@@ -310,6 +310,6 @@ def test_presets_are_hinted_at_where_none_is_named(tool_approval, work):
         for finished in (without, within)
     ]
     assert hints == [
-        ['it extends no preset; `extends: [default, rust]` lets what only looks, tests or checks run unasked'],
+        ['it extends no preset; `extends: [default, rust]` lets commands that only read, test or check run unasked'],
         [],
     ]

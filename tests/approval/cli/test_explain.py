@@ -191,7 +191,7 @@ def test_a_directory_that_cannot_be_confined_to_is_said(tool_approval, work, cho
     finished = tool_approval('explain', 'shell', 'git push')
 
     assert finished.status == 10
-    assert '`tool-approval run` does not start here, and this is judged as if it did: too much to mount' in finished.err
+    assert '`tool-approval run` does not start here; this is judged as if it did: too much to mount' in finished.err
 
 
 def test_a_configured_tool_rule_counts_more_than_the_tools_own_logic_but_for_its_blocks(tool_approval, work):
@@ -202,7 +202,7 @@ def test_a_configured_tool_rule_counts_more_than_the_tools_own_logic_but_for_its
     unasked, blocked = (tool_approval('explain', '--json', 'shell', command) for command in ('ls', 'rm x'))
 
     assert (unasked.json['decision'], unasked.json['rule']) == ('allow', 'shell')
-    assert 'counts for more' in unasked.json['parts'][-1]['reason']
+    assert "overrides the tool's own check" in unasked.json['parts'][-1]['reason']
     assert (blocked.json['decision'], blocked.json['rule']) == ('block', 'rm')
 
 
@@ -240,7 +240,7 @@ def test_strict_mode_is_told_where_somebody_would_be_asked(tool_approval, work):
     finished = tool_approval('explain', 'send_mail')
 
     assert finished.status == 10
-    assert 'the mode is strict: what would be asked about is denied' in finished.err
+    assert 'the mode is strict: calls that would ask are denied' in finished.err
 
 
 def test_arguments_that_cannot_be_compared_are_denied_as_the_controller_does(tool_approval):
@@ -264,8 +264,8 @@ def test_arguments_that_cannot_be_compared_are_denied_as_the_controller_does(too
         (['send_mail', '{}', '{}'], 'one JSON object'),
         (['send_mail', '{"a": 1, "a": 2}'], 'names a key twice'),
         (['x' * 201], 'at most 200 characters'),
-        (['send_mail', '--cwd', 'nowhere'], 'is no directory'),
-        (['send_mail', '--cwd', 'a\0b'], 'is no directory'),
+        (['send_mail', '--cwd', 'nowhere'], 'is not a directory'),
+        (['send_mail', '--cwd', 'a\0b'], 'is not a directory'),
         (['send_mail', '--config', 'nowhere.yaml'], 'No such file'),
         (['--batch', '-', 'send_mail'], 'name a tool'),
         (['--batch', 'nowhere.jsonl'], 'No such file'),
@@ -316,7 +316,7 @@ def test_without_a_file_it_says_which_rules_it_judges_by(tool_approval, work):
 
     assert finished.json['decision'] == 'allow'
     assert finished.json['rule'] == 'project'
-    assert f'{work} has no settings file, so the preset `default` holds, as in `tool-approval run`' in finished.err
+    assert f'{work} has no settings file, so the preset `default` applies, as in `tool-approval run`' in finished.err
 
 
 def test_of_a_batch_it_says_so_once(tool_approval, work):

@@ -114,7 +114,7 @@ def test_without_a_terminal_nothing_is_asked_or_written(tool_approval, fresh):
     finished = tool_approval('init', typed='\n\n\ny')
 
     assert finished.status == 2
-    assert 'nobody can be asked here, so nothing was written' in finished.err
+    assert 'there is no terminal to ask at, so nothing was written' in finished.err
     assert not os.path.lexists(fresh / 'approvals.yaml')
 
 
@@ -124,7 +124,7 @@ def test_the_whole_file_and_what_it_allows_are_shown_before_it_is_written(tool_a
     shown = finished.out.splitlines()
     text = (fresh / 'approvals.yaml').read_text()
     assert [line.removeprefix('| ').removeprefix('|') for line in shown if line.startswith('|')] == text.splitlines()
-    assert any(line.endswith('commands of the preset `rust` run unasked where they are confined') for line in shown)
+    assert any(line.endswith('commands of the preset `rust` run unasked if they are confined') for line in shown)
     assert shown[-1] == f'{fresh}/approvals.yaml is written. It is trusted until it, or a preset, changes.'
 
 
@@ -137,7 +137,7 @@ def test_what_is_written_passes_check_with_nothing_to_say(tool_approval, fresh, 
     *notes, trusted, counts = finished.out.splitlines()
     assert (finished.status, trusted, counts) == (0, 'note: approvals.yaml: it is trusted', '0 errors, 0 warnings')
     assert [note.split('`: `')[0] for note in notes] == [
-        f'note: approvals.yaml:8: extends: run unasked where confined: preset `{each}'
+        f'note: approvals.yaml:8: extends: run unasked if confined: preset `{each}'
         for each in written(fresh).settings.extends
     ]
 
@@ -148,7 +148,7 @@ def test_with_a_network_check_warns_and_passes(tool_approval, fresh):
     finished = tool_approval('check')
 
     assert finished.status == 0
-    assert 'shell.network: what runs unasked may use the network' in finished.out
+    assert 'shell.network: commands that run unasked may use the network' in finished.out
 
 
 @pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])
@@ -203,7 +203,7 @@ def test_a_file_that_is_another_one_by_then_is_not_trusted(tool_approval, fresh,
     finished = tool_approval('init', '--yes')
 
     assert finished.status == 2
-    assert 'is another one already; it was not trusted' in finished.err
+    assert 'was changed since; it was not trusted' in finished.err
     assert not written(fresh).trusted
 
 

@@ -140,7 +140,7 @@ def test_a_conversation_that_is_kept_is_not_replaced_by_another(folder, state, c
     status = main(['run', '--agent', 'cashier:talker', '--save', 'talk', 'Three.'])
 
     assert status == 2
-    assert "there is a conversation 'talk' already; go on with it by --resume" in capsys.readouterr().err
+    assert "there is a conversation 'talk' already; continue it with --resume" in capsys.readouterr().err
     assert 'Two.' in (state / 'conversations' / 'talk.json').read_text()
     assert main(['run', '--agent', 'cashier:talker', '--save', 'talk', '--resume', 'talk', 'Three.']) == 0
 
@@ -200,10 +200,10 @@ def test_a_turn_that_fails_is_one_line_and_exit_status_1(folder, capsys):
     ('arguments', 'problem'),
     [
         (['Go.'], 'no model is named; use --model NAME, or set TOOL_APPROVAL_MODEL'),
-        (['--agent', 'cashier:agent', '--save', 'a', '--resume', 'b', 'Go.'], 'name two conversations'),
-        (['--agent', 'cashier:agent', '--save', 'a', '--continue', 'Go.'], 'name two conversations'),
+        (['--agent', 'cashier:agent', '--save', 'a', '--resume', 'b', 'Go.'], 'name different conversations'),
+        (['--agent', 'cashier:agent', '--save', 'a', '--continue', 'Go.'], 'name different conversations'),
         (['--agent', 'cashier:agent', '--resume', 'never', 'Go.'], "there is no saved conversation 'never'"),
-        (['--agent', 'cashier:agent', ' '], 'there is nothing to do'),
+        (['--agent', 'cashier:agent', ' '], 'there is no prompt'),
         (['--agent', 'cashier:nothing', 'Go.'], 'not an agent'),
         (['--agent', 'cashier:agent', '--config', 'none.yaml', 'Go.'], 'none.yaml'),
         (['--agent', 'cashier:agent', '--strict', '--approve-all', 'Go.'], 'not allowed with'),
@@ -226,7 +226,7 @@ def test_a_file_nobody_trusted_is_told_and_only_tightens(folder, capsys):
 
     shown = capsys.readouterr()
     assert 'is not trusted' in shown.err
-    assert 'you are asked about that in a conversation, or by `tool-approval trust`; not here' in shown.err
+    assert 'to trust it, start a conversation or run `tool-approval trust`' in shown.err
     assert 'Strict mode' in shown.out
 
 
@@ -241,7 +241,7 @@ def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(folder, capsys, m
 
     shown = capsys.readouterr()
     assert 'the tool `pay` runs unasked' in shown.err
-    assert 'you are asked about that before your first message is sent' in shown.err
+    assert 'you will be asked to trust it before your first message is sent' in shown.err
     assert ('│ paid 5' in shown.out) is is_trusted
     assert ('it was not trusted' in shown.err) is not is_trusted
 
@@ -284,11 +284,11 @@ def test_a_conversation_without_a_name_is_kept_and_continued(folder, state, caps
     talk = ['run', '--agent', 'cashier:talker']
     says('One.')
     main(talk)
-    assert 'the conversation is kept; `tool-approval run --continue` goes on with it' in capsys.readouterr().err
+    assert 'saved; `tool-approval run --continue` continues the conversation' in capsys.readouterr().err
 
     says('Two.')
     main([*talk, '--continue'])
-    assert 'tool-approval: the conversation goes on after: One.\n' in capsys.readouterr().err
+    assert 'tool-approval: the conversation continues after: One.\n' in capsys.readouterr().err
     main([*talk, '--continue', 'Three.'])
 
     [kept] = (state / 'conversations').glob('*.json')

@@ -81,9 +81,9 @@ def test_a_run_is_shown_with_what_it_waits_for_and_whom(tool_approval, store):
         'It waits for 2 answers since 2026-03-04 12:00:01 UTC.',
         (
             'asks for pay (call c1) since 2026-03-04 12:00:00 UTC, until 2026-03-04 12:00:00 UTC: '
-            'ada, eve<U+001B>, members of ops, who must also be nobody, but not eve may answer'
+            'ada, eve<U+001B>, members of ops, who must also be no one, but not eve may answer'
         ),
-        'asks for send_<U+001B>mail (call c2) since 2026-03-04 12:00:00 UTC: everybody who is let in may answer',
+        'asks for send_<U+001B>mail (call c2) since 2026-03-04 12:00:00 UTC: everyone who has access may answer',
         'call c1 of pay, attempt 1: unknown, started 2026-03-04 12:00:01 UTC, changed 2026-03-04 12:00:01 UTC',
         '  it may have happened: `tool-approval runs settle`; its key is key',
         'call c1 of pay, attempt 2: approved, not started, changed 2026-03-04 12:00:00 UTC',
@@ -116,7 +116,7 @@ def test_a_run_is_cancelled_once(tool_approval, store):
     again = tool_approval('runs', 'cancel', 'order-17')
 
     assert (finished.status, finished.out) == (0, 'cancelled order-17\n')
-    assert finished.err == 'tool-approval: pay is executed at this moment, and this does not stop it\n'
+    assert finished.err == 'tool-approval: pay is executing now, and is not stopped\n'
     assert [row.state for row in store.requests_of('order-17')] == ['withdrawn']
     assert (again.status, again.err) == (2, 'tool-approval: the run has ended: it is cancelled\n')
 

@@ -284,7 +284,7 @@ def test_on_all_addresses_it_warns(tool_approval, stopped):
     finished = tool_approval('serve', '--host', '0.0.0.0', '--allow-host', 'pc.example', '--port', '0')
 
     assert 'http://pc.example/' in finished.out
-    assert 'without TLS before it' in finished.err
+    assert 'without TLS, they can read it' in finished.err
 
 
 def test_it_serves_ipv6_too(tool_approval, stopped):
@@ -326,9 +326,9 @@ def test_ctrl_c_ends_it_without_a_complaint(tool_approval, monkeypatch):
         (['--approver', 'ada', '--approver', 'ada=ops'], 'the same name twice'),
         (['--approver', 'policy'], "--approver 'policy' is invalid"),
         (['--approver', '=ops'], "--approver '' is invalid"),
-        (['--path', 'approvals'], '--path must be'),
-        (['--path', '/'], '--path must be'),
-        (['--path', '/a"b'], '--path must be'),
+        (['--path', 'approvals'], '--path must look like'),
+        (['--path', '/'], '--path must look like'),
+        (['--path', '/a"b'], '--path must look like'),
         (['--port', '65536'], '--port must be'),
         (['--port', '-1'], '--port must be'),
         (['--allow-host', 'http://x'], "'http://x' is no host name"),

@@ -72,8 +72,8 @@ def test_a_preset_is_one_row_until_its_commands_are_asked_for(tool_approval, wor
     assert shown[1:5] == [
         f'  - files are read unasked in {work} (`project`)',
         '  - commands that begin with `make` or `just` run unasked',
-        '  - 18 commands of the preset `rust` run unasked where they are confined',
-        '  - 21 commands of the preset `read-only` run unasked where they are confined',
+        '  - 18 commands of the preset `rust` run unasked if they are confined',
+        '  - 21 commands of the preset `read-only` run unasked if they are confined',
     ]
     assert shown[5].startswith(f'{question}preset `rust`: `cargo check`, `cargo clippy`, ')
     assert shown[5].endswith(', `rustup target list`')
@@ -111,7 +111,7 @@ def test_a_yes_that_is_piped_in_is_none(tool_approval):
     finished = tool_approval('trust', typed='y\n')
 
     assert finished.status == 2
-    assert 'nobody can be asked here' in finished.err
+    assert 'there is no terminal to ask at' in finished.err
     assert not is_trusted(tool_approval)
 
 
@@ -159,7 +159,7 @@ def test_trust_is_taken_back_also_from_a_file_that_is_gone(tool_approval, work):
 
 
 SAID = {
-    'extends': ('extends: [go]', 'commands of the preset `go` run unasked where they are confined'),
+    'extends': ('extends: [go]', 'commands of the preset `go` run unasked if they are confined'),
     'default': ('default: none', 'every tool without a rule'),
     'tools.approval': ('tools: {t: {approval: none}}', 'the tool `t` runs unasked'),
     'tools.description': ('tools: {t: {description: lie}}', 'questions about the tool `t` describe it as: lie'),
@@ -194,7 +194,7 @@ SAID = {
         'shell: {rules: [{pattern: x, approval: false, arguments: any}]}',
         '`x` run unasked, with any arguments',
     ),
-    'sandbox.visible': ('sandbox: {visible: [.env]}', 'files that match `.env` count as without secrets'),
+    'sandbox.visible': ('sandbox: {visible: [.env]}', 'files that match `.env` count as free of secrets'),
     'sandbox.toolchains': ('sandbox: {toolchains: [/srv/x]}', 'commands can read and run everything in /srv/x'),
     'shell.network': ('shell: {network: true}', 'the network'),
     'shell.timeout_s': ('shell: {timeout_s: 9000}', 'a command may take 9000 seconds'),

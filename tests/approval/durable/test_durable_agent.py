@@ -441,7 +441,7 @@ def test_external_calls_are_decided_and_carried_out(url, inbox):
     told = asyncio.run(main())
     assert told['ask'][0] == '2 done'
     assert told['free'] == ['1 done', 'success']
-    assert 'Nothing here can carry out' in told['lost'][0]
+    assert 'No function is configured to carry out' in told['lost'][0]
     assert 'blocked' in told['blocked'][0]
     assert told['1'] == ['paid 10', 'success']
     assert sorted(done) == [1, 2]
@@ -479,7 +479,7 @@ def test_dependencies_that_cannot_be_kept_are_refused_with_the_field(url):
 
     with pytest.raises(UserError, match="'client' is of type object"):
         asyncio.run(durable.start('go', deps=('customer', {'id': 1, 'client': object()})))
-    with pytest.raises(UserError, match="no factory 'other'"):
+    with pytest.raises(UserError, match="Unknown factory of dependencies 'other'"):
         asyncio.run(durable.start('go', deps=('other', {})))
 
 
@@ -968,7 +968,7 @@ def test_there_may_be_no_such_run(url):
     [
         (lambda: Agent('test', capabilities=[DBOSDurability(name='x')]), 'a name'),
         (lambda: Agent('test', name='bot'), 'records its model requests'),
-        (lambda: 'agent', 'not of str'),
+        (lambda: 'agent', 'not str'),
     ],
 )
 def test_an_agent_that_cannot_be_durable_is_refused(make, problem, url):

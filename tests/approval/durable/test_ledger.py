@@ -183,7 +183,7 @@ async def test_what_another_program_wrote_is_not_run_again(store, process, chang
 
     kept = await process().ledger.execute(CALL, Tool())
 
-    assert kept == Kept('done', text="The call of 'pay' ended (done); what was kept is unreadable.")
+    assert kept == Kept('done', text="The call of 'pay' ended (done); its recorded result is unreadable.")
 
 
 async def test_a_name_that_is_none_is_nobody(store, process):
@@ -341,7 +341,7 @@ async def test_a_worker_that_comes_back_after_another_attempt_changes_nothing(st
     assert rows(store) == [(1, 'unknown'), (2, 'done')]
     assert await heir.ledger.execute(CALL, tool) == Kept('done', value='second')
     assert len({*tool.effects, *second.effects}) == 2, 'each attempt has a key of its own'
-    assert "The result of a call of 'pay' came after it was settled otherwise" in caplog.text
+    assert "A call of 'pay' ended after it had been settled" in caplog.text
 
 
 async def test_a_worker_that_comes_back_after_its_call_was_given_up_changes_nothing(store, process, caplog):
@@ -353,7 +353,7 @@ async def test_a_worker_that_comes_back_after_its_call_was_given_up_changes_noth
 
     assert await running == 'paid'
     assert 'ada decided' in (await heir.ledger.execute(CALL, tool)).text
-    assert "The result of a call of 'pay' came after it was settled otherwise" in caplog.text
+    assert "A call of 'pay' ended after it had been settled" in caplog.text
 
 
 @pytest.mark.parametrize('database', ['sqlite', 'postgres'])

@@ -42,8 +42,8 @@ def test_why_a_run_does_not_go_on(store):
     assert told == [
         'It waits for 2 answers since 2026-03-04 12:00:01 UTC',
         'It waits for 1 answer since 2026-03-04 12:00:01 UTC',
-        'It has its answers, and goes on as soon as a worker takes it up',
-        'It is executed, or waits for a worker that knows its agent and version, since 2026-03-04 12:00:01 UTC',
+        'It has its answers, and continues as soon as a worker takes it up',
+        'It is executing, or waiting for a worker that knows its agent and version, since 2026-03-04 12:00:01 UTC',
         'It ended at 2026-03-04 12:00:01 UTC: failed',
     ]
 
@@ -51,12 +51,12 @@ def test_why_a_run_does_not_go_on(store):
 @pytest.mark.parametrize(
     ('content', 'told'),
     [
-        ({}, 'everybody who is let in'),
-        ({'approvers': (ApproverRule(),)}, 'nobody'),
+        ({}, 'everyone who has access'),
+        ({'approvers': (ApproverRule(),)}, 'no one'),
         ({'approvers': (ApproverRule(users=frozenset({'b', 'a'})),)}, 'a, b'),
         ({'approvers': (ApproverRule(users=frozenset({'a'})), *OPS)}, 'a, who must also be members of ops'),
-        ({'forbid_self_approval': True, 'requester': 'eve'}, 'everybody who is let in, but not eve'),
-        ({'requester': 'eve'}, 'everybody who is let in'),
+        ({'forbid_self_approval': True, 'requester': 'eve'}, 'everyone who has access, but not eve'),
+        ({'requester': 'eve'}, 'everyone who has access'),
     ],
 )
 def test_who_may_answer_in_words(content, told):

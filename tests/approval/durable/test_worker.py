@@ -183,7 +183,7 @@ def test_no_heartbeat_is_counted_when_the_engine_is_broken(looking, caplog):
     looking.sweep.close()
 
     assert looking.ledger.ticks == 0
-    assert 'executes none any more' in logged(caplog)[-1]
+    assert 'executes no more runs' in logged(caplog)[-1]
 
 
 def test_looking_goes_on_when_the_store_is_back(looking, caplog, monkeypatch):

@@ -65,7 +65,7 @@ def test_ctrl_c_text_ctrl_c_clears_and_the_conversation_is_kept_and_continued(ta
     talk.start('--continue', 'Who am I?', steps=[{'text': 'Ada.'}]).end()
 
     assert status == 0
-    assert 'the conversation is kept; `tool-approval run --continue` goes on with it' in ' '.join(screen.lines)
+    assert 'saved; `tool-approval run --continue` continues the conversation' in ' '.join(screen.lines)
     assert talk.server.told(0, 'user') == ['I am Ada.', 'Who am I?']
 
 
@@ -346,7 +346,7 @@ def test_without_a_terminal_and_a_prompt_there_is_nothing_to_do(talk: Talk) -> N
     finished = talk.run(steps=[], wrap=('setsid', '--wait'))
 
     assert finished.returncode == 2
-    assert finished.stderr.endswith('there is nothing to do; say it as an argument, or on standard input\n')
+    assert finished.stderr.endswith('there is no prompt; give it as an argument, or on standard input\n')
 
 
 @pytest.mark.parametrize('is_marked', [True, False])

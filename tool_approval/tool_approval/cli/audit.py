@@ -30,7 +30,7 @@ def _show(path: str, output: Output) -> int:
             number += 1
             output.line(f'{number:5}  {_described(line)}')
             if len(line) > _LONGEST_LINE:
-                raise UsageError(f'line {number} of {path} is longer than a log has; the rest was not read')
+                raise UsageError(f'line {number} of {path} is longer than any line of a log; the rest was not read')
     return 0
 
 
@@ -61,7 +61,7 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
 def _verify(options: argparse.Namespace, output: Output) -> int:
     # Loading would create a missing key, and with a new key every log looks broken.
     if not os.path.lexists(options.key):
-        raise UsageError(f'there is no key in {options.key}; name the file that the log was written with')
+        raise UsageError(f'there is no key file {options.key}; name the one that the log was written with')
     finding = verify(options.log, key=load_key(options.key), head=options.head)
     status = 0 if finding.is_intact else BROKEN
     if options.json:
@@ -80,7 +80,7 @@ def _verify(options: argparse.Namespace, output: Output) -> int:
         output.line(f'intact: {finding.head.lines} lines')
     else:
         output.line(f'broken at line {finding.broken_line}: {finding.problem}')
-    output.line(f'head of what is intact: {finding.head.mac}')
+    output.line(f'head of the intact part: {finding.head.mac}')
     for number in finding.unfinished:
-        output.line(f'line {number}: approved, and nothing says what came of it')
+        output.line(f'line {number}: approved, but no outcome is logged')
     return status

@@ -109,11 +109,11 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
     why = f'it is not trusted ({loaded.why_untrusted}), so it only tightens the defaults; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='it is trusted' if loaded.trusted else why)
     presets = ', '.join(['default', *found_presets(directory)])
-    hint = f'it extends no preset; `extends: [{presets}]` lets what only looks, tests or checks run unasked'
+    hint = f'it extends no preset; `extends: [{presets}]` lets commands that only read, test or check run unasked'
     hints = [] if loaded.settings.extends else [ConfigFinding(level='note', message=hint)]
     line = loaded.line_of(('extends',))
     hints += [
-        ConfigFinding(level='note', path=('extends',), line=line, message=f'run unasked where confined: {each}')
+        ConfigFinding(level='note', path=('extends',), line=line, message=f'run unasked if confined: {each}')
         for each in commands_of_presets(loaded.settings)
     ]
     return str(loaded.source), loaded, [*findings, *hints, trust]
@@ -165,7 +165,7 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
     paths = {name: ('custom_tools' if name in settings.custom_tools else 'tools', name) for name in config.tools}
     for name, rule in config.tools.items():
         if rule == ToolRule():
-            yield _warning(paths[name], 'it says nothing; add `approval` or `description`, or remove it')
+            yield _warning(paths[name], 'it has no effect; add `approval` or `description`, or remove it')
         stronger = next((other for other in config.tools if _never_wins(name, other, config)), None)
         if stronger is not None:
             yield _warning(paths[name], f'it never decides, because `{stronger}` always does; remove one of them')
@@ -175,15 +175,16 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
         found = rules.find(tool)
         if found.decided_by is not None and found.approval == 'none':
             asks = 'the shell rules ask' if tool in SHELL_TOOLS else 'the roots ask'
-            message = f'`{tool}` runs unasked by this rule, also where {asks}; only blocks stay'
+            message = f'`{tool}` runs unasked because of this rule, even if {asks}; only blocks still apply'
             yield _warning(paths[found.decided_by], message)
 
 
 def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
-    """Whether `other` always decides when `name` matches. Only certain cases count: `other` has no `?` or `[...]`."""
+    """Whether `other` is certain to decide when `name` matches. `False` if `other` has `?` or `[...]`."""
     if other == name or config.tools[name].approval is None or re.search(r'[?\[]', other) or '*' not in other:
         return False
-    # The stars of `other` match the wildcards of a narrower name as plain text.
+    # Read the wildcards in `name` as plain text: if the stars of `other` match it, `other` matches whatever `name`
+    # does.
     if re.fullmatch('.*'.join(map(re.escape, other.split('*'))), name, re.DOTALL) is None:
         return False
     both = ToolRules({each: config.tools[each] for each in (name, other)})
@@ -196,12 +197,12 @@ def _roots(sandbox: FileSandbox) -> Iterator[ConfigFinding]:
     for root in roots:
         path = ('sandbox', 'paths', root.name, 'root')
         if root.identity is None:
-            yield _warning(path, 'there is no such directory; make it before an agent starts')
+            yield _warning(path, 'the directory does not exist; create it before an agent starts')
         elif not root.place.is_dir() or root.place.is_symlink():
-            yield _warning(path, 'it is no directory, so nothing in it can be used')
+            yield _warning(path, 'it is not a directory, so no file in it can be used')
         for outer in roots:
             if outer is not root and starts_with(root.names, outer.names):
-                message = f'it lies in the root `{outer.name}`; here its own rules hold'
+                message = f'it is inside the root `{outer.name}`; its own rules apply here'
                 yield ConfigFinding(level='note', path=path, message=message)
 
 
@@ -210,7 +211,7 @@ def _toolchains(settings: Settings, sandbox: FileSandbox) -> Iterator[ConfigFind
     for at, folder in enumerate(settings.sandbox.toolchains if settings.sandbox is not None else ()):
         problem = configured_problem(folder, roots=roots)
         if problem is not None:
-            yield _warning(('sandbox', 'toolchains', at), f'it stays closed: {problem}')
+            yield _warning(('sandbox', 'toolchains', at), f'commands cannot use it: {problem}')
 
 
 def _globs(settings: Settings) -> Iterator[ConfigFinding]:
@@ -269,20 +270,20 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
         path, about = ('shell', 'rules', at), f'`{rule.pattern}`'
         if writable and runs_files(rule.words):
             what = f'{about} runs files that an agent may have written in {writable}'
-            message = f'{what}; ask, or count on the OS sandbox alone'
+            message = f'{what}; ask, or rely on the OS sandbox alone'
             yield ConfigFinding(level='warning', path=path, message=message, about=about)
         if rule.arguments != 'any' and entries().program(rule.words[0]) is None:
             message = f'`{rule.words[0]}` is not known, so the rule covers its exact words; see `arguments: any`'
             yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
         what = _failing(rule, shell.network, paths)
         if what is not None:
-            message = f'{about} fails where it {what}: unasked, no command may do that in the OS sandbox'
+            message = f'{about} fails if it {what}: in the OS sandbox, no command may do that unasked'
             yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
         yield _warning(('shell', 'default'), 'every command that no rule matches runs unasked; set `approval: true`')
     if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
-        yield _warning(('shell', 'network'), 'what runs unasked may use the network; set it to false, or ask')
+        yield _warning(('shell', 'network'), 'commands that run unasked may use the network; set it to false, or ask')
 
 
 def commands_of_presets(settings: Settings) -> list[str]:

@@ -36,58 +36,58 @@ SHORTEST_ID: Final = 8
 """Number of an id's 64 digits that are shown, and needed to name it. Chosen."""
 
 _JSON: Final = _flag('--json', 'answer in JSON')
-_FILE: Final = _option('file', nargs='?', metavar='FILE', help='the configuration; the one in the directory if not')
-_ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory that relative roots begin in')
+_FILE: Final = _option('file', nargs='?', metavar='FILE', help='the configuration; by default, approvals.yaml here')
+_ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory that relative roots start from')
 _MODEL: Final = _option('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
-_ID: Final = _option('id', metavar='ID', help=f'the first digits of its id, at least {SHORTEST_ID}')
-_STORE: Final = _option('--store', metavar='FILE', help="the file; the one in the user's state directory if not")
-_PLACE: Final = _option('--store', metavar='PLACE', help="a file, or postgresql://...; the user's own inbox if not")
+_ID: Final = _option('id', metavar='ID', help=f'the first digits of the id, at least {SHORTEST_ID}')
+_STORE: Final = _option('--store', metavar='FILE', help="the file; by default, the one in the user's state directory")
+_PLACE: Final = _option('--store', metavar='PLACE', help='a file, or postgresql://...; by default, your own inbox')
 _RUN: Final = _option('run', metavar='RUN', help='the id of the run')
 _LOG: Final = _option('log', metavar='LOG', help='the log')
 
 COMMANDS: Final = (
     CommandEntry(
         'run',
-        'an agent on this directory, with approvals in the terminal',
+        'run an agent in this directory, with approvals in the terminal',
         options=(
-            _option('prompt', nargs='?', help='what to do; without it, you are asked for one turn after the other'),
+            _option('prompt', nargs='?', help='what to do; without it, you type one prompt after the other'),
             _MODEL,
             [
-                _option('--mode', choices=('interactive', 'strict', 'approve_all'), help='in place of the settings'),
-                _flag('--approve-all', 'approve what would be asked; a block still blocks'),
-                _flag('--strict', 'deny what would be asked'),
+                _option('--mode', choices=('interactive', 'strict', 'approve_all'), help='overrides the settings'),
+                _flag('--approve-all', 'approve calls that would ask; blocked calls stay blocked'),
+                _flag('--strict', 'deny calls that would ask'),
             ],
-            _option('--config', metavar='FILE', help='the settings; a file that is named here is trusted'),
+            _option('--config', metavar='FILE', help='the settings; a file named here is trusted'),
             _flag('--no-os-sandbox', 'do not confine commands'),
-            _flag('--inbox', 'ask in the inbox too: on the page of `serve`, and in Slack'),
-            _option('--agent', metavar='MODULE:NAME', help='an agent of your own, imported from here first'),
-            _option('--save', metavar='NAME', help='keep the conversation under this name'),
-            _option('--resume', metavar='NAME', help='go on with a conversation, and keep it'),
+            _flag('--inbox', 'also ask in the inbox: on the page of `serve`, and in Slack'),
+            _option('--agent', metavar='MODULE:NAME', help='your own agent, imported from this directory first'),
+            _option('--save', metavar='NAME', help='save the conversation under this name'),
+            _option('--resume', metavar='NAME', help='continue a saved conversation, and save it'),
             _option(
                 '--continue',
                 dest='resume_last',
                 action='store_true',
-                help='go on with the last conversation in this directory that has no name',
+                help='continue the last conversation without a name in this directory',
             ),
         ),
         ending="""\
-tool-approval run --model openai-chat:gpt-5.2                  talk with an agent about this directory
-tool-approval run --model openai-chat:gpt-5.2 "Mend the tests" one turn, and the end
-tool-approval run --strict "What is in here?"                  nothing that needs approval runs
-tool-approval run --agent assistants.mail:agent                an agent of your own
-tool-approval run --continue                                   go on with the last conversation here
-tool-approval run --save mending; tool-approval run --resume mending
+tool-approval run --model openai-chat:gpt-5.2                  talk to an agent about this directory
+tool-approval run --model openai-chat:gpt-5.2 "Fix the tests"  one turn only
+tool-approval run --strict "What is in here?"                  deny everything that needs approval
+tool-approval run --agent assistants.mail:agent                your own agent
+tool-approval run --continue                                   continue the last conversation here
+tool-approval run --save fix; tool-approval run --resume fix
 
 exit status: 0 done, 1 the last turn failed, 2 called wrongly or not started, 130 the last turn was stopped
-in place of --model, the variable TOOL_APPROVAL_MODEL names the model""",
+The environment variable TOOL_APPROVAL_MODEL can name the model in place of --model.""",
     ),
     CommandEntry(
         'init',
         'write an approvals.yaml for a directory',
         options=(
-            _option('--preset', action='append', metavar='NAME', help='extend this preset; those that fit if none'),
+            _option('--preset', action='append', metavar='NAME', help='extend this preset; by default, those that fit'),
             _flag('--network', 'let commands use the network'),
-            _flag('--strict', 'deny what would be asked'),
+            _flag('--strict', 'deny calls that would ask'),
             _ROOTS_BEGIN,
             _flag('--yes', 'write and trust it without asking anything'),
         ),
@@ -97,10 +97,10 @@ examples:
   tool-approval init --preset default --preset python --preset git
   tool-approval init --yes
 
-It asks what the options do not say, shows the file and what it allows, and writes it where there is none. You have seen
-it then, so it is trusted.
+It asks for what the options leave open, shows the file and what it would allow, and writes it. An existing file is
+never replaced. The new file is trusted, because you have seen it.
 
-exit status: 0 it is written, 2 it is not
+exit status: 0 written, 2 not written
 """,
     ),
     CommandEntry(
@@ -112,9 +112,9 @@ exit status: 0 it is written, 2 it is not
                 nargs='?',
                 default='port',
                 choices=('port', 'edit', 'nested', 'batch', 'restart'),
-                help='which story; port',
+                help='the story; by default, port',
             ),
-            _option('--answers', metavar='LETTERS', help='answer for the person: a letter for each question'),
+            _option('--answers', metavar='LETTERS', help='answer for you: one letter for each question'),
             _MODEL,
         ),
         ending="""\
@@ -122,25 +122,25 @@ tool-approval demo                                find what listens on a port, a
 tool-approval demo edit                           diffs before files change
 tool-approval demo nested                         an agent inside a tool
 tool-approval demo batch                          several calls at once
-tool-approval demo restart                        an answer to an agent whose process was killed
+tool-approval demo restart                        an agent gets its answer after its process was killed
 tool-approval demo --answers yn                   answers for you: yes, then no
 tool-approval demo --model openai-chat:gpt-5.2    a real model in place of the script
 
-y approves, n denies, ? tells what the other keys do. Nothing that a story makes outlives it.
+y approves, n denies, ? explains the other keys. A story leaves nothing behind.
 exit status: 0 played to its end, 2 called wrongly or failed, 130 stopped""",
     ),
     CommandEntry(
         'explain',
-        'what the policy says to a call, and why; nothing is run',
+        'show what the policy decides about a call, and why, without running it',
         options=(
             _option('tool', nargs='?', metavar='TOOL', help='shell, read_file, move ..., or any other tool'),
             _option('args', nargs='*', metavar='ARGS', help='a command, a path, or a JSON object'),
             _option('--dest', help='the destination of move and copy'),
             _JSON,
-            _option('--config', metavar='FILE', help='the configuration; the approvals.yaml of the directory if not'),
+            _option('--config', metavar='FILE', help='the configuration; by default, approvals.yaml in the directory'),
             _option('--cwd', metavar='DIR', help='the working directory of the call'),
-            _option('--batch', metavar='FILE', help='judge lines of JSON; - for standard input'),
-            _flag('--labels', 'show what each word of a shell command is taken for'),
+            _option('--batch', metavar='FILE', help='judge each line of a JSON Lines file; - for standard input'),
+            _flag('--labels', 'show how each word of a shell command is understood'),
         ),
         ending="""\
 examples:
@@ -152,33 +152,33 @@ examples:
   tool-approval explain --batch calls.jsonl
   tool-approval explain --labels shell 'git log -n5'
 
-Each line of a batch is {"id": ..., "tool": ..., "args": {...}}, with "config" and "cwd" if need be.
-What begins with a dash comes after `--`: tool-approval explain shell -- '-x'
+Each line of a batch is {"id": ..., "tool": ..., "args": {...}}, optionally with "config" and "cwd".
+Put arguments that begin with a dash after `--`: tool-approval explain shell -- '-x'
 
-exit status: 0 allow, 10 ask, 20 block, 2 it could not be judged; of a batch: 0 all lines were answered, 2 it failed
+exit status: 0 allow, 10 ask, 20 block, 2 could not be judged; of a batch: 0 all lines were answered, 2 failed
 """,
     ),
     CommandEntry(
         'check',
-        'find the mistakes in approvals.yaml, and what it allows too much',
-        options=(_FILE, _ROOTS_BEGIN, _flag('--strict', 'fail where there are warnings'), _JSON),
+        'find mistakes in approvals.yaml, and rules that allow too much',
+        options=(_FILE, _ROOTS_BEGIN, _flag('--strict', 'fail if there are warnings'), _JSON),
         ending="""\
 examples:
   tool-approval check
   tool-approval check approvals.yaml --strict
   tool-approval check --json
 
-exit status: 0 it can be used, 1 there are warnings and --strict, 2 it cannot be used
+exit status: 0 usable, 1 warnings with --strict, 2 not usable
 """,
     ),
     CommandEntry(
         'trust',
-        'trust an approvals.yaml that was found in a working tree',
+        'trust an approvals.yaml found in a working tree',
         options=(
             _FILE,
             _ROOTS_BEGIN,
             _flag('--yes', 'trust it without being asked'),
-            _flag('--revoke', 'trust it no longer'),
+            _flag('--revoke', 'stop trusting it'),
         ),
         ending="""\
 examples:
@@ -186,22 +186,22 @@ examples:
   tool-approval trust approvals.yaml
   tool-approval trust approvals.yaml --revoke
 
-It asks, and needs a terminal for that; `--yes` answers. A file that changes afterwards is not trusted any more.
+It asks at the terminal, unless `--yes` is given. A file that changes afterwards is no longer trusted.
 
-exit status: 0 it is trusted, or with --revoke no longer is; 2 it is not
+exit status: 0 trusted, or with --revoke no longer trusted; 2 not trusted
 """,
     ),
     CommandEntry(
         'memory',
-        'list, forget or clear the approvals that hold always',
+        'list, forget or clear permanent approvals',
         actions=(
             CommandEntry(
                 'list',
-                'what is remembered, oldest first',
+                'list remembered approvals, oldest first',
                 options=(_flag('--json', 'answer in JSON, one line for each'), _STORE),
             ),
-            CommandEntry('forget', 'forget one', options=(_ID, _STORE)),
-            CommandEntry('clear', 'forget all of them', options=(_flag('--yes', 'do it without being asked'), _STORE)),
+            CommandEntry('forget', 'forget one approval', options=(_ID, _STORE)),
+            CommandEntry('clear', 'forget all approvals', options=(_flag('--yes', 'do not ask first'), _STORE)),
         ),
         ending="""\
 examples:
@@ -209,25 +209,23 @@ examples:
   tool-approval memory forget 3f2a90c1
   tool-approval memory clear
 
-Approvals of all projects are kept in one file, and listed together. Each holds in the project that it was given in; the
-file does not name that.
+Approvals of all projects are in one file and are listed together. Each applies only in the project it was given in,
+which the file does not name.
 
-exit status: 0 it is done, 2 it is not
+exit status: 0 done, 2 failed
 """,
     ),
     CommandEntry(
         'audit',
         'show or verify the log of decisions',
         actions=(
-            CommandEntry('show', 'a line for each entry; nothing is verified', options=(_LOG,)),
+            CommandEntry('show', 'show a line for each entry, without verifying', options=(_LOG,)),
             CommandEntry(
                 'verify',
-                'whether every line is as it was written',
+                'verify that every line is unchanged',
                 options=(
-                    _option('--key', required=True, metavar='FILE', help='the file with the key of the log'),
-                    _option(
-                        '--head', metavar='DIGEST', help='the head that was noted: lines cut off since are noticed'
-                    ),
+                    _option('--key', required=True, metavar='FILE', help="the file with the log's key"),
+                    _option('--head', metavar='DIGEST', help='the head noted earlier: detects lines cut off since'),
                     _JSON,
                     _LOG,
                 ),
@@ -239,67 +237,65 @@ examples:
   tool-approval audit verify log/audit.jsonl --key ~/.config/my-agent/audit.key
   tool-approval audit verify log/audit.jsonl --key audit.key --head 3f2a...
 
-exit status: 0 it is shown, or intact; 1 it is not intact; 2 it could not be read
+exit status: 0 shown, or intact; 1 not intact; 2 could not be read
 """,
     ),
     CommandEntry(
         'serve',
-        'answer what waits in the inbox, in the browser',
+        'answer open requests of the inbox in the browser',
         options=(
             _PLACE,
-            _option('--host', default='127.0.0.1', help='where to listen; this machine alone if not given'),
-            _option('--port', type=int, default=8765, help='8765 if not given; 0 takes a free one'),
+            _option('--host', default='127.0.0.1', help='the address to listen on; by default, only this machine'),
+            _option('--port', type=int, default=8765, help='the port; by default 8765; 0 takes a free one'),
             _option(
                 '--approver',
                 action='append',
                 metavar='ID[=GROUP,...]',
-                help='who gets a link; the user of this machine if not',
+                help='a person who gets a link; by default, the user of this machine',
             ),
-            _option('--path', help='serve below this path; one that nobody can guess if not given'),
-            _option('--allow-host', action='append', default=[], metavar='NAME', help='a name in the address'),
-            _flag('--behind-proxy', 'a proxy on this machine says who calls, and TLS'),
+            _option('--path', help='serve below this path; by default, one that cannot be guessed'),
+            _option('--allow-host', action='append', default=[], metavar='NAME', help='a host name of the page'),
+            _flag('--behind-proxy', 'trust the headers of a proxy on this machine about client and TLS'),
         ),
         ending="""\
 examples:
-  tool-approval serve                                     the inbox of this user, on this machine alone
-  tool-approval serve --store state/inbox.sqlite          another one
+  tool-approval serve                                     your own inbox, only on this machine
+  tool-approval serve --store state/inbox.sqlite          another inbox
   tool-approval serve --approver ada --approver bob=ops   two people; bob is in the group ops
   tool-approval serve --path /approvals --allow-host approvals.example --behind-proxy
 
-Each line that is printed is a link for one person. It works once, within an hour; Ctrl-C ends the page.
+Each printed line is a link for one person, which works once, within an hour. Ctrl-C ends the page.
 """,
     ),
     CommandEntry(
         'runs',
-        'durable runs: list or show them, cancel one, settle a call',
+        'list or show durable runs, cancel one, settle a call',
         actions=(
             CommandEntry(
                 'list',
-                'the runs, the newest first',
+                'list runs, newest first',
                 options=(
                     _option(
                         '--status',
                         choices=('queued', 'waiting', 'done', 'failed', 'cancelled'),
-                        help='only those of this status',
+                        help='only runs with this status',
                     ),
                     _flag('--json', 'answer in JSON, one line for each'),
                     _PLACE,
                 ),
             ),
-            CommandEntry(
-                'show', 'what a run waits for, what it asked, and what it executed', options=(_RUN, _JSON, _PLACE)
-            ),
-            CommandEntry('cancel', 'end a run, and withdraw its questions', options=(_RUN, _PLACE)),
+            CommandEntry('show', 'show what a run waits for, asked and executed', options=(_RUN, _JSON, _PLACE)),
+            CommandEntry('cancel', 'end a run and withdraw its questions', options=(_RUN, _PLACE)),
             CommandEntry(
                 'settle',
-                'say what came of a call that is unknown',
+                'settle a call whose outcome is unknown',
                 options=(
                     _RUN,
-                    _option('call', metavar='CALL', help="the call's id, or its key where the id is not enough"),
+                    _option('call', metavar='CALL', help="the call's id, or its key if several calls have the id"),
                     [
-                        _option('--result', metavar='JSON', help='it happened, and this is its result'),
-                        _flag('--again', 'run it again'),
-                        _flag('--give-up', 'do not run it again; the model reads that its outcome is unknown'),
+                        _option('--result', metavar='JSON', help='the call happened, with this result'),
+                        _flag('--again', 'run the call again'),
+                        _flag('--give-up', 'do not run it again; the model is informed that its outcome is unknown'),
                     ],
                     _PLACE,
                 ),
@@ -312,19 +308,19 @@ examples:
   tool-approval runs cancel order-17 --store postgresql://ada@db.example/shop
   tool-approval runs settle order-17 call_1 --result '"paid, receipt 4711"'
 
-exit status: 0 it is done, 2 it is not
+exit status: 0 done, 2 failed
 """,
     ),
     CommandEntry(
         'doctor',
-        'what works on this machine, and what to install',
+        'show what works on this machine, and what to install',
         ending="""\
 examples:
   tool-approval doctor
 
-It starts a harmless command to see whether the operating system can confine one. Nothing is changed.
+It starts a harmless command to test whether the operating system can confine one, and changes nothing.
 
-exit status: 0 everything that has to works, 1 something does not
+exit status: 0 all required parts work, 1 a required part does not
 """,
     ),
 )

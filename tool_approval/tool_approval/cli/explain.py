@@ -40,9 +40,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     else:
         _print(judgement, output)
         if decision == 'ask' and judge.settings.mode == 'strict':
-            output.note('the mode is strict: what would be asked about is denied')
+            output.note('the mode is strict: calls that would ask are denied')
     if judge.refusal is not None:
-        output.note(f'`tool-approval run` does not start here, and this is judged as if it did: {judge.refusal}')
+        output.note(f'`tool-approval run` does not start here; this is judged as if it did: {judge.refusal}')
     return STATUS[decision]
 
 
@@ -109,9 +109,9 @@ def _explain(line: bytes, configurations: Configurations, directory: str | None)
         tool, args = read_call(given.get('tool'), given.get('args'))
         config, cwd = given.get('config'), given.get('cwd')
         if config is not None and not isinstance(config, Mapping):
-            raise UsageError('`config` has to be an object in the shape of approvals.yaml')
+            raise UsageError('`config` has to be an object with the keys of approvals.yaml')
         if cwd is not None and not isinstance(cwd, str):
-            raise UsageError('`cwd` has to be a text')
+            raise UsageError('`cwd` has to be a string')
         judge = configurations.judge_for(directory if cwd is None else cwd, cast('Mapping[str, Any] | None', config))
         return {'id': name, **judge.judge(tool, args).as_json()}
     except (UsageError, ApprovalError) as error:

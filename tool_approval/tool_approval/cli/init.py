@@ -33,18 +33,18 @@ _TEXT: Final = """\
 # What an agent may do in this directory. A call that no rule matches asks.
 # `{start} --model NAME` starts an agent under it.
 # `tool-approval check` finds mistakes.
-# `tool-approval explain shell 'git status'` says what is decided, and why.
+# `tool-approval explain shell 'git status'` shows the decision, and why.
 
 # Presets come with tool-approval.
-# What they let run unasked does so only where an OS sandbox confines it.
+# Commands they allow run unasked only if an OS sandbox confines them.
 extends:
 {extends}
 # `interactive` asks; `strict` denies what would be asked.
 mode: {mode}
 
 shell:
-  # Whether every command may use the network, also unasked.
-  # Otherwise, one that needs it asks for it.
+  # Whether every command may use the network, even unasked.
+  # If not, a command that needs it asks for it.
   network: {network}
   # Your own rules go before those of the presets; the first match decides.
   # The first of these runs unasked, with options that are listed as safe:
@@ -52,7 +52,7 @@ shell:
   #   - {{pattern: git push, allowed: false}}    # never runs
   rules: []
 
-# Directories with rules of their own, such as one that is written unasked:
+# Directories with rules of their own, such as one written without asking:
 # sandbox:
 #   paths:
 #     drafts: {{root: drafts, mode: rw, write_approval: false}}
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     directory = existing_directory(options.cwd)
     there = find_settings(directory)
     if there is not None:
-        raise UsageError(f'there is {there} already, which is never replaced; `tool-approval check` looks at it')
+        raise UsageError(f'there is {there} already, which is never replaced; `tool-approval check` checks it')
     if not options.yes:
         output.check_terminal(_NOT_WRITTEN)
     presets = options.preset or _presets(directory, output, asks=not options.yes)
@@ -141,7 +141,7 @@ def _write(directory: Path, text: str, settings: Settings, output: Output) -> in
         file.write(text)
     loaded = load_settings(directory=directory)
     if loaded.settings != settings:
-        output.note(f'{path} was written, and is another one already; it was not trusted')
+        output.note(f'{path} was written, but was changed since; it was not trusted')
         return FAILED
     trust_settings(loaded, TrustStore())
     output.line(f'{path} is written. It is trusted until it, or a preset, changes.')

@@ -316,7 +316,7 @@ def _of_tool(name: str, found: InForce, decision: Outcome, *, has_own: bool) -> 
         reason = f'no rule matches it, and by default {what}'
     else:
         what = {'allow': 'lets it run unasked', 'ask': 'asks', 'block': 'blocks it'}[decision]
-        weight = ', and counts for more than what the tool says itself' if has_own else ''
+        weight = ", and overrides the tool's own check" if has_own else ''
         reason = f'the tool rule `{rule}` {what}{weight}'
     return PartDecision(text=name, kind='tool', decision=decision, rule=rule or 'default', reason=reason)
 
@@ -332,7 +332,7 @@ def _of_target(target: PathTarget) -> PartDecision:
 _KEPT: Final = 64
 """Number of compiled configurations kept. Chosen: a batch that alternates between more compiles them again."""
 
-_NO_FILE: Final = '{} has no settings file, so the preset `default` holds, as in `tool-approval run`'
+_NO_FILE: Final = '{} has no settings file, so the preset `default` applies, as in `tool-approval run`'
 
 
 class Configurations:
@@ -394,5 +394,5 @@ def existing_directory(path: str | None) -> Path:
     """
     folder = os.path.abspath(path or '.')
     if '\0' in folder or not os.path.isdir(folder):
-        raise UsageError(f'`{folder}` is no directory')
+        raise UsageError(f'`{folder}` is not a directory')
     return Path(folder)

@@ -17,7 +17,7 @@ from .commands import COMMANDS, CommandEntry
 from .output import FAILED, INTERRUPTED, NOBODY_READS, Output, UsageError
 
 _DESCRIPTION = 'Try and check the rules by which the tool calls of AI agents are approved.'
-_EXIT = 'exit status: 0 it is done, 2 it failed or was called wrongly; `explain` and `check` have more, see their help'
+_EXIT = 'exit status: 0 done, 2 failed or called wrongly; `explain` and `check` have more, see their help'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

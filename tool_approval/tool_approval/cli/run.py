@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise UsageError(f'no model is named; use --model NAME, or set {MODEL_VARIABLE}')
     names = {name for name in (options.save, options.resume) if name is not None}
     if len(names) > 1 or (names and options.resume_last):
-        raise UsageError('--save, --resume and --continue name two conversations')
+        raise UsageError('--save, --resume and --continue name different conversations')
     options.is_talk = options.prompt is None and sys.stdin.isatty()
     with one_line_errors(debug=options.debug), ExitStack() as stack:
         if options.is_talk:
@@ -61,7 +61,7 @@ def _talk(options: argparse.Namespace, output: Output, stack: ExitStack) -> int:
         output.note(WHAT_TO_DO)
         first, session = _ask_while_opening(prompts, partial(_open, options, stack), output)
     else:
-        # The user's own module is imported first, and in the main thread, which it may require.
+        # The user's own module is imported first, and in the main thread, as its author may expect.
         session = _open(options, stack)
         session.note(output)
         output.note(WHAT_TO_DO)
@@ -111,5 +111,5 @@ def _device() -> str:
 def _whole_prompt(given: str | None) -> str:
     prompt = given if given is not None else sys.stdin.read()
     if not prompt.strip():
-        raise UsageError('there is nothing to do; say it as an argument, or on standard input')
+        raise UsageError('there is no prompt; give it as an argument, or on standard input')
     return prompt

@@ -110,7 +110,7 @@ def _cancel(store: DurableStore, run_id: str, output: Output) -> None:
     output.line(f'cancelled {run_id}')
     for each in cancelled.executions:
         if each.state == 'executing':
-            output.note(f'{each.tool_name} is executed at this moment, and this does not stop it')
+            output.note(f'{each.tool_name} is executing now, and is not stopped')
 
 
 def _settle(store: DurableStore, options: argparse.Namespace, output: Output) -> None:
@@ -125,7 +125,7 @@ def _settle(store: DurableStore, options: argparse.Namespace, output: Output) ->
 def _verdict(options: argparse.Namespace) -> tuple[Verdict, object]:
     if options.result is None:
         if not (options.again or options.give_up):
-            raise UsageError('say what is to be done: --result JSON, --again or --give-up')
+            raise UsageError('choose one: --result JSON, --again or --give-up')
         return ('again' if options.again else 'give_up'), None
     try:
         result = json.loads(options.result)

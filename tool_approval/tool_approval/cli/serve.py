@@ -30,7 +30,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise UsageError('--approver has the same name twice')
     path = options.path or f'/{secrets.token_urlsafe(12)}'
     if _PATH.fullmatch(path) is None:
-        raise UsageError('--path must be as /approvals: a slash, then letters, digits, - and _')
+        raise UsageError('--path must look like /approvals: a slash, then letters, digits, - and _')
     if not 0 <= options.port < 65536:
         raise UsageError('--port must be a number from 0 to 65535')
     _serve(options, approvers, path, output)
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, output: Output) -> None:
     is_local = serving.is_loopback(options.host)
     if not is_local and not options.allow_host:
-        raise UsageError('name the host in the address with --allow-host; the page answers to no other')
+        raise UsageError('name the host in the address with --allow-host; the page answers only to that name')
     with Inbox(named_store(options.store).inbox_store) as inbox, _listening(options.host, options.port) as listening:
         asyncio.run(inbox.open(1))  # fail here if the store cannot be used, not on the page
         address, port = listening.getsockname()[:2]
@@ -64,9 +64,9 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
             signal.signal(signal.SIGTTIN, signal.SIG_IGN)
             threading.Thread(target=_at_enter, args=(sys.stdin.fileno(), print_links), daemon=True).start()
             more = '; Enter prints new links'
-        output.note(f'each link works once, within an hour{more}; Ctrl-C ends the page, and open requests wait on')
+        output.note(f'each link works once, within an hour{more}; Ctrl-C ends the page; open requests keep waiting')
         if not is_local:
-            output.note('others can reach this page; without TLS before it, they can read it and answer for anybody')
+            output.note('others can reach this page; without TLS, they can read it and answer for anyone')
         try:
             serving.serve(app, listening, path=path, trusts_proxy=options.behind_proxy)
         except KeyboardInterrupt:

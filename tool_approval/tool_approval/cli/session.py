@@ -46,7 +46,7 @@ class Session:
                 self._messages = self._saved.load()
             elif self._saved.exists():
                 name = options.save
-                problem = f'there is a conversation {name!r} already; go on with it by --resume, or name another one'
+                problem = f'there is a conversation {name!r} already; continue it with --resume, or choose another name'
                 raise UsageError(problem)
         self._inbox = stack.enter_context(Inbox(SQLiteStore())) if options.inbox else None
         self._agent = None if options.agent is None else load_agent(options.agent, directory=directory)
@@ -66,16 +66,16 @@ class Session:
             if self._inbox is not None:
                 output.note('questions wait in your inbox too: `tool-approval serve` shows them in the browser')
             if self.prompts:
-                output.note(f'the conversation goes on after: {shorten(self.prompts[-1], 60, placeholder="...")}')
+                output.note(f'the conversation continues after: {shorten(self.prompts[-1], 60, placeholder="...")}')
             return
         loaded = self._loaded
         output.note(
             f'{loaded.source} is not trusted: {loaded.why_untrusted}. Until it is, it only makes rules stricter.'
         )
         if self._options.is_talk:
-            output.note('you are asked about that before your first message is sent')
+            output.note('you will be asked to trust it before your first message is sent')
         else:
-            output.note('you are asked about that in a conversation, or by `tool-approval trust`; not here')
+            output.note('to trust it, start a conversation or run `tool-approval trust`')
 
     def begin(self, output: Output) -> None:
         """In a conversation, ask whether to trust untrusted settings; then build the agent."""
@@ -100,7 +100,7 @@ class Session:
     def leave(self, output: Output) -> None:
         """Say how to continue a conversation without a name."""
         if self._saved is not None and not self._saved.is_named and self._saved.exists():
-            output.note('the conversation is kept; `tool-approval run --continue` goes on with it')
+            output.note('saved; `tool-approval run --continue` continues the conversation')
 
     def _build(self) -> tuple[Conversation, tuple[str, ...]]:
         options = self._options

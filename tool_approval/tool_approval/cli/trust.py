@@ -88,11 +88,11 @@ def _tools(settings: Settings) -> Iterator[str]:
 
 def _files(settings: Settings, directory: Path) -> Iterator[str]:
     if settings.os_sandbox_fallback == 'refuse_tools':
-        yield 'where commands cannot be confined, it starts without file and shell tools'
+        yield 'if commands cannot be confined, an agent starts without file and shell tools'
     for folder in settings.sandbox.toolchains if settings.sandbox is not None else ():
         yield f'commands can read and run everything in {folder}'
     for glob in settings.sandbox.visible if settings.sandbox is not None else ():
-        yield f'files that match `{glob}` count as without secrets: commands read them'
+        yield f'files that match `{glob}` count as free of secrets: commands can read them'
     top = Path(os.path.realpath(directory))
     for name, path in settings.sandbox.paths.items() if settings.sandbox is not None else ():
         place = os.path.realpath(top / path.root)
@@ -113,7 +113,7 @@ def _commands(settings: Settings) -> Iterator[str]:
     for conditions, patterns in own.items():
         yield f'commands that begin with {_joined(patterns, "or")} run unasked{conditions}'
     for name, patterns in presets.items():
-        yield f'{len(patterns)} commands of the preset `{name}` run unasked where they are confined'
+        yield f'{len(patterns)} commands of the preset `{name}` run unasked if they are confined'
     for rule in settings.shell.rules:
         if rule.description is not None:
             yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'

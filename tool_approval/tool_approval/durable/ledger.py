@@ -302,7 +302,7 @@ class Ledger:
             gone.pop(self.worker_id, None)
             for worker, number in gone.items():
                 if self.store.release(worker, number, at=self._now()):
-                    _log.warning('A worker is gone: what it had begun to execute is unknown')
+                    _log.warning('A worker has died: the outcome of the calls it was executing is unknown')
         except InboxError:
             self._leases.forget()
             raise
@@ -459,7 +459,7 @@ class Ledger:
             return
         found = self.store.latest(row.key)
         if found is None or (found.attempt, found.state, found.owner) != (row.attempt, state, row.owner):
-            _log.warning('The result of a call of %r came after it was settled otherwise', row.tool_name)
+            _log.warning('A call of %r ended after it had been settled; its result was dropped', row.tool_name)
 
     def _soon(self, row: ExecutionRow, write: Callable[[], object]) -> asyncio.Future[None]:
         """Write in the worker's thread, even if the waiting task is cancelled; later if the store is unavailable."""
@@ -538,7 +538,9 @@ def _read(row: ExecutionRow) -> Kept:
         case {'text': str(text), **rest}:
             return Kept(state, text=text, by=_person(rest.get('by')))
         case _:
-            return Kept(state, text=f'The call of {row.tool_name!r} ended ({row.state}); what was kept is unreadable.')
+            return Kept(
+                state, text=f'The call of {row.tool_name!r} ended ({row.state}); its recorded result is unreadable.'
+            )
 
 
 def _person(kept: object) -> str | None:

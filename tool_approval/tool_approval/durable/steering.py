@@ -47,7 +47,7 @@ class NotUnknown(SteeringRefused):
 
     def __init__(self) -> None:
         """Set the message."""
-        super().__init__('no such call of the run is unknown, or it was settled meanwhile')
+        super().__init__('the run has no such unknown call, or it was settled meanwhile')
 
 
 class NobodyMay(SteeringRefused):
@@ -160,8 +160,8 @@ class RunDetails:
         if self.open:
             return f'It waits for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
         if self.run.status == 'waiting':
-            return 'It has its answers, and goes on as soon as a worker takes it up'
-        return f'It is executed, or waits for a worker that knows its agent and version, {since}'
+            return 'It has its answers, and continues as soon as a worker takes it up'
+        return f'It is executing, or waiting for a worker that knows its agent and version, {since}'
 
     @property
     def view(self) -> RunView:
@@ -240,10 +240,10 @@ def approvers_of(entry: InboxEntry) -> str:
     """Describe who may answer a request. Hostile text: escape it."""
     content = entry.content
     rules = [
-        [*sorted(rule.users), *(f'members of {group}' for group in sorted(rule.groups))] or ['nobody']
+        [*sorted(rule.users), *(f'members of {group}' for group in sorted(rule.groups))] or ['no one']
         for rule in content.approvers or ()
     ]
-    names = ', who must also be '.join(', '.join(each) for each in rules) or 'everybody who is let in'
+    names = ', who must also be '.join(', '.join(each) for each in rules) or 'everyone who has access'
     is_barred = content.forbid_self_approval and content.requester is not None
     return f'{names}, but not {content.requester}' if is_barred else names
 

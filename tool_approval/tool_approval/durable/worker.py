@@ -104,7 +104,7 @@ class Sweep:
         if self._clock() >= self._beat_at:
             self._beat_at = self._clock() + self._beat_s
             for dead in self._ledger.tick(self._engine.workers()):
-                _log.warning('A worker of durable runs is gone; what it was running is taken up')
+                _log.warning('A worker of durable runs has died; its runs are taken up')
                 self._engine.take_up(dead)
                 self._store.forget_worker(dead)
             for (run_id, segment), status in self._engine.given_up().items():
@@ -147,7 +147,7 @@ class Sweep:
         while not self._ended.is_set():
             if self._engine.is_broken:
                 # Without a heartbeat, other workers take up the runs.
-                _log.critical('The event loop of durable runs has ended: this process executes none any more')
+                _log.critical('The event loop of durable runs has ended: this process executes no more runs')
                 return
             try:
                 self.look(changed)
@@ -156,7 +156,7 @@ class Sweep:
                 changed = None
                 self._failures += 1
                 if self._failures == 1:
-                    # The text of our own errors holds no arguments.
+                    # The text of our own errors contains no arguments.
                     problem = str(error) if isinstance(error, ApprovalError) else type(error).__name__
                     _log.error('Durable runs wait: %s', problem)
                 self._ended.wait(min(LONGEST_PAUSE_S, 0.1 * 2 ** min(self._failures, 10)))

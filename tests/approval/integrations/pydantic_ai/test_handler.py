@@ -914,7 +914,7 @@ def test_an_external_call_that_nothing_can_carry_out_is_a_clear_failure():
 
     result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController()))
 
-    assert returns(result.all_messages())['1'] == ("Nothing here can carry out 'ask'.", FAILED)
+    assert returns(result.all_messages())['1'] == ("No function is configured to carry out 'ask'.", FAILED)
 
 
 @pytest.mark.parametrize(('answer', 'told'), [(True, ('42', 'success')), ('better not', ('better not', FAILED))])

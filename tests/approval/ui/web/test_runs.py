@@ -83,7 +83,7 @@ def test_a_run_is_shown_with_what_it_waits_for(desk, store):
     assert 'agent shop' in shown
     assert 'It waits for 1 answer since 2026-03-04 12:00:01 UTC.' in shown
     assert 'pay , asked at 2026-03-04 12:00:00 UTC : Withdrawn' in shown
-    assert 'send_mail , asked at 2026-03-04 12:00:00 UTC ; may be answered by everybody who is let in' in shown
+    assert 'send_mail , asked at 2026-03-04 12:00:00 UTC ; may be answered by everyone who has access' in shown
     assert 'pay, attempt 1: executing , started at 2026-03-04 12:00:01 UTC' in shown
     assert f'href="/requests/{first.id}"' in page(desk, '/run?run=order-17')
 

@@ -85,7 +85,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         super().__init__(inner)
         if isinstance(memory, Mapping):
             if config is not None:
-                raise TypeError('`config` is given twice: in the third place, and in its own')
+                raise TypeError('`config` is given twice: as the third argument and by name')
             self._memory, config = None, memory
         elif memory is None:
             self._memory = ApprovalMemory()
@@ -270,7 +270,7 @@ def _call_check(check: Callable[..., object], name: str, args: Any, ctx: object,
         except TypeError:
             continue
         return check(*positional, **named)
-    raise TypeError(f'`needs_approval{signature}` must take `name, tool_args, ctx` and, if it likes, `config`')
+    raise TypeError(f'`needs_approval{signature}` must take `name, tool_args, ctx` and optionally `config`')
 
 
 def _read_verdict(said: object) -> ApprovalResult:

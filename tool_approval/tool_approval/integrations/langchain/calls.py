@@ -22,7 +22,7 @@ from tool_approval.core.request import CallFacts
 
 @dataclass(frozen=True, kw_only=True)
 class CallReader:
-    """Reads one call of a tool, again each time its arguments passed through other code."""
+    """Reads one call of a tool, and reads it again after other code had access to its arguments."""
 
     tool: BaseTool
     """Tool that would run."""
@@ -162,7 +162,7 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     if isinstance(given, str) and not isinstance(tool.args_schema, dict):
         given = {_first_name(tool): given}
     if not isinstance(given, Mapping):
-        raise ValueError('they are no mapping of names to values')  # noqa: TRY004 - like all other reasons
+        raise ValueError('they are not a mapping of names to values')  # noqa: TRY004 - like all other reasons
     by_host, items = injected_names(tool), cast('Mapping[str, Any]', given).items()
     injected = {name: value for name, value in items if name in by_host}
     try:

@@ -103,7 +103,7 @@ def find_consent(state: Mapping[str, Any], call_id: str) -> Consent | None:
 
 
 _AS_MADE = {'what': 'the call as the model made it'}
-"""Keeps the digest of a model's call apart from that of an approval."""
+"""Added to the digest of a model's call, so that it differs from the digest of an approval."""
 
 _REPEATED = 'Several calls of this response have the same id, so none of them was run.'
 

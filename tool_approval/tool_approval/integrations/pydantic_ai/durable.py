@@ -104,14 +104,14 @@ class DurableAgent(Generic[DepsT, OutputT]):
             isinstance(controller.ui, InboxUI) and controller.ui.inbox.store.place == self.store.place
         ):
             raise UserError(
-                'The `ui` of the controller of a durable run is `None`, or an `InboxUI` over the same store: '
-                'the question may be answered when this process is gone.'
+                'The `ui` of the controller must be `None`, or an `InboxUI` over the same store: '
+                'a question of a durable run may be answered after this process has ended.'
             )
         self.ui = controller.ui or InboxUI(Inbox(open_store(store).inbox_store))
         self._url = store
         self.controller = controller
         self.key = b''
-        """Derives the ids of questions. The store's, once this is a worker."""
+        """Key that question ids are derived from: the store's, once this is a worker; empty before."""
         self._factories = dict(deps or {})
         self.external = external or {}
         self.tells_changes = tells_changes
@@ -277,14 +277,14 @@ class DurableAgent(Generic[DepsT, OutputT]):
             return None
         name, arguments = deps
         if name not in self._factories:
-            raise UserError(f'There is no factory {name!r} of dependencies: `DurableAgent(deps=...)` names them.')
+            raise UserError(f'Unknown factory of dependencies {name!r}: add it to `DurableAgent(deps=...)`.')
         for field, value in arguments.items():
             try:
                 canonical_json(value)
             except NotCanonicalError:
                 raise UserError(
                     f'The dependencies {name!r} cannot be kept: {field!r} is of type {type(value).__name__}, which has '
-                    'no JSON form. Name what the factory finds it by.'
+                    'no JSON form. Pass a key by which the factory can find it.'
                 ) from None
         return name, dict(arguments)
 
@@ -314,7 +314,7 @@ class DurableRun(Generic[OutputT]):
         """
         row = await self._durable.do(lambda: self._durable.store.get_run(self.id))
         if row is None:
-            raise ApprovalError('there is no such run, or not any more')
+            raise ApprovalError('there is no such run, or it was deleted')
         return row
 
     async def result(self) -> OutputT:
@@ -349,7 +349,7 @@ def _checked_name(agent: Agent[Any, Any]) -> str:
     from pydantic_ai.durable_exec.dbos import DBOSDurability
 
     if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UserError(f'A durable agent is made of a `pydantic_ai_deferred.Agent`, not of {type(agent).__name__}.')
+        raise UserError(f'A durable agent needs a `pydantic_ai_deferred.Agent`, not {type(agent).__name__}.')
     if not agent.name:
         raise UserError("A durable agent needs a name that stays the same: `Agent(..., name='bot')`.")
     found: list[object] = []

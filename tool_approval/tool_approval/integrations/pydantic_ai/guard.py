@@ -35,7 +35,10 @@ class JudgedContext(RunContext[Any]):
 
 
 def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:
-    """Return the context to execute a judged call with. A context of another type, as of a durable activity, stays."""
+    """Return the context to execute a judged call with.
+
+    A context of another type, such as that of a durable activity, is returned unchanged.
+    """
     if type(ctx) not in (RunContext, JudgedContext):
         return ctx
     of_host = {each.name: getattr(ctx, each.name) for each in fields(RunContext) if each.init}

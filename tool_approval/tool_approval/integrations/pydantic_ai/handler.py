@@ -289,7 +289,7 @@ class Batch:
         )
         judged = _with_verdict(request, context, verdict)
         if function is None and not verdict.is_blocked:
-            verdict = ApprovalResult.blocked(f'Nothing here can carry out {call.tool_name!r}.')
+            verdict = ApprovalResult.blocked(f'No function is configured to carry out {call.tool_name!r}.')
         elif not verdict.is_blocked and (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
             verdict = ApprovalResult.blocked(f'The arguments of {call.tool_name!r} cannot be used: {problem}.')
         judged = judged.changed(bound_to={**judged.bound_to, **verdict.bound_to})

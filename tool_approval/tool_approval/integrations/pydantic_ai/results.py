@@ -69,7 +69,7 @@ def is_enclosed_by_handler(ctx: RunContext[Any]) -> bool:
 
 @contextmanager
 def enclosed(ctx: RunContext[Any]) -> Generator[None]:
-    """Enclose an execution whose outcome and notice of changed arguments are the handler's task."""
+    """Mark an execution as enclosed: the handler logs its outcome and adds the notice of changed arguments."""
     metadata = cast('dict[str, Any]', ctx.tool_call_metadata)
     carried = metadata[BINDING_KEY]
     metadata[BINDING_KEY] = _Enclosed(carried)

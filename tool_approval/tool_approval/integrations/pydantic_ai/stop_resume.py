@@ -121,7 +121,7 @@ def _controller(
     if given is None:
         return ApprovalController(mode, ui=ui, memory=memory)
     if ui is not None or memory is not None or mode != 'interactive':
-        raise ValueError('give either a controller, or `ui`, `mode` and `memory` to make one of')
+        raise ValueError('give either a controller, or `ui`, `mode` and `memory`, not both')
     return given
 
 
