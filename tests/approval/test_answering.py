@@ -37,7 +37,7 @@ HIDING = ApprovalRequest(tool_name='send', args={'to': 'bob', 'token': 'x'}, pay
         (ApprovalRequest(tool_name='stop', args={}), ('approve', 'session', 'deny', 'note'), ['exact']),
     ],
 )
-def test_options_are_those_that_the_request_and_what_is_shown_of_it_allow(request_, kinds, choices):
+def test_answer_options_follow_from_the_request_and_its_display(request_, kinds, choices):
     options = answer_options(request_)
 
     assert options.answers == kinds

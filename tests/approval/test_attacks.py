@@ -86,7 +86,7 @@ def test_a_ui_cannot_change_the_arguments_it_asks_about():
     assert sink.entries[0]['payload'] == ran[0]
 
 
-def test_a_ui_cannot_change_what_is_remembered():
+def test_ui_cannot_change_the_remembered_option():
     option = RememberOption(kind='folder', label='notes/', payload={'folder': 'notes'})
     changed = RememberOption(kind='folder', label='notes/', payload={'folder': '/'})
     for answer in ('s', ApprovalDecision(approved=True, remember='session', remember_option='folder')):
@@ -122,7 +122,7 @@ def test_a_ui_cannot_change_its_decision_after_it_gave_it():
     assert len({entry['digest'] for entry in controller.audit.entries}) == 1
 
 
-def test_a_presenter_cannot_change_what_is_asked_about():
+def test_presenter_cannot_change_the_arguments_it_presents():
     delete, ran = deleting()
     sink, ui = ListSink(), approve_all()
 
@@ -906,7 +906,7 @@ def test_two_controllers_in_two_threads_never_have_two_questions_open():
     assert state == {'open': 0, 'most': 1, 'asked': 20}
 
 
-def test_what_is_typed_for_an_abandoned_question_does_not_answer_the_next():
+def test_answer_typed_for_an_abandoned_question_is_dropped():
     is_open, typed = threading.Event(), threading.Event()
     asked = []
 
@@ -940,7 +940,7 @@ def test_what_is_typed_for_an_abandoned_question_does_not_answer_the_next():
     assert asked == ['a', 'b']
 
 
-def test_a_log_that_somebody_else_changed_is_no_longer_written_to(tmp_path):
+def test_audit_log_changed_by_another_process_is_not_written_to(tmp_path):
     delete, ran = deleting()
     sink = JsonlAuditSink(tmp_path / 'audit.jsonl', key=KEY)
     controller = ApprovalController(ui=approve_all(), audit=sink)

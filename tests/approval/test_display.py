@@ -151,7 +151,7 @@ def test_the_escapes_tell_which_text_they_are_of(text: str) -> None:
     ],
     ids=['most', 'all'],
 )
-def test_every_character_is_one_line_that_is_no_wider_than_thought(numbers: Iterable[int]) -> None:
+def test_every_character_is_drawn_within_its_cell_width(numbers: Iterable[int]) -> None:
     for number in numbers:
         char = chr(number)
         shown = escape_line(char)
@@ -219,7 +219,7 @@ def test_a_text_of_several_lines_is_numbered_and_counted() -> None:
     ]
 
 
-def test_beginning_and_end_of_what_is_long_are_shown_and_the_rest_is_counted() -> None:
+def test_long_text_shows_its_ends_and_counts_the_rest() -> None:
     shown = display(request(text=''.join(f'{n}\n' for n in range(1000))))
 
     texts = [line.text for line in shown.lines]
@@ -244,7 +244,7 @@ def test_the_last_of_many_items_are_shown() -> None:
     assert any('more items' in line.text for line in shown.lines)
 
 
-def test_what_is_nested_too_deeply_is_said_to_be() -> None:
+def test_value_nested_too_deeply_is_marked() -> None:
     value: list = []
     for _ in range(500):
         value = [value]
@@ -296,13 +296,13 @@ def test_a_summary_is_not_the_whole() -> None:
     assert drawn(presented('text', 'short', full_content='all of it'), whole=True) == [('text', 'all of it')]
 
 
-def test_what_is_empty_or_blank_is_said_to_be() -> None:
+def test_empty_or_blank_content_is_marked() -> None:
     assert drawn(presented('command', '')) == [('command', ''), ('meta', '(empty)')]
     assert drawn(presented('command', ' ')) == [('command', '<U+0020>'), ('meta', '(blank: 1 characters)')]
     assert drawn(request()) == [('meta', '(no arguments)')]
 
 
-def test_arguments_that_a_presentation_does_not_show_stand_beside_it() -> None:
+def test_arguments_that_a_presentation_does_not_show_are_listed() -> None:
     presentation = presented('command', 'ls -la /home', cwd='/w')
     call = ApprovalRequest(
         tool_name='t', args={'command': 'ls -la /home', 'cwd': '/w', 'force': True}, presentation=presentation
@@ -425,7 +425,7 @@ def test_an_argument_is_left_out_only_where_the_fact_says_what_it_asks_for(kind,
     assert (len(drawn(call)) == 1) is is_left_out
 
 
-def test_a_path_that_is_no_text_is_a_fact_and_other_values_are_none() -> None:
+def test_path_object_is_a_fact_and_other_values_are_not() -> None:
     call = ApprovalRequest(tool_name='t', presentation=presented('text', 'x', path=Path('/w/a\u200b'), cwd=7))
 
     assert ('file', '/w/a<U+200B>') in facts(call)
@@ -439,7 +439,7 @@ def test_what_a_tool_keeps_from_being_shown_is_named_alone() -> None:
     assert drawn(call) == [('value', 'to: "me"'), ('heading', '"token": not shown, as the tool wants it')]
 
 
-def test_the_digest_of_what_is_not_shown_differs_and_cannot_be_guessed_elsewhere() -> None:
+def test_digest_of_hidden_arguments_differs_and_cannot_be_guessed_elsewhere() -> None:
     call = ApprovalRequest(tool_name='t', args={'to': 'me', 'token': 'secret'}, payload={'to': 'me'})
     told = 'from tool_approval import ApprovalRequest; from tool_approval.display import request_digest; '
     args = {'to': 'me', 'token': 'secret'}
@@ -461,7 +461,7 @@ def test_the_digest_of_what_is_not_shown_differs_and_cannot_be_guessed_elsewhere
 
 
 @pytest.mark.parametrize('count', [1, 21])
-def test_names_of_what_is_not_shown_may_be_cut_too(count: int) -> None:
+def test_names_of_hidden_arguments_may_be_cut(count: int) -> None:
     call = ApprovalRequest(tool_name='t', args={f'{n}' * 101: 1 for n in range(count)}, payload={})
 
     assert drawn(call)[-1] == ('cut', f'[{count} arguments are not shown; some names are cut]')
@@ -505,7 +505,7 @@ def test_an_unnamed_agent_with_a_lineage_is_called_so() -> None:
     assert told == [('agent', 'an unnamed agent, called by main through ask')]
 
 
-def test_what_only_repeats_the_command_is_no_description() -> None:
+def test_description_that_only_repeats_the_command_is_left_out() -> None:
     call = ApprovalRequest(tool_name='t', description='Run: ls -l...', presentation=presented('command', 'ls  -la'))
 
     assert facts(call) == []
@@ -707,7 +707,7 @@ def test_a_shortened_line_that_is_wide_fits() -> None:
     assert cell_width('\U0001f600\u2603') == 4
 
 
-def test_a_long_text_is_looked_through_at_its_ends_only_and_that_is_told() -> None:
+def test_long_text_is_searched_at_its_ends_with_a_warning() -> None:
     found = warnings_of(request(x='\x1b' + 'é' * 50_000 + '\u200b'))
 
     assert [warning.partition(':')[0] for warning in found] == [
@@ -715,7 +715,7 @@ def test_a_long_text_is_looked_through_at_its_ends_only_and_that_is_told() -> No
     ]  # fmt: skip
 
 
-def test_of_very_many_values_not_all_are_looked_through_and_that_is_told() -> None:
+def test_search_of_very_many_values_is_cut_with_a_warning() -> None:
     [told] = warnings_of(request(x=[1, [2.0, None], *range(6000)]))
 
     assert told.startswith('too long to be looked through')
@@ -750,7 +750,7 @@ def test_characters_of_what_a_tool_keeps_from_being_shown_are_not_named() -> Non
     assert warnings_of(ApprovalRequest(tool_name='t', args={'a': 1, 'token': '\x1b'}, payload={'a': 1})) == []
 
 
-def test_what_is_nested_too_deeply_to_be_shown_is_not_looked_through() -> None:
+def test_values_nested_too_deeply_to_be_shown_are_not_searched() -> None:
     value: object = '\x1b'
     for _ in range(30):
         value = {'k': [value]}
@@ -778,7 +778,7 @@ def test_of_many_changes_the_first_are_shown() -> None:
     assert (lines[-1].kind, lines[-1].text) == ('cut', '[160 more lines]')
 
 
-def test_what_is_too_long_to_be_compared_is_said_to_be() -> None:
+def test_arguments_too_long_to_compare_are_reported() -> None:
     [line] = changes(request(x=list(range(1000))), request(x=1))
 
     assert line.text == 'you have changed arguments that are too long to be compared'
@@ -796,7 +796,7 @@ def test_the_digest_of_long_lists_is_that_of_their_values() -> None:
     assert digest_with([again, again]) == digest_with([list('word'), list('word')])
 
 
-def test_what_cannot_be_told_has_a_digest_and_differs_where_it_can() -> None:
+def test_values_that_cannot_be_written_have_distinct_digests() -> None:
     deep: list = []
     for _ in range(2000):
         deep = [deep]
@@ -816,7 +816,7 @@ def test_a_payload_that_cannot_be_compared_keeps_nothing_from_being_shown() -> N
     assert [text for _, text in drawn(call)][1:] == ['y: 1']
 
 
-def test_a_description_that_may_repeat_what_cannot_be_told_is_shown() -> None:
+def test_description_is_shown_if_the_arguments_cannot_be_written() -> None:
     call = ApprovalRequest(tool_name='t', payload={'x': Faulty()}, description='t(x)')
 
     assert facts(call) == [('about', 't(x)')]
@@ -858,7 +858,7 @@ def test_a_description_that_only_repeats_the_arguments_is_not_shown(args: dict) 
     assert facts(call.model_copy(update={'description': f'{call.description} '})) != []
 
 
-def test_the_digest_tells_hidden_arguments_and_configured_descriptions_apart() -> None:
+def test_digest_covers_hidden_arguments_and_configured_descriptions() -> None:
     call = ApprovalRequest(tool_name='t', args={'to': 'me'}, bound_to={ARGUMENTS: 'one'})
     other = {'bound_to': {ARGUMENTS: 'another'}}
     hiding = call.model_copy(update={'hides_arguments': True})

@@ -342,7 +342,7 @@ def test_a_ui_that_stops_the_run_itself_ends_all_of_its_questions(kind, one_at_a
     assert logged(caplog) == []
 
 
-def test_what_is_asked_beside_a_stop_is_withdrawn_and_not_decided():
+def test_question_open_during_a_stop_is_withdrawn_undecided():
     withdrawn = []
 
     class Inbox:
@@ -429,7 +429,7 @@ def fails(request):
     ],
 )
 @pytest.mark.parametrize('count', [1, 2])
-def test_what_cannot_be_shown_is_denied_and_nobody_is_asked(present, told, count, caplog):
+def test_request_that_cannot_be_shown_is_denied_without_a_question(present, told, count, caplog):
     ui = RecordingUI()
     controller = ApprovalController(ui=ui, presenters={'delete': present})
 

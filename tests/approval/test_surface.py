@@ -176,7 +176,7 @@ def test_every_public_name_is_described_with_its_fields_and_methods(package: Mod
 
 
 @each_package
-def test_the_package_itself_says_what_it_is(package: ModuleType):
+def test_package_has_a_docstring(package: ModuleType):
     assert package.__doc__
 
 

@@ -55,7 +55,7 @@ def made(*, stops=False):
     return ConversationUI(Inner(view.screen, stops=stops), view), view
 
 
-def test_what_is_written_beside_a_question_comes_after_it():
+def test_text_written_during_a_question_follows_it():
     ui, view = made()
 
     decision = asyncio.run(ui.choose(REQUEST, mode='interactive'))
@@ -205,7 +205,7 @@ def test_stopping_at_a_question_of_a_nested_agent_stops_the_turn(levels, caplog)
 
 
 @pytest.mark.parametrize('has_terminal', [True, False])
-def test_the_inbox_is_asked_beside_the_terminal_or_alone(monkeypatch, tmp_path, has_terminal):
+def test_inbox_asks_together_with_the_terminal_or_alone(monkeypatch, tmp_path, has_terminal):
     """The terminal is not printed to where there is none: that would say that the call was denied."""
 
     class NoneHere:

@@ -107,7 +107,7 @@ def test_without_settings_looking_around_is_free(folder, state):
 
 @pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
 @pytest.mark.parametrize('has_git', [True, False])
-def test_an_approved_command_makes_files_where_there_is_no_settings_file(folder, state, has_git):
+def test_approved_command_creates_files_without_a_settings_file(folder, state, has_git):
     if has_git:
         (folder / '.git').mkdir()
     calls = [ToolCallPart('run_shell', {'command': command}) for command in ('touch new', 'touch approvals.yaml')]
@@ -175,7 +175,7 @@ def test_settings_hold_and_the_mode_can_be_chosen(folder, state):
     assert notes[0].endswith(', mode strict')
 
 
-def test_a_file_in_the_tree_that_nobody_trusted_only_tightens(folder, state, monkeypatch):
+def test_untrusted_settings_file_only_tightens_the_policy(folder, state, monkeypatch):
     monkeypatch.setenv('XDG_STATE_HOME', str(state))
     (folder / 'approvals.yaml').write_text('sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n')
 
@@ -196,7 +196,7 @@ def test_the_log_begins_with_the_settings_and_has_the_decision_and_its_note(fold
     assert {path.stat().st_mode & 0o777 for path in (state, *state.iterdir()) if path.is_dir()} == {0o700}
 
 
-def test_a_log_that_others_can_write_beside_is_refused(folder, state):
+def test_audit_folder_writable_by_others_is_refused(folder, state):
     (state / 'audit').mkdir(parents=True)
     state.chmod(0o700)
     (state / 'audit').chmod(0o777)
@@ -251,7 +251,7 @@ def test_the_notes_say_what_holds(folder, state, monkeypatch):
     assert 'mode strict' in named[0]
 
 
-def test_a_rule_that_no_call_of_an_agent_can_reach_is_told(folder, tmp_path):
+def test_rule_that_no_call_can_reach_is_reported(folder, tmp_path):
     agent = Agent(scripted(lambda results: 'done'))
     for name, is_asking in (('pay', False), ('refund', True), ('look', False)):
         agent.tool_plain(name=name, requires_approval=is_asking)(lambda: None)

@@ -66,7 +66,7 @@ def test_a_connection_that_failed_names_the_address_and_nothing_secret(url, addr
         chain(RuntimeError('No such key.'), ConnectionError('no request')),
     ],
 )
-def test_another_error_is_told_as_it_is(error):
+def test_other_errors_are_shown_unchanged(error):
     assert error_text(error) == 'No such key.'
 
 

@@ -91,7 +91,7 @@ def test_no_control_reaches_the_terminal(hostile):
     assert f'a<U+{ord(hostile[0]):04X}>' in shown
 
 
-def test_a_call_nobody_was_asked_about_is_one_line_of_the_given_width():
+def test_call_without_a_question_is_one_line_cut_to_the_width():
     shown = printed(calls('write_file', {'content': 'x' * 1000}), returns('written', 'write_file'), columns=40)
 
     line, result = shown.splitlines()
@@ -105,7 +105,7 @@ def test_a_call_that_was_asked_about_is_not_shown_again():
     assert printed(calls(), asked(), returns('acted')) == '  │ acted\n'
 
 
-def test_of_several_calls_each_result_says_whose_it_is():
+def test_result_of_one_of_several_calls_names_its_call():
     shown = printed(
         calls(), calls(call_id='2'), asked(), asked('2', 'Act twice'), returns('acted'), returns('again', call_id='2')
     )
@@ -251,7 +251,7 @@ def test_arguments_that_do_not_fit_are_named_in_a_sentence(part):
     )
 
 
-def test_a_list_that_a_tool_returns_is_shown_as_it_is():
+def test_list_returned_by_a_tool_is_shown_unchanged():
     assert '[{"loc":[],"msg":"x"}]' in printed(calls(), returns([{'loc': [], 'msg': 'x'}]))
 
 

@@ -41,7 +41,7 @@ def test_a_module_that_the_module_lacks_is_named(folder):
         load_agent('needs_more:agent', directory=folder)
 
 
-def test_an_import_that_fails_is_told(folder):
+def test_failing_import_is_reported(folder):
     (folder / 'breaks.py').write_text('raise RuntimeError("no weather today")\n')
 
     with pytest.raises(AssistantError, match='RuntimeError: no weather today'):
@@ -49,7 +49,7 @@ def test_an_import_that_fails_is_told(folder):
 
 
 @pytest.mark.parametrize(('name', 'kind'), [('nothing', 'undefined'), ('text', 'a str')])
-def test_what_is_no_agent_is_told(folder, name, kind):
+def test_object_other_than_an_agent_is_refused(folder, name, kind):
     (folder / 'other_things.py').write_text("text = 'agent'\n")
 
     with pytest.raises(AssistantError, match=f'is {kind}, not an agent'):

@@ -54,7 +54,7 @@ def test_a_backslash_or_alt_begins_a_new_line(newline):
         ('\x1b[200~y\x1b[2J\x9b2J\u202e\x03\x1b[201~', 'y\x1b[2J\x9b2J\u202e\x03'),
     ],
 )
-def test_what_is_pasted_is_one_message_that_is_shown_before_it_is_sent(pasted, message):
+def test_paste_is_one_message_shown_before_it_is_sent(pasted, message):
     last = '  three' if 'three' in pasted else '> y<U+001B>[2J<U+009B>2J<U+202E><U+0003>'
     with Person([(EMPTY, pasted), (last, '\r')]) as person:
         said = Prompts(person.device).ask()
@@ -87,7 +87,7 @@ def test_a_paste_that_fills_the_screen_shows_its_end_and_says_that_there_is_more
     assert shown.splitlines()[-3:] == ['  line 99', '', '>']
 
 
-def test_what_is_above_and_below_the_screen_is_said():
+def test_rows_above_and_below_the_screen_are_counted():
     seen = []
     steps = [
         (EMPTY, '\x1b[200~' + '\r'.join(map(str, range(100))) + '\x1b[201~'),
@@ -197,7 +197,7 @@ def test_a_long_line_goes_on_in_the_next_row():
     assert shown.startswith(f'\n> {"z" * 27}\n  {"z" * 23}\n')
 
 
-def test_a_note_comes_above_what_is_typed():
+def test_note_is_printed_above_the_typed_text():
     noted = []
 
     def above():

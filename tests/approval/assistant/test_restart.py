@@ -52,14 +52,14 @@ class Leaves:
         raise KeyboardInterrupt
 
 
-def test_stopped_it_says_what_is_true():
+def test_stopped_demo_states_the_payments_made():
     end, shown = played(Leaves())
 
     assert end == 'stopped'
     assert shown.endswith('Stopped.\n\nIn fact: payments of invoice 17: 0.\n')
 
 
-def test_an_agent_that_does_not_run_is_told(monkeypatch):
+def test_agent_that_does_not_start_is_reported(monkeypatch):
     monkeypatch.setattr(restart, '_WITHIN_S', 0.01)
     monkeypatch.setattr(restart, '_worker', lambda folder: nullcontext(SimpleNamespace()))
 
@@ -68,7 +68,7 @@ def test_an_agent_that_does_not_run_is_told(monkeypatch):
 
 
 @pytest.mark.parametrize(('decision', 'paid'), [(YES, '17: 250\n'), (NO, None)])
-def test_the_bookkeeper_pays_what_is_approved(tmp_path, monkeypatch, decision, paid):
+def test_bookkeeper_pays_approved_invoices(tmp_path, monkeypatch, decision, paid):
     folder = tmp_path / 'books'
     folder.mkdir()
     bookkeeper = restart_worker.make_bookkeeper(folder)

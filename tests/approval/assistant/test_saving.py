@@ -61,24 +61,24 @@ def test_a_name_that_cannot_be_held_is_an_error(tmp_path):
         SavedConversation(tmp_path / 'file', 'work').held().__enter__()
 
 
-def test_an_error_while_a_name_is_held_is_left_as_it_is(tmp_path):
+def test_error_inside_a_held_conversation_is_passed_on(tmp_path):
     with pytest.raises(BlockingIOError), SavedConversation(tmp_path, 'work').held():
         raise BlockingIOError
 
 
 @pytest.mark.parametrize('name', ['', '.hidden', '../up', 'a/b', 'a\0b', 'x' * 65, '-option'])
-def test_a_name_is_no_path(tmp_path, name):
+def test_conversation_name_with_a_path_is_refused(tmp_path, name):
     with pytest.raises(AssistantError, match='the name of a conversation has'):
         SavedConversation(tmp_path, name)
 
 
-def test_what_is_not_there_is_an_error(tmp_path):
+def test_missing_item_is_an_error(tmp_path):
     with pytest.raises(AssistantError, match='there is no saved conversation'):
         SavedConversation(tmp_path, 'work').load()
 
 
 @pytest.mark.parametrize('content', [b'', b'{', b'[{"kind": "other"}]', b'[' * 100_000, b'\xff\xfe'])
-def test_what_is_no_conversation_is_refused(tmp_path, content):
+def test_file_without_a_conversation_is_refused(tmp_path, content):
     saved = SavedConversation(tmp_path, 'work')
     saved.save(MESSAGES)
     (tmp_path / 'work.json').write_bytes(content)
@@ -190,7 +190,7 @@ def test_a_link_is_not_the_last_conversation(tmp_path):
         SavedConversation.last(tmp_path, tmp_path)
 
 
-def test_a_transcript_leaves_out_what_nobody_said(tmp_path):
+def test_transcript_leaves_out_thinking(tmp_path):
     write_transcript([ModelResponse([ThinkingPart('Hm.')]), *MESSAGES], tmp_path / 'talk.md')
 
     assert (tmp_path / 'talk.md').read_text() == '## You\n\n> Hello.\n\n## Agent\n\n> Hi.\n'

@@ -11,7 +11,7 @@ from tool_approval.assistant.screen import NARROWEST, UNLIMITED, Screen, StreamW
 from .shown import Memory, shown_screen
 
 
-def test_what_is_written_while_a_question_is_open_comes_after_it():
+def test_text_written_during_an_open_question_follows_it():
     screen = shown_screen()
 
     with screen.held():
@@ -32,7 +32,7 @@ def test_a_passing_line_is_replaced_by_what_comes_next():
     assert screen.shown == 'act 1 s\r\x1b[Kact 2 s\r\x1b[Kacted\n'
 
 
-def test_a_passing_line_is_gone_before_a_question():
+def test_progress_line_is_erased_before_a_question():
     screen = shown_screen(is_terminal=True)
     screen.pass_by('act 1 s')
 

@@ -112,7 +112,7 @@ def test_a_stopped_last_turn_is_the_exit_status():
     assert status == EXIT_STOPPED
 
 
-def test_what_is_approved_runs():
+def test_approved_call_runs():
     steps = iter([[ToolCallPart('act')], 'done'])
 
     _, shown, _ = session(['one'], lambda results: next(steps), agent=with_tool())
@@ -137,7 +137,7 @@ def test_ctrl_c_stops_a_tool_and_not_the_program():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_turn_that_fails_is_told_in_one_line_and_the_session_goes_on():
+def test_failed_turn_is_one_line_and_the_session_continues():
     steps = iter([ConnectionError('the \x1b line is\n dead'), 'second'])
 
     def plan(results):
@@ -201,7 +201,7 @@ class Breaks(Turns):
             raise AssistantError('the disk is full')
 
 
-def test_a_turn_is_kept_while_it_goes_on_with_a_history_that_can_be_gone_on_with():
+def test_running_turn_is_saved_as_a_history_that_can_be_continued():
     kept, steps = [], iter([[ToolCallPart('act')], 'done'])
 
     class Keeps:
@@ -265,14 +265,14 @@ def test_a_command_that_is_not_known_is_said_to_be_none():
 
 
 @pytest.mark.parametrize('words', ['/forget', '/forget 1', '/forget x', '/forget 1 2'])
-def test_what_cannot_be_forgotten_is_told(words):
+def test_forget_refuses_numbers_that_are_not_listed(words):
     _, shown, _ = session([words], lambda results: 'never')
 
     assert shown == '  /forget takes a number from the list of /approvals, which has 0 entries.\n'
 
 
 @pytest.mark.parametrize(('prompt', 'options'), [('/help', {'obeys': False}), ('/etc/hosts is odd', {})])
-def test_what_is_said_to_the_agent_reaches_it(prompt, options):
+def test_prompt_reaches_the_agent(prompt, options):
     _, shown, turns = session([prompt], lambda results: 'I see.', **options)
 
     assert shown.strip() == '● I see.'

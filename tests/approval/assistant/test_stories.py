@@ -63,7 +63,7 @@ def test_port_finds_the_process_without_ss_and_lsof(monkeypatch):
     assert 'has ended, the one beside it is still running.' in shown
 
 
-def test_port_looks_with_lsof_where_there_is_no_ss(monkeypatch):
+def test_port_uses_lsof_without_ss(monkeypatch):
     monkeypatch.setattr(shutil, 'which', lambda name: '/usr/bin/lsof' if name == 'lsof' else None)
 
     assert port.look_up(80) == 'lsof -nP -iTCP:80 -sTCP:LISTEN -Fp'
@@ -138,7 +138,7 @@ def test_batch_with_everything_refused_deletes_nothing():
 
 
 @pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='it reads what Linux lists')
-def test_the_look_up_finds_who_listens_and_nobody_else(capsys):
+def test_port_owner_finds_only_the_listening_process(capsys):
     with server() as (running, number), server():
         status = port_owner.main(number)
 
@@ -231,7 +231,7 @@ def test_the_server_serves_until_its_input_ends(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='it reads what Linux lists')
-def test_the_look_up_names_the_process_and_its_exit_status_tells():
+def test_port_owner_names_the_process_and_exits_accordingly():
     look_up = Path(port.__file__).with_name('port_owner.py')
     with server() as (running, number):
         command = [sys.executable, str(look_up), str(number)]

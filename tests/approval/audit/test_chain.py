@@ -85,7 +85,7 @@ def test_a_line_that_was_put_in_twice_is_named(number):
     assert problem_of(LINES[:number] + LINES[number - 1 :]) == (number + 1, MOVED)
 
 
-def test_a_line_that_somebody_without_the_key_put_in_is_named():
+def test_line_inserted_without_the_key_is_located():
     forged = chained({'event': 'decision', 'approved': True}, previous=Head(lines=2, mac='0' * 64), key=b'x' * 32)[0]
 
     assert problem_of([*LINES[:2], forged, *LINES[2:]]) == (3, CHANGED)
@@ -133,7 +133,7 @@ def test_a_head_noted_at_any_time_is_found_again(number):
     assert verify_text(b''.join(LINES), key=KEY, head=json.loads(LINES[number])['mac']).is_intact
 
 
-def test_what_was_found_until_the_break_is_told():
+def test_findings_before_the_break_are_reported():
     finding = verify_text(b''.join([*LINES[:2], b'?\n', *LINES[3:]]), key=KEY)
 
     assert (finding.is_intact, finding.head.lines, finding.unfinished) == (False, 2, ())

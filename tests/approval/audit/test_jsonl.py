@@ -46,7 +46,7 @@ def test_an_entry_is_in_the_file_when_record_returns(sink, path):
 
 
 @pytest.mark.parametrize('fsync', [True, False])
-def test_it_waits_for_the_disk_where_it_is_told_to(monkeypatch, path, fsync):
+def test_sink_syncs_each_entry_to_disk_when_configured(monkeypatch, path, fsync):
     waited = []
     monkeypatch.setattr(os, 'fsync', waited.append)
     sink = JsonlAuditSink(path, key=KEY, fsync=fsync)
@@ -359,7 +359,7 @@ def test_a_key_that_others_may_read_is_refused(key_file):
         load_key(key_file)
 
 
-def test_a_key_that_cannot_be_written_whole_is_no_key(monkeypatch, key_file):
+def test_key_written_in_part_is_not_kept(monkeypatch, key_file):
     write = os.write
     with monkeypatch.context() as patch:
         patch.setattr(os, 'write', lambda descriptor, text: write(descriptor, text[:10]))

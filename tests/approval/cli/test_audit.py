@@ -44,7 +44,7 @@ def test_entries_are_shown_one_a_line(tool_approval, log):
     assert lines[4] == '    5  executed  -'
 
 
-def test_what_is_no_entry_is_shown_as_such(tool_approval, work):
+def test_line_that_is_not_an_entry_is_marked(tool_approval, work):
     (work / 'audit.jsonl').write_bytes(b'\xff\n{\n' + b'x' * (1024 * 1024 + 5))
 
     finished = tool_approval('audit', 'show', 'audit.jsonl')

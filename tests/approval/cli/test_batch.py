@@ -139,7 +139,7 @@ def test_a_file_is_read_as_well_and_judged_by_the_configuration_that_is_named(to
     assert [answer['decision'] for answer in finished.lines] == ['ask']
 
 
-def test_a_file_that_is_not_trusted_is_told_of_once(tool_approval):
+def test_untrusted_file_is_reported_once_per_batch(tool_approval):
     finished = tool_approval('explain', '--batch', '-', typed=(line(id=1, tool='x', args={}) + '\n') * 3)
 
     assert finished.err.count('is not trusted') == 1

@@ -110,7 +110,7 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
         ('shell: {network: true, rules: [{pattern: ls, approval: false}]}', 'shell.network', 'may use the network'),
     ],
 )
-def test_what_is_probably_not_meant_is_a_warning(tool_approval, work, text, key, message):
+def test_probable_mistake_is_a_warning(tool_approval, work, text, key, message):
     finished = check(tool_approval, work, text)
 
     found = [each for each in finished.json['findings'] if each['level'] == 'warning' and each['key'] == key]
@@ -216,7 +216,7 @@ def test_every_command_says_what_to_do_about_a_file_in_toml(tool_approval, work,
     assert 'write the same keys as YAML into `approvals.yaml` instead' in finished.out + finished.err
 
 
-def test_what_is_alike_is_printed_together(tool_approval, work):
+def test_like_findings_are_printed_together(tool_approval, work):
     (work / 'approvals.yaml').write_text(
         'shell:\n'
         '  rules:\n'

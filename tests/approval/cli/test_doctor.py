@@ -86,7 +86,7 @@ def test_who_can_be_asked(tool_approval, backends, monkeypatch, is_terminal, has
     assert said in tool_approval('doctor', is_terminal=is_terminal).out
 
 
-def test_what_is_missing_is_named_with_what_to_install(tool_approval, backends, monkeypatch):
+def test_missing_library_is_named_with_the_install_command(tool_approval, backends, monkeypatch):
     monkeypatch.setattr(
         importlib.metadata,
         'requires',
@@ -136,7 +136,7 @@ def test_the_toolchains_that_commands_can_use_and_those_that_they_cannot(tool_ap
     assert f'toolchain         PYENV_ROOT: {home} is ignored: it is the home directory or contains it\n' in finished.out
 
 
-def test_a_machine_without_toolchains_beside_the_system(tool_approval, backends, work, monkeypatch):
+def test_doctor_reports_a_machine_without_own_toolchains(tool_approval, backends, work, monkeypatch):
     for name in ('VIRTUAL_ENV', 'CONDA_PREFIX', 'PYENV_ROOT', 'NVM_DIR', 'RUSTUP_HOME', 'CARGO_HOME'):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv('HOME', str(work.parent))

@@ -234,7 +234,7 @@ def test_the_default_holds_for_a_tool_of_which_nothing_is_said(tool_approval, wo
     assert tool_approval('explain', 'send_mail').status == status
 
 
-def test_strict_mode_is_told_where_somebody_would_be_asked(tool_approval, work):
+def test_strict_mode_is_named_for_a_call_that_would_ask(tool_approval, work):
     (work / 'approvals.yaml').write_text('mode: strict')
 
     finished = tool_approval('explain', 'send_mail')

@@ -58,7 +58,7 @@ def test_a_link_that_leads_nowhere_is_a_mark_too(tool_approval, fresh):
         ('go\nN\nI\nY', ('go',), False, 'interactive'),
     ],
 )
-def test_three_questions_decide_what_is_written(tool_approval, fresh, typed, presets, network, mode):
+def test_three_answers_decide_the_written_file(tool_approval, fresh, typed, presets, network, mode):
     (fresh / 'go.mod').touch()
 
     finished = tool_approval('init', typed=typed, is_terminal=True)
@@ -129,7 +129,7 @@ def test_the_whole_file_and_what_it_allows_are_shown_before_it_is_written(tool_a
 
 
 @pytest.mark.parametrize('options', [(), ('--preset', 'git'), ('--strict',)])
-def test_what_is_written_passes_check_with_nothing_to_say(tool_approval, fresh, options):
+def test_written_file_passes_strict_check(tool_approval, fresh, options):
     tool_approval('init', '--yes', *options)
 
     finished = tool_approval('check', '--strict')
@@ -153,7 +153,7 @@ def test_with_a_network_check_warns_and_passes(tool_approval, fresh):
 
 @pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])
 @pytest.mark.parametrize('kind', ['file', 'folder', 'link', 'broken link'])
-def test_what_is_there_is_never_replaced(tool_approval, fresh, name, kind, tmp_path):
+def test_existing_file_is_never_replaced(tool_approval, fresh, name, kind, tmp_path):
     path, other = fresh / name, tmp_path / 'other'
     match kind:
         case 'file':

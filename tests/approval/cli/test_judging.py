@@ -48,7 +48,7 @@ def said(tool, name, args):
     return 'allow' if request is None else 'ask'
 
 
-def test_it_agrees_with_the_tools_that_an_agent_is_given(loaded, work):
+def test_judge_agrees_with_the_tools_of_an_agent(loaded, work):
     judge = CallJudge(loaded, work)
     workspace = open_workspace(loaded, backend=UnconfinedBackend())
     calls = [('run_shell', {'command': each}) for each in COMMANDS]

@@ -62,7 +62,7 @@ def test_what_names_none_forgets_none(tool_approval, remembered, beginning):
     assert len(remembered.list_all()) == 2
 
 
-def test_where_there_is_no_store_nothing_can_be_forgotten(tool_approval):
+def test_forget_without_a_store_fails(tool_approval):
     assert tool_approval('memory', 'forget', 'aaaaaaaa').status == 2
 
 
@@ -90,7 +90,7 @@ def test_another_store_is_named(tool_approval, work):
     assert tool_approval('memory', 'list', '--store', str(path)).out == 'nothing is remembered\n'
 
 
-def test_a_store_that_cannot_be_trusted_is_told_and_kept(tool_approval, remembered, work):
+def test_untrusted_store_is_reported_and_kept(tool_approval, remembered, work):
     path = work.parent / 'state/tool-approval/approvals.json'
     path.chmod(0o644)
 

@@ -31,7 +31,7 @@ def is_harmless(printed):
 
 
 @each_hostile
-def test_what_is_shown_is_one_line_without_what_nobody_sees(text):
+def test_shown_text_is_one_line_without_invisible_characters(text):
     line = shown(text, None)
 
     assert is_harmless(line)
@@ -105,7 +105,7 @@ def test_letters_are_shown_where_the_encoding_has_them_and_as_escapes_elsewhere(
     assert shown('café', ascii_only) == 'caf<U+00E9>'
 
 
-def test_what_is_closed_is_not_written_to(monkeypatch):
+def test_closed_streams_are_not_written_to(monkeypatch):
     monkeypatch.setattr(sys, 'stdout', None)
     monkeypatch.setattr(sys, 'stderr', None)
     output = Output()
@@ -130,7 +130,7 @@ def test_one_key_answers_a_question(keys, key, monkeypatch):
         person.assert_done()
 
 
-def test_a_terminal_that_is_gone_or_none_at_all_answers_nothing(monkeypatch):
+def test_closed_or_missing_terminal_gives_no_key(monkeypatch):
     monkeypatch.setenv('TERM', 'xterm')
     with Person([('Sure? ', Person.hang_up)]) as person:
         assert pressed_key('Sure? ', device=person.device) is None

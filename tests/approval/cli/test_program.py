@@ -94,7 +94,7 @@ def test_what_takes_long_to_import_and_is_not_needed_is_not_imported(place, word
     assert finished.stdout.splitlines()[-1] == '[]'
 
 
-def test_a_reader_that_goes_away_is_no_failure(place):
+def test_reader_that_closes_the_pipe_is_not_a_failure(place):
     calls = b'{"id": 1, "tool": "x", "args": {}}\n' * 5000
     with subprocess.Popen(
         [*COMMAND, 'explain', '--batch', '-'],
@@ -176,7 +176,7 @@ def test_names_that_are_no_text_are_no_failure(place):
     assert b'\xff' not in finished.stdout + finished.stderr
 
 
-def test_an_interruption_is_told(tool_approval, monkeypatch):
+def test_interruption_is_reported(tool_approval, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
@@ -206,7 +206,7 @@ def test_debug_behind_two_dashes_is_an_argument(tool_approval):
     assert finished.err.count('\n') == 1
 
 
-def test_an_error_of_the_system_without_a_file_is_told(tool_approval, monkeypatch):
+def test_system_error_without_a_file_is_reported(tool_approval, monkeypatch):
     def failing(options, output):
         raise OSError('the machine is tired')
 
@@ -257,7 +257,7 @@ class NobodyReads(io.StringIO):
         return self.descriptor
 
 
-def test_what_is_still_to_be_written_goes_nowhere_once_nobody_reads(work, monkeypatch):
+def test_remaining_output_is_dropped_after_the_reader_closed_the_pipe(work, monkeypatch):
     reader, writer = os.pipe()
     os.close(reader)
     monkeypatch.setattr(sys, 'stdout', NobodyReads(writer))
@@ -297,7 +297,7 @@ def test_no_module_of_the_working_directory_is_imported(hostile, started):
         assert not (hostile / 'imported').exists(), words
 
 
-def test_without_the_option_python_imports_what_is_in_the_working_directory(hostile):
+def test_python_without_safe_path_imports_from_the_working_directory(hostile):
     plain = [word for word in COMMAND if word != '-P']
 
     finished = subprocess.run([*plain, 'check'], cwd=hostile, capture_output=True, text=True)

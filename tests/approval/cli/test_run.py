@@ -219,7 +219,7 @@ def test_what_cannot_be_started_is_one_line(folder, arguments, problem, capsys):
     assert 'Traceback' not in shown.err
 
 
-def test_a_file_nobody_trusted_is_told_and_only_tightens(folder, capsys):
+def test_untrusted_file_is_reported_and_only_tightens(folder, capsys):
     (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: none}\n')
 
     main(['run', '--agent', 'cashier:agent', '--strict', 'Pay.'])
@@ -316,7 +316,7 @@ def test_what_was_said_before_can_be_recalled(folder, state, says, monkeypatch):
     assert histories == [[], ['One.']]
 
 
-def test_a_conversation_that_is_thrown_away_is_gone(folder, state, capsys, says):
+def test_discarded_conversation_is_deleted(folder, state, capsys, says):
     says('One.', '/discard')
 
     main(['run', '--agent', 'cashier:talker'])

@@ -21,7 +21,7 @@ def store(work):
     made.close()
 
 
-def test_where_there_is_no_inbox_looking_makes_none(tool_approval, work):
+def test_runs_commands_create_no_inbox(tool_approval, work):
     for words in (['list'], ['show', 'order-17'], ['cancel', 'order-17']):
         finished = tool_approval('runs', *words)
 
@@ -122,7 +122,7 @@ def test_a_run_is_cancelled_once(tool_approval, store):
 
 
 @pytest.mark.parametrize('words', [['show', 'order-18'], ['cancel', 'order-18'], ['show', 'order\x1b']])
-def test_what_is_not_there_is_said(tool_approval, store, words):
+def test_unknown_run_is_reported(tool_approval, store, words):
     finished = tool_approval('runs', *words)
 
     assert (finished.status, finished.err) == (2, 'tool-approval: there is no such run in the inbox\n')

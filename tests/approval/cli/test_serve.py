@@ -234,7 +234,7 @@ def test_where_nothing_can_be_read_it_waits_until_there_is_a_line(monkeypatch, n
     assert (printed, waited) == (['links'], [1])
 
 
-def test_it_listens_on_loopback_alone(serve):
+def test_serve_listens_on_loopback_only(serve):
     _, url = serve().link()
 
     assert url.hostname == '127.0.0.1'
@@ -287,7 +287,7 @@ def test_on_all_addresses_it_warns(tool_approval, stopped):
     assert 'without TLS, they can read it' in finished.err
 
 
-def test_it_serves_ipv6_too(tool_approval, stopped):
+def test_serve_accepts_an_ipv6_host(tool_approval, stopped):
     if not socket.has_ipv6 or not can_bind('::1'):
         pytest.skip('this machine has no IPv6 loopback; CI has')
 
@@ -343,7 +343,7 @@ def test_what_means_nothing_is_refused_in_a_line(tool_approval, arguments, told)
     assert finished.err.count('\n') == 1
 
 
-def test_a_taken_port_is_told(tool_approval):
+def test_taken_port_is_reported(tool_approval):
     with socket.socket() as other:
         other.bind(('127.0.0.1', 0))
         other.listen()
@@ -355,7 +355,7 @@ def test_a_taken_port_is_told(tool_approval):
 
 
 @pytest.mark.parametrize('dsn', ['postgresql://a b', 'postgres://%zz'])
-def test_a_database_that_cannot_be_meant_is_told_without_quoting_it(tool_approval, dsn):
+def test_invalid_database_is_refused_without_quoting_it(tool_approval, dsn):
     pytest.importorskip('psycopg')
 
     finished = tool_approval('serve', '--store', dsn)

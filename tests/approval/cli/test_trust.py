@@ -12,7 +12,7 @@ def is_trusted(tool_approval):
     return tool_approval('check', '--json').json['trusted']
 
 
-def test_it_shows_what_the_file_would_allow_before_it_asks(tool_approval, work):
+def test_trust_shows_what_the_file_allows_before_the_question(tool_approval, work):
     (work / 'approvals.yaml').write_text(
         'default: none\n'
         'tools: {a: {approval: none}, b: {approval: required}, c: {approval: none}}\n'
@@ -142,7 +142,7 @@ def test_one_that_only_tightens_is_said_to_allow_nothing(tool_approval, work):
     assert '  - nothing beyond the defaults\n' in tool_approval('trust', '--yes').out
 
 
-def test_trust_is_taken_back_also_from_a_file_that_is_gone(tool_approval, work):
+def test_trust_of_a_deleted_file_can_be_revoked(tool_approval, work):
     tool_approval('trust', '--yes')
     text = (work / 'approvals.yaml').read_text()
     (work / 'approvals.yaml').unlink()

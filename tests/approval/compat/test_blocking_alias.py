@@ -75,7 +75,7 @@ def test_a_second_installation_changes_nothing():
     assert sys.modules == before
 
 
-def test_it_refuses_when_the_published_package_is_imported(monkeypatch):
+def test_alias_refuses_to_install_over_the_imported_published_package(monkeypatch):
     published = types.ModuleType(OLD)
     published.__file__ = '/site-packages/pydantic_ai_blocking_approval/__init__.py'
     monkeypatch.setitem(sys.modules, OLD, published)

@@ -225,7 +225,7 @@ def test_a_block_without_a_reason_is_a_block():
         SimpleNamespace(is_blocked=True, is_needs_approval=False, is_pre_approved=True),
     ],
 )
-def test_an_answer_that_nobody_can_read_is_an_error_and_the_tool_does_not_run(said):
+def test_unreadable_needs_approval_result_raises_and_the_tool_does_not_run(said):
     files, asked = Files(), Asked()
 
     with pytest.raises(TypeError, match='needs_approval'):
@@ -265,7 +265,7 @@ def test_needs_approval_may_send_the_model_back():
 
 
 @pytest.mark.parametrize('answer', [None, True, 'y', {'approved': True}, SimpleNamespace(approved=True)])
-def test_an_answer_that_is_no_decision_is_an_error_and_the_tool_does_not_run(answer):
+def test_answer_other_than_a_decision_raises_and_the_tool_does_not_run(answer):
     files = Files()
 
     with pytest.raises(TypeError, match='ApprovalDecision'):

@@ -99,7 +99,7 @@ def test_a_write_that_is_denied_is_not_written(inner, tmp_path):
 @pytest.mark.parametrize(
     'path', ['/outside.txt', '/notes/../outside.txt', '/notes/../../outside.txt', '/private/old.txt']
 )
-def test_a_write_outside_of_the_sandbox_is_blocked_and_nobody_is_asked(inner, tmp_path, path):
+def test_write_outside_of_the_sandbox_is_blocked_without_a_question(inner, tmp_path, path):
     asked = Asked(YES)
 
     with pytest.raises(ApprovalBlocked):

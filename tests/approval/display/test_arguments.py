@@ -21,7 +21,7 @@ def test_keys_of_different_types_are_drawn_differently() -> None:
         assert drawn({one: 'x'}) != drawn({other: 'x'}), (one, other)
 
 
-def test_a_mapping_by_number_is_no_list() -> None:
+def test_mapping_with_number_keys_is_not_drawn_as_a_list() -> None:
     assert drawn({1: 'x', 2: 'y'}) == ['  (int 1): "x"', '  (int 2): "y"']
     assert drawn(['x', 'y']) == ['  1. "x"', '  2. "y"']
 
@@ -29,7 +29,7 @@ def test_a_mapping_by_number_is_no_list() -> None:
 @pytest.mark.parametrize(
     ('key', 'label'), [(None, '(NoneType null):'), (True, '(bool true):'), (b'z', "(bytes b'z'):")]
 )
-def test_what_is_no_text_stands_in_parentheses(key: object, label: str) -> None:
+def test_key_that_is_not_text_is_drawn_in_parentheses(key: object, label: str) -> None:
     assert drawn({key: 1}) == [f'  {label} 1']
 
 
@@ -61,7 +61,7 @@ def test_of_a_diff_that_a_tool_made_only_the_changes_are_left() -> None:
     assert edit(f'Moves it.\n{DIFF}') == ['text Moves it.', *CHANGES]
 
 
-def test_a_diff_without_a_change_is_left_as_it_is() -> None:
+def test_diff_without_a_change_is_drawn_unchanged() -> None:
     assert edit('@@ -1 +1 @@\n same\n') == ['hunk @@ -1 +1 @@', 'context same']
     assert edit('no diff') == ['text no diff']
 
@@ -74,7 +74,7 @@ def test_a_patch_that_a_model_wrote_is_shown_whole(patch: str) -> None:
     assert 'context before the change' in lines
 
 
-def test_what_is_replaced_is_shown_by_the_diff_where_just_that_makes_it() -> None:
+def test_replaced_text_is_left_out_only_if_the_diff_shows_it() -> None:
     assert edit(old_text='= 1', new_text='= 2') == CHANGES
     assert edit(old_text='before the change\nx = 1', new_text='before the change\nx = 2') == CHANGES
     assert edit(old_text='= 1', new_text='= 3')[2:] == [
@@ -87,12 +87,12 @@ def test_what_is_replaced_is_shown_by_the_diff_where_just_that_makes_it() -> Non
 @pytest.mark.parametrize(
     ('old', 'new'), [('no such text', 'hidden text'), ('x = 1', 'x = 1'), ('', 'hidden'), ('= 1', 7), ('\0', '\0\0')]
 )
-def test_what_the_diff_does_not_show_stands_beside_it(old: str, new: object) -> None:
+def test_arguments_that_the_diff_does_not_show_are_listed(old: str, new: object) -> None:
     assert 'meta arguments:' in edit(old_text=old, new_text=new)
     assert 'meta arguments:' in edit('@@ -1 +1 @@\n same\n', old_text=old, new_text=new)
 
 
-def test_what_stands_only_in_unchanged_lines_is_shown_beside_the_diff() -> None:
+def test_argument_found_only_in_unchanged_lines_is_listed() -> None:
     assert edit(content='before the change')[2:] == ['meta arguments:', 'value content: "before the change"']
 
 

@@ -11,14 +11,14 @@ CHARS = st.one_of(
 
 @settings(deadline=None)
 @given(text=st.text(CHARS, max_size=30), ascii_only=st.booleans(), also=st.sampled_from(['', '"', '<']))
-def test_a_line_is_escaped_alike_whatever_stands_after_it(text: str, ascii_only: bool, also: str) -> None:
+def test_line_is_escaped_alike_whatever_follows(text: str, ascii_only: bool, also: str) -> None:
     # A control at the end leaves no text to the fast way.
     slowly = escape_line(f'{text}\x00', ascii_only=ascii_only, also=also)
 
     assert slowly == f'{escape_line(text, ascii_only=ascii_only, also=also)}<U+0000>'
 
 
-def test_a_less_than_sign_alone_is_itself() -> None:
+def test_less_than_sign_is_escaped_only_before_an_escape() -> None:
     assert escape_line('\u0436 < 2') == '\u0436 < 2'
     assert escape_line('\u0436 <U+') == '\u0436 <U+003C>U+'
     assert escape_line('\u0436 <', also='<') == '\u0436 <U+003C>'

@@ -69,7 +69,7 @@ def access(lines: object, *, whole: bool = False) -> list[str]:
 LINES = ['network (every host, with all that the command may read)', 'writes to .git']
 
 
-def test_extra_access_is_told_line_by_line_and_cannot_draw() -> None:
+def test_extra_access_is_listed_line_by_line_and_escaped() -> None:
     assert access(['writes to .git', 'network\x1b[2K']) == ['writes to .git', 'network<U+001B>[2K']
     assert access('network') == ['network']
     assert access([]) == access(None) == []
@@ -110,7 +110,7 @@ def test_a_summary_says_nothing_twice(type_: PresentationType, description: str,
     assert summary(ApprovalRequest(tool_name='act', description=description, presentation=presentation)) == shown
 
 
-def test_a_summary_of_the_configuration_says_whose_it_is() -> None:
+def test_summary_from_the_configuration_names_its_source() -> None:
     request = ApprovalRequest(tool_name='act', description='act(all)', described_by='approvals.yaml')
 
     assert summary(request) == 'described by approvals.yaml as: act(all)'

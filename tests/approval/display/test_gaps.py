@@ -19,12 +19,12 @@ BLANKS = ' ' * 60
         f'a\n{" " * 70}b' * 2_001,
     ],
 )
-def test_what_is_out_of_sight_in_a_command_is_a_gap(text):
+def test_text_out_of_sight_in_a_command_is_a_gap(text):
     assert has_gap(text, is_code=True)
 
 
 @pytest.mark.parametrize('text', [f'ls{BLANKS}', f'ls{BLANKS}\nls', 'ls' + '\n' * 30, 'a\n\n\nb', f'for\n{BLANKS}x'])
-def test_blanks_behind_which_nothing_stands_and_indentation_are_none(text):
+def test_trailing_blanks_and_indentation_are_not_gaps(text):
     assert not has_gap(text, is_code=True)
 
 

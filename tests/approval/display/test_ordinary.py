@@ -41,7 +41,7 @@ def test_punctuation_among_east_asian_letters_is_ordinary(text):
         '\u3002',
     ],
 )
-def test_punctuation_beside_anything_else_is_named(text):
+def test_punctuation_next_to_unusual_characters_is_named(text):
     assert named(text) != ''
 
 

@@ -21,7 +21,7 @@ def offering(*labels_and_payloads: tuple[str, dict], **fields) -> ApprovalReques
 
 
 @pytest.mark.parametrize('other', ['notes/', ' notes/', 'Notes/'])
-def test_options_with_one_label_are_told_with_their_kinds_and_payloads(other: str) -> None:
+def test_options_with_the_same_label_show_kind_and_payload(other: str) -> None:
     choices = remember_choices(offering(('notes/', {'path': 'notes'}), (other, {'path': '/'}), ('x', {})))
 
     assert choices[1] == ('k1', "notes/ (k1: path: 'notes')")
@@ -29,13 +29,13 @@ def test_options_with_one_label_are_told_with_their_kinds_and_payloads(other: st
     assert choices[3] == ('k3', 'x')
 
 
-def test_an_option_that_is_labelled_as_the_exact_call_is_told_with_its_payload() -> None:
+def test_option_labelled_like_the_exact_call_shows_its_payload() -> None:
     choices = remember_choices(offering(('exactly this call', {'path': '/'})))
 
     assert choices == [('exact', 'exactly this call'), ('k1', "exactly this call (k1: path: '/')")]
 
 
-def test_what_tells_options_apart_is_escaped() -> None:
+def test_payloads_that_distinguish_options_are_escaped() -> None:
     choices = remember_choices(offering(('x', {'a': '\u200b', 'b c': 1}), ('x', {})))
 
     assert choices[1][1] == "x (k1: a: '\\u200b', 'b c': 1)"
@@ -52,7 +52,7 @@ class Faulty:
 
 
 @pytest.mark.parametrize('payload', [{'path': 'x' * 400}, {'path': Faulty()}])
-def test_options_that_cannot_be_told_apart_are_not_offered(payload: dict) -> None:
+def test_indistinguishable_options_are_not_offered(payload: dict) -> None:
     request = offering(('notes/', payload), ('notes/', payload))
 
     assert 's' not in offered_keys(request)
@@ -85,7 +85,7 @@ def test_a_name_cannot_pass_for_a_name_with_a_value() -> None:
     labels=st.lists(st.sampled_from(['a', 'A', ' a', 'exactly this call', 'a (k1: x: 1)']), max_size=4),
     values=st.lists(st.integers(0, 1), min_size=4, max_size=4),
 )
-def test_what_is_offered_always_differs(labels: list[str], values: list[int]) -> None:
+def test_offered_options_always_differ(labels: list[str], values: list[int]) -> None:
     request = offering(*((label, {'x': value}) for label, value in zip(labels, values, strict=False)))
 
     told = [' '.join(text.split()).casefold() for _, text in remember_choices(request)]

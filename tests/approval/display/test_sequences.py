@@ -60,7 +60,7 @@ def test_what_belongs_to_emoji_and_words_is_left_out(text, rest):
         '\u0915\u094d\u200d',
     ],
 )
-def test_what_stands_elsewhere_is_named(text):
+def test_marks_and_invisible_characters_outside_of_words_are_named(text):
     found = warnings_of(ApprovalRequest(tool_name='t', args={'x': text}))
 
     assert found[0].startswith(('invisible', 'marks'))
@@ -89,7 +89,7 @@ def test_in_a_command_both_are_part_of_a_word(text):
     assert found[0].startswith(('control', 'invisible'))
 
 
-def test_the_content_of_a_file_of_one_line_is_no_command() -> None:
+def test_one_line_file_is_not_judged_as_a_command() -> None:
     assert of_file('It\u2019s\u2014\u201c\u3001\u201d\n') == []
     assert 'EN DASH' in of_file('rm \u2013rf')[0]
     assert 'EN DASH' in of_file('#!/bin/sh a\u2013b')[0]

@@ -30,7 +30,7 @@ def texts(content: str, **fields: object) -> list[str]:
 
 @pytest.mark.parametrize('content', [json.dumps(CALL), json.dumps(CALL, indent=8) + '\n'], ids=['one line', 'indented'])
 @pytest.mark.parametrize('language', [None, 'json'])
-def test_it_is_the_same_tree_however_it_was_written(content: str, language: str | None) -> None:
+def test_same_structure_is_drawn_alike_in_json_and_yaml(content: str, language: str | None) -> None:
     assert texts(content, language=language) == TREE
     assert {line.kind for line in display(presented(content)).lines} == {'value'}
 

@@ -24,7 +24,7 @@ def test_a_short_text_is_looked_through_whatever_long_ones_stand_before_it() -> 
     assert found[-1] == NOT_ALL
 
 
-def test_arguments_are_looked_through_before_what_is_within_them() -> None:
+def test_arguments_are_searched_before_nested_values() -> None:
     found = warnings_of(request(padding=[[number] for number in range(5000)], small=[['\u0430pple.com']]))
 
     assert any(CYRILLIC_A in told for told in found)
@@ -44,7 +44,7 @@ def test_arguments_are_looked_through_before_what_is_within_them() -> None:
     ],
     ids=['lists', 'mappings', 'texts', 'nulls', 'names', 'numbers', 'nested'],
 )
-def test_of_very_many_values_of_any_kind_not_all_are_looked_through_and_that_is_told(values: object) -> None:
+def test_search_of_very_many_values_stops_with_a_warning(values: object) -> None:
     assert warnings_of(request(x=values)) == [NOT_ALL]
 
 
@@ -71,7 +71,7 @@ def test_as_many_values_as_are_drawn_are_all_looked_through() -> None:
     ],
     ids=['many', 'one', 'many characters'],
 )
-def test_where_not_all_characters_are_looked_at_that_is_told(texts: list[str]) -> None:
+def test_search_of_very_many_characters_stops_with_a_warning(texts: list[str]) -> None:
     assert warnings_of(request(x=texts))[-1] == NOT_ALL
 
 
@@ -79,7 +79,7 @@ def test_many_different_ideographs_are_nothing_special() -> None:
     assert warnings_of(request(x='\n'.join(map(chr, range(0x5E00, 0x8000))))) == []
 
 
-def test_of_very_many_levels_the_nearest_are_looked_through_and_that_is_told() -> None:
+def test_search_of_many_agent_levels_begins_with_the_nearest() -> None:
     def nested(names: list[str]) -> ApprovalRequest:
         levels = [LineageEntry(agent_name=name, run_id='r', tool_name='t', tool_call_id='c') for name in names]
         return ApprovalRequest(tool_name='t', lineage=tuple(levels))

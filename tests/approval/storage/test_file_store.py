@@ -63,7 +63,7 @@ def test_its_file_and_folder_are_the_users_alone(store, path):
     assert sorted(os.listdir(path.parent)) == ['approvals.json', 'approvals.json.lock']
 
 
-def test_it_is_limited_to_its_project(store, project, tmp_path):
+def test_store_is_limited_to_its_project(store, project, tmp_path):
     (tmp_path / 'link').symlink_to('project')
 
     assert store.scope == {'project': str(project.resolve())}
@@ -93,7 +93,7 @@ def test_another_stores_change_is_seen_at_once(store, project, path):
     assert other.remove(A) is False
 
 
-def test_of_several_who_remove_an_approval_at_once_one_is_told_that_it_did(store, project, path):
+def test_exactly_one_of_concurrent_removals_returns_true(store, project, path):
     store.put(approval())
     store.put(approval(B))
     others = [FileApprovalStore(project, path) for _ in range(4)]

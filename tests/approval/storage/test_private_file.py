@@ -48,7 +48,7 @@ def test_a_file_that_others_may_use_is_refused(file, mode):
 
 
 @as_root
-def test_a_file_of_somebody_else_is_refused(file):
+def test_file_of_another_user_is_refused(file):
     os.chown(file, 65534, 65534)
 
     with pytest.raises(PermissionError, match=re.escape('it belongs to another user (id 65534)')):
@@ -85,7 +85,7 @@ def test_a_folder_is_refused(tmp_path):
         opens(tmp_path / 'folder')
 
 
-def test_a_file_that_is_not_there_is_no_refusal(tmp_path):
+def test_missing_file_raises_file_not_found(tmp_path):
     with pytest.raises(FileNotFoundError):
         opens(tmp_path / 'nothing')
 
@@ -138,7 +138,7 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path):
 
 
 @as_root
-def test_a_folder_of_somebody_else_is_refused(tmp_path):
+def test_folder_of_another_user_is_refused(tmp_path):
     (tmp_path / 'theirs').mkdir(mode=0o700)
     os.chown(tmp_path / 'theirs', 65534, 65534)
 
@@ -203,7 +203,7 @@ def test_what_cannot_be_replaced_stays_as_it_was(monkeypatch, tmp_path, file, ca
     assert os.listdir(tmp_path) == ['file']
 
 
-def test_a_temporary_file_that_somebody_took_away_hides_no_error(monkeypatch, file):
+def test_missing_temporary_file_does_not_hide_the_error(monkeypatch, file):
     def vanish(source, target):
         os.unlink(source)
         raise OSError(errno.EIO, 'broken disk')

@@ -295,7 +295,7 @@ def test_the_uis_suite_fails_on_a_ui_that_is_wrong(wrong):
         asyncio.run(check_ui(wrong, timeout_s=0.01 if wrong is Hangs else 10.0))
 
 
-def test_a_ui_that_fails_is_told_apart_from_one_that_denies():
+def test_conformance_distinguishes_a_failing_ui_from_a_denying_one():
     with pytest.raises(AssertionError, match='The approval prompt failed'):
         asyncio.run(check_ui(lambda approves: RecordingUI(approves or ValueError())))
 

@@ -44,7 +44,7 @@ def test_a_script_is_answered_in_its_order_and_keeps_what_was_asked():
     ui.assert_done()
 
 
-def test_a_question_that_no_answer_is_left_for_is_denied_and_told():
+def test_question_beyond_the_prepared_answers_is_denied_and_reported():
     ui = ScriptedUI([])
 
     decision = decide(ApprovalController(ui=ui), request_for())
@@ -54,7 +54,7 @@ def test_a_question_that_no_answer_is_left_for_is_denied_and_told():
         ui.assert_done()
 
 
-def test_an_answer_that_was_not_asked_for_is_told():
+def test_unused_prepared_answer_is_reported():
     with pytest.raises(AssertionError, match='1 answers were prepared, and 0 questions asked'):
         ScriptedUI([True]).assert_done()
 

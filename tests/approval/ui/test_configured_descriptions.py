@@ -106,7 +106,7 @@ def test_page_and_slack_say_so(request_):
     assert Content.model_validate_json(write_content(entry.content)).request.attributed_description == SAID
 
 
-def test_the_list_of_what_is_remembered_says_so(request_):
+def test_list_of_approvals_marks_configured_descriptions(request_):
     memory = ApprovalMemory()
 
     memory.store(request_, ApprovalDecision(approved=True, remember='session'))

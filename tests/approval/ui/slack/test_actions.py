@@ -86,7 +86,7 @@ LONG = ApprovalRequest(
 )
 
 
-def test_what_is_cut_is_never_approved_for_the_session(play):
+def test_cut_request_cannot_be_approved_for_the_session(play):
     async def scenario(scene):
         async with scene.following():
             entry = await scene.post(LONG)
@@ -120,7 +120,7 @@ def test_the_whole_is_viewed_page_by_page(play):
 
 
 @pytest.mark.parametrize('name', ['approve', 'approve_session', 'deny', 'deny_note'])
-def test_who_is_not_listed_is_told_privately_and_changes_nothing(play, name):
+def test_unlisted_user_gets_a_private_refusal_and_changes_nothing(play, name):
     async def scenario(scene):
         scene.slack.groups['S0OPS'] = ['U0CAROL']
         async with scene.following():
@@ -154,7 +154,7 @@ def test_the_rules_of_the_request_hold_as_well(play):
     play(scenario)
 
 
-def test_of_two_who_race_one_wins_and_the_other_is_told(play):
+def test_one_of_two_racing_presses_wins_and_the_other_is_refused(play):
     async def scenario(scene):
         scene.slack.groups['S0OPS'] = []
         async with scene.following():
@@ -237,7 +237,7 @@ def test_an_expired_request_says_so(play):
     play(scenario)
 
 
-def test_whom_slack_knows_nothing_about_may_not_answer_and_is_told(play, caplog):
+def test_user_without_known_groups_is_refused_with_a_message(play, caplog):
     async def scenario(scene):
         entry = await scene.post()
         scene.slack.fail('usergroups.users.list', 'internal_error', 'internal_error')
@@ -266,7 +266,7 @@ def test_whom_slack_knows_nothing_about_may_not_answer_and_is_told(play, caplog)
         {**form_of({'callback_id': 'deny_with_note'}, 'x')},
     ],
 )
-def test_what_is_no_press_of_ours_is_logged_without_its_content_and_does_nothing(play, caplog, payload):
+def test_foreign_press_is_logged_without_its_content_and_ignored(play, caplog, payload):
     async def scenario(scene):
         entry = await scene.post()
         await scene.send(payload)

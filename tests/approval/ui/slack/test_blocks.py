@@ -135,7 +135,7 @@ def test_the_session_is_not_offered_where_something_is_not_shown(request_):
         decision_of(pressed('approve_session'), request_)
 
 
-def test_what_the_session_covers_is_told_before():
+def test_scope_of_a_session_approval_is_shown_before_the_answer():
     request = ApprovalRequest(tool_name='send', args={'to': 'bob', 'text': 'hi'}, payload={'to': 'bob'})
     blocks = list(message_of(entry_of(request)).blocks)
 
@@ -168,7 +168,7 @@ def test_an_outcome_without_a_time_says_none():
     assert message_of(entry).text == '`t`: *Expired*: no approver answered in time'
 
 
-def test_an_approver_without_a_name_is_told_by_id():
+def test_approver_without_a_name_is_shown_by_id():
     answer = Answer(decision=ApprovalDecision(approved=True), by=Approver(id='ada'), digest='d' * 64)
 
     assert 'answered by `ada` at' in message_of(entry_of(ApprovalRequest(tool_name='t'), 'approved', answer)).text

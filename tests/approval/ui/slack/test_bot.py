@@ -17,7 +17,7 @@ from .slack_server import APP_TOKEN, buttons_of, press_of
         ({'signing_secret': ' '}, 'leave it out for Socket Mode'),
     ],
 )
-def test_a_mistake_in_the_set_up_is_told(play, wrong, told):
+def test_wrong_configuration_is_reported(play, wrong, told):
     async def scenario(scene):
         with pytest.raises(ValueError, match=told):
             scene.make_bot(**wrong)
@@ -35,7 +35,7 @@ def test_an_environment_that_would_replace_the_token_is_refused(play, monkeypatc
     play(scenario)
 
 
-def test_without_a_secret_nobody_can_send_by_http_even_if_the_environment_has_one(play, monkeypatch):
+def test_http_requires_an_explicit_signing_secret(play, monkeypatch):
     async def scenario(scene):
         monkeypatch.setenv('SLACK_SIGNING_SECRET', 'from somewhere')
         with pytest.raises(ValueError, match='requires `signing_secret`'):
@@ -44,7 +44,7 @@ def test_without_a_secret_nobody_can_send_by_http_even_if_the_environment_has_on
     play(scenario)
 
 
-def test_an_app_token_that_is_none_is_told(play):
+def test_invalid_app_token_is_refused(play):
     async def scenario(scene):
         with pytest.raises(ValueError, match="begins with 'xapp-'"):
             await scene.bot.run('xoxb-test')
@@ -88,7 +88,7 @@ def test_messages_are_posted_while_socket_mode_does_not_connect(play):
 
 
 @pytest.mark.parametrize('library', ['slack_bolt', 'aiohttp'])
-def test_a_missing_library_is_told_by_its_extra(monkeypatch, library):
+def test_missing_library_error_names_the_extra(monkeypatch, library):
     name = 'tool_approval.ui.slack'
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, name)

@@ -97,7 +97,7 @@ def test_a_body_that_does_not_end_is_refused(play):
     refused(play, send, 413)
 
 
-def test_a_body_that_is_no_text_is_refused(play):
+def test_body_that_is_not_utf8_is_refused(play):
     refused(play, lambda scene, payload: scene.request(b'\xff\xfe', signed(payload)[1]), 400)
 
 

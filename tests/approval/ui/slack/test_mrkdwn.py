@@ -69,7 +69,7 @@ def test_the_end_stays_where_something_is_cut():
     assert cut(['1', '2'], 2) == (['1', '2'], True)
 
 
-def test_what_is_quoted_stands_behind_a_sign_and_our_words_do_not():
+def test_quoted_lines_have_a_sign_and_own_lines_do_not():
     kinds = ['command', 'added', 'removed', 'hunk', 'text', 'meta']
     lines = [DisplayLine(kind=kind, text='x') for kind in kinds]
 
@@ -94,5 +94,5 @@ def test_what_is_quoted_stands_behind_a_sign_and_our_words_do_not():
         ('x' * 90, f'`{"x" * 80}...`'),
     ],
 )
-def test_names_are_told_as_code(name, told):
+def test_names_are_written_as_code(name, told):
     assert code(name) == told

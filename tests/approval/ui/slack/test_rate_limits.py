@@ -39,7 +39,7 @@ def wait(headers, status=429, attempt=0):
         ({'Retry-After': '9' * 5000}, None),
     ],
 )
-def test_it_waits_as_slack_says_within_reason(headers, seconds):
+def test_wait_follows_retry_after_within_limits(headers, seconds):
     assert wait(headers) == seconds
 
 
@@ -47,5 +47,5 @@ def test_other_failures_are_not_tried_again_as_they_may_have_been_carried_out():
     assert wait({'Retry-After': '1'}, status=503) is None
 
 
-def test_it_gives_up_after_five():
+def test_no_wait_after_the_fifth_attempt():
     assert (wait({}, attempt=4), wait({}, attempt=5)) == (5, None)

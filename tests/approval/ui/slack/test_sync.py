@@ -21,7 +21,7 @@ async def answer(scene, entry):
     await scene.inbox.decide(entry.id, YES, by=Approver(id='ada', name='Ada <!channel>'), digest=entry.digest)
 
 
-def test_what_is_settled_elsewhere_is_shown(play):
+def test_request_settled_elsewhere_is_shown_as_settled(play):
     async def scenario(scene):
         async with scene.following():
             answered, withdrawn = await scene.post(), await scene.post()
@@ -184,7 +184,7 @@ def test_one_that_slack_never_takes_does_not_keep_others_from_being_shown(play, 
     assert "Slack refused chat.postMessage: invalid_blocks; a request for 'odd' is not shown there" in caplog.text
 
 
-def test_a_message_that_is_gone_is_forgotten(play, caplog):
+def test_deleted_message_is_forgotten(play, caplog):
     async def scenario(scene):
         async with scene.following():
             entry, other = await scene.post(), await scene.post()
@@ -240,7 +240,7 @@ def test_who_is_put_off_again_and_again_looks_again_later(play):
     play(scenario)
 
 
-def test_it_looks_back_as_far_as_the_oldest_open_request(play):
+def test_history_is_read_back_to_the_oldest_open_request(play):
     async def scenario(scene):
         entry = await scene.post()
         days = timedelta(days=30)

@@ -25,7 +25,7 @@ from .slack_server import active
         (InvalidAnswer('x'), 'does not offer this answer'),
     ],
 )
-def test_who_is_refused_is_told_why(error, told):
+def test_refusal_names_its_reason(error, told):
     text = refusal_text(error, name=code, text=plain)
 
     assert told in text

@@ -19,7 +19,7 @@ def test_without_pyyaml_it_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_text(text, as_yaml=False) == {'path': 'a'}
 
 
-def test_what_is_too_long_for_yaml_is_json() -> None:
+def test_arguments_too_long_for_yaml_are_json() -> None:
     args = {'text': 'x' * LONGEST}
 
     assert json.loads(as_text('t', args)) == args
@@ -28,7 +28,7 @@ def test_what_is_too_long_for_yaml_is_json() -> None:
 @pytest.mark.parametrize(
     'args', [{'a': 'x vim: set tabstop=13 :'}, {'a': 'x vim: set tabstop=13 :', 'b': 'y' * LONGEST}]
 )
-def test_no_line_of_the_model_stands_where_vim_looks_for_its_settings(args: dict[str, str]) -> None:
+def test_first_and_last_lines_carry_no_model_text_for_vim(args: dict[str, str]) -> None:
     lines = as_text('x vim: set tabstop=13 :', args).splitlines()
 
     assert not any('vim:' in line for line in [*lines[:5], *lines[-5:]])

@@ -105,7 +105,7 @@ def test_the_run_is_stopped(key: str) -> None:
         ask(*FILES, steps=[(ALL, key)])
 
 
-def test_what_is_not_shown_whole_cannot_be_approved_together() -> None:
+def test_group_with_a_cut_request_cannot_be_approved_together() -> None:
     requests = [LONG, *FILES[1:]]
 
     decisions, person = ask(*requests, steps=[(ALL, 'A'), (ALL, 'o'), (ONE, 'y'), (ONE, 'y'), (ONE, 'n')])

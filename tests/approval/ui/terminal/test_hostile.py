@@ -27,7 +27,7 @@ def found_on(case, *, width: int, color: bool) -> list[str]:
 
 
 @table(('number', 'case'), list(enumerate(CASES)))
-def test_an_attack_is_drawn_as_what_it_is(number: int, case) -> None:
+def test_attack_is_drawn_escaped(number: int, case) -> None:
     width = WIDTHS[number % len(WIDTHS)]
 
     assert found_on(case, width=width, color=number % 2 == 0) == []
@@ -36,7 +36,7 @@ def test_an_attack_is_drawn_as_what_it_is(number: int, case) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize('width', WIDTHS)
 @pytest.mark.parametrize('color', [True, False])
-def test_an_attack_is_drawn_as_what_it_is_everywhere(width: int, color: bool) -> None:
+def test_attack_is_drawn_escaped_at_every_width_and_color(width: int, color: bool) -> None:
     found = {case['id']: found_on(case, width=width, color=color) for case in CASES}
 
     assert {name: faults for name, faults in found.items() if faults} == {}

@@ -22,7 +22,7 @@ class Wire:
         pass
 
 
-def test_it_is_settled_when_nothing_is_typed_any_more() -> None:
+def test_keyboard_settles_when_typing_stops() -> None:
     wire = Wire(b'yyyy', b'\x1b[20', None, b'y', None)
     keyboard = Keyboard(wire)
 

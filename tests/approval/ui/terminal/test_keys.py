@@ -44,7 +44,7 @@ def test_a_key_has_a_name(data: bytes, name: str) -> None:
     assert decoded(data) == [Key(name)]
 
 
-def test_keys_that_come_together_are_told_apart() -> None:
+def test_keys_that_arrive_together_are_separated() -> None:
     assert decoded(b'ab\x1b[Bc\x1b') == [Key('a'), Key('b'), Key('down'), Key('c'), Key('escape')]
 
 
@@ -52,7 +52,7 @@ def test_a_paste_is_one_event_whatever_is_in_it() -> None:
     assert decoded(b'\x1b[200~y\r\ny\ry\x03\x1b[A\x1b[201~n') == [Paste('y\ny\ny\x03\x1b[A'), Key('n')]
 
 
-def test_a_paste_that_has_not_ended_is_no_event() -> None:
+def test_unfinished_paste_is_not_an_event() -> None:
     decoder = Decoder()
 
     events = [*decoder.feed(b'\x1b[200~y\x1b[201'), *decoder.give_up()]
@@ -70,7 +70,7 @@ def test_a_paste_is_cut_and_its_rest_answers_nothing() -> None:
 
 
 @given(st.binary(max_size=40) | st.text('y\x1b[~O20;1\rä', max_size=40).map(str.encode), st.data())
-def test_it_does_not_matter_how_the_bytes_are_cut(data: bytes, cuts: st.DataObject) -> None:
+def test_events_do_not_depend_on_how_bytes_are_split(data: bytes, cuts: st.DataObject) -> None:
     at = cuts.draw(st.integers(0, len(data)))
     decoder = Decoder()
 

@@ -73,11 +73,11 @@ You have changed the call. Nothing is approved yet.
 """)
 
 
-def test_the_directory_of_what_was_shown_before_is_told_where_nothing_is_bound_to_one() -> None:
+def test_directory_of_the_presentation_is_shown_if_none_is_bound() -> None:
     assert shown(COMMAND.model_copy(update={'bound_to': {}})).startswith('─ run_shell in /srv/app\n')
 
 
-def test_a_call_that_has_no_directory_and_no_reason_tells_none() -> None:
+def test_call_without_directory_and_reason_shows_neither() -> None:
     bare = ApprovalRequest(tool_name='run_shell', args={'command': 'kill 1'})
 
     box = shown(bare)
@@ -86,7 +86,7 @@ def test_a_call_that_has_no_directory_and_no_reason_tells_none() -> None:
     assert '│ why' not in box
 
 
-def test_what_else_the_approval_is_bound_to_is_told() -> None:
+def test_other_bindings_of_the_approval_are_shown() -> None:
     bound = {'files': {'project:a': '1f', 'project:b': '2f'}, 'host': 'db1'}
 
     box = shown(COMMAND.model_copy(update={'bound_to': bound}))
@@ -135,7 +135,7 @@ def test_a_presenter_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyP
     assert cancelled == [True]
 
 
-def test_a_presenter_cannot_change_what_is_approved() -> None:
+def test_presenter_cannot_change_the_approved_arguments() -> None:
     def bends(request: ApprovalRequest) -> ApprovalPresentation:
         shown = as_command(request)
         request.args['targets'].append('b')  # type: ignore[index]

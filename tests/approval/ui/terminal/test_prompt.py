@@ -71,7 +71,7 @@ def test_a_key_that_is_not_offered_does_nothing(key: str) -> None:
 
 
 @pytest.mark.parametrize('key', ['s', 'r', 'a'])
-def test_what_is_not_shown_whole_cannot_be_remembered(key: str) -> None:
+def test_cut_request_cannot_be_remembered(key: str) -> None:
     request = LONG.model_copy(update={'metadata': {'can_remember_always': True}})
 
     decision = decide((Q, key), (Q, 'y'), request=request)
@@ -96,7 +96,7 @@ def test_one_line_stays_that_says_what_was_decided() -> None:
     assert person.text.splitlines()[-1] == snapshot('✓ ada approved delete for this session: every file in notes/')
 
 
-def test_what_is_remembered_is_said_whole() -> None:
+def test_remembered_scope_is_shown_whole() -> None:
     option = RememberOption(kind='wide', label=COVERS, payload={'any': 1})
     request = REQUEST.model_copy(update={'remember_options': (option,)})
 
@@ -154,7 +154,7 @@ def test_all_of_a_long_text_is_viewed_page_by_page() -> None:
     assert person.text.splitlines()[-1] == snapshot("✗ ada denied delete: path='notes.txt', force=False")
 
 
-def test_what_is_remembered_is_listed_and_revoked() -> None:
+def test_remembered_approvals_are_listed_and_revoked() -> None:
     memory = ApprovalMemory()
     for number in range(11):
         request = ApprovalRequest(tool_name='delete', args={'path': f'{number}'}, session_id='s')
@@ -178,7 +178,7 @@ def test_revoking_the_last_goes_back_to_the_question() -> None:
     assert b'Nothing is remembered.' in person.sent
 
 
-def test_a_list_that_cannot_be_trusted_is_no_list() -> None:
+def test_untrusted_approval_list_shows_its_error() -> None:
     class Broken(ApprovalMemory):
         def list_approvals(self) -> list:
             raise StoreError('f', 'it is corrupt')
@@ -283,7 +283,7 @@ def test_a_change_that_is_taken_back_leaves_the_request_as_it_was() -> None:
     assert decision == ApprovalDecision(approved=True, remember='session', decided_by='ada')
 
 
-def test_the_file_is_private_and_gone_afterwards(tmp_path) -> None:
+def test_edited_file_is_private_and_deleted_afterwards(tmp_path) -> None:
     told = tmp_path / 'told'
     modes = '{file.stat().st_mode & 511:o} {file.parent.stat().st_mode & 511:o}'
     action = f"import os, stat; pathlib.Path('{told}').write_text(f'{{file}} {modes}')"
@@ -314,7 +314,7 @@ def test_without_an_editor_the_person_can_go_back() -> None:
     assert decide((Q, 'e'), ('path: ', '\x1b'), (Q, 'y')).override_args is None
 
 
-def test_what_is_too_long_for_a_line_stays_as_it_is() -> None:
+def test_unedited_long_line_is_unchanged() -> None:
     request = ApprovalRequest(tool_name='delete', args={'path': 'x' * 30_000})
 
     _, person = ask(request, steps=[(Q, 'e'), (Q, 'n')])
@@ -322,7 +322,7 @@ def test_what_is_too_long_for_a_line_stays_as_it_is() -> None:
     assert b'Nothing was changed.' in person.sent
 
 
-def test_what_is_nested_too_deeply_is_not_edited() -> None:
+def test_arguments_nested_too_deeply_cannot_be_edited() -> None:
     deep: list = []
     for _ in range(3000):
         deep = [deep]
@@ -335,7 +335,7 @@ def test_what_is_nested_too_deeply_is_not_edited() -> None:
 
 
 @pytest.mark.parametrize('value', [b'x', float('nan'), {1: 2}])
-def test_what_is_no_json_is_not_edited(value: object) -> None:
+def test_arguments_that_are_not_json_cannot_be_edited(value: object) -> None:
     request = ApprovalRequest(tool_name='delete', args={'path': value}, description='d')
 
     _, person = ask(request, steps=[(Q, 'e'), (Q, 'n')], EDITOR=editor('pass'))
@@ -445,7 +445,7 @@ def test_a_group_is_not_approved_in_a_window_that_is_too_narrow() -> None:
     assert [each.approved for each in decisions] == [False, False]
 
 
-def test_options_with_one_label_are_told_apart_where_one_is_chosen() -> None:
+def test_options_with_the_same_label_are_distinguished_in_the_choice() -> None:
     options = [
         RememberOption(kind=kind, label='notes/', payload={'path': path}) for kind, path in (('a', 'n'), ('b', '/'))
     ]

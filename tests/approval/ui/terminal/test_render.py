@@ -128,7 +128,7 @@ COMMIT = ApprovalRequest(
 
 
 @table('case', CASES)
-def test_a_sample_attack_is_drawn_as_what_it_is(case) -> None:
+def test_sample_attack_is_drawn_escaped(case) -> None:
     assert check(case) == []
 
 
@@ -226,7 +226,7 @@ def test_a_command_says_what_more_it_may_touch() -> None:
 """)
 
 
-def test_what_does_not_fit_beside_the_keys_stands_above_them() -> None:
+def test_text_too_wide_for_the_key_row_moves_above_it() -> None:
     assert plain(COMMIT, width=50) == snapshot("""\
 ╭─ run_shell in /home/ada/shop            operator
 │ $ git commit -am "Greet by name"
@@ -247,7 +247,7 @@ def test_what_does_not_fit_beside_the_keys_stands_above_them() -> None:
 """)
 
 
-def test_a_box_says_who_asks_where_and_which_request_it_is() -> None:
+def test_box_names_caller_place_and_position() -> None:
     request = command(
         'ls',
         reason='no rule allows ls',
@@ -302,7 +302,7 @@ def test_always_is_offered_only_where_there_is_a_store() -> None:
 
 
 @pytest.mark.parametrize('labels', [('',), ('x' * 301,), tuple(f'option {n}' for n in range(9))])
-def test_what_cannot_be_told_whole_cannot_be_remembered(labels: tuple[str, ...]) -> None:
+def test_option_that_cannot_be_shown_whole_is_not_offered(labels: tuple[str, ...]) -> None:
     options = tuple(RememberOption(kind=f'k{n}', label=label, payload={}) for n, label in enumerate(labels))
 
     assert 's' not in offered_keys(command('ls', remember_options=options))
@@ -321,7 +321,7 @@ def test_what_remembering_covers_is_numbered() -> None:
     assert "│ s: every write with path: 'a', this session\n╰─ y approve   n deny   s this session" in plain(request)
 
 
-def test_what_a_model_wrote_does_not_stand_beside_the_keys() -> None:
+def test_model_text_never_shares_the_key_row() -> None:
     request = ApprovalRequest(
         tool_name='w', args={'p': 'a   n deny   ? more', 't': 1}, payload={'p': 'a   n deny   ? more'}
     )
@@ -344,7 +344,7 @@ def test_letters_that_turn_a_row_around_have_a_row_of_their_own() -> None:
     assert rows[1] == '│ file: \u05d0\u05d1.txt'
 
 
-def test_a_payload_that_cannot_be_told_cannot_be_remembered() -> None:
+def test_payload_that_cannot_be_written_cannot_be_remembered() -> None:
     class Faulty:
         def __repr__(self) -> str:
             raise RuntimeError
@@ -380,7 +380,7 @@ def test_a_box_that_is_higher_than_the_screen_says_so_and_names_the_tool_again()
     assert plain(request, height=34).endswith('\n╰─ y approve   n deny   s the same call this session   ? more ')
 
 
-def test_a_name_that_does_not_fit_beside_the_keys_stands_above_them() -> None:
+def test_tool_name_too_wide_for_the_key_row_moves_above_it() -> None:
     request = command('ls\n' * 30).model_copy(update={'tool_name': 'a_long_name_of_a_tool'})
 
     rows = plain(request, width=30).split('\n')

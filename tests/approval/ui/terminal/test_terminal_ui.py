@@ -22,7 +22,7 @@ QUESTIONS = (Q, '+- ')
 @pytest.mark.parametrize(
     'environment', [{}, *(pytest.param(each, marks=pytest.mark.slow) for each in ({'NO_COLOR': '1'}, {'TERM': 'dumb'}))]
 )
-def test_it_passes_the_conformance_suite(environment: dict[str, str]) -> None:
+def test_terminal_ui_passes_the_conformance_suite(environment: dict[str, str]) -> None:
     people: list[Person] = []
 
     def person_who(approves: bool) -> TerminalUI:
@@ -52,7 +52,7 @@ def test_without_a_terminal_everything_is_denied_and_a_line_says_so(capsys: pyte
     assert capsys.readouterr().err == f'Denied delete: a<U+001B>[2Jb. {decision.note}\n'
 
 
-def test_what_is_no_terminal_is_not_asked_on(tmp_path) -> None:
+def test_device_that_is_not_a_terminal_denies(tmp_path) -> None:
     (tmp_path / 'file').write_text('y\n')
 
     decision = asyncio.run(TerminalUI(device=str(tmp_path / 'file')).choose(REQUEST, mode='interactive'))
@@ -150,7 +150,7 @@ def test_an_answer_in_the_moment_of_the_withdrawal_is_not_lost(key: str, answer:
 @pytest.mark.parametrize(
     'steps', [[(Q, '')], [(Q, 'd'), ('Note: ', '')], [(Q, 'e'), ('path: ', '')], [(Q, 'l'), (Q, '')]]
 )
-def test_a_question_that_nobody_waits_for_is_withdrawn(steps: list) -> None:
+def test_cancelled_question_is_withdrawn(steps: list) -> None:
     async def main() -> None:
         reached = asyncio.Event()
         loop = asyncio.get_running_loop()

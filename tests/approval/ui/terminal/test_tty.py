@@ -59,7 +59,7 @@ def in_background(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, 'tcgetpgrp', lambda fd: os.getpgrp() + 1)
 
 
-def test_in_the_background_there_is_no_terminal(line: Line, in_background: None) -> None:
+def test_background_process_has_no_terminal(line: Line, in_background: None) -> None:
     with pytest.raises(NoTerminal, match='runs in the background of its terminal'):
         Terminal(line.device)
 
@@ -75,7 +75,7 @@ def test_a_program_that_goes_into_the_background_cannot_ask(
         terminal.read(0)
 
 
-def test_a_terminal_that_is_gone_says_so(line: Line, terminal: Terminal) -> None:
+def test_closed_terminal_raises_terminal_closed(line: Line, terminal: Terminal) -> None:
     terminal.enter()
 
     line.hang_up()
@@ -88,14 +88,14 @@ def test_a_terminal_that_is_gone_says_so(line: Line, terminal: Terminal) -> None
         terminal.write('x')
 
 
-def test_a_terminal_that_is_gone_is_not_entered(line: Line, terminal: Terminal) -> None:
+def test_closed_terminal_cannot_be_entered(line: Line, terminal: Terminal) -> None:
     line.hang_up()
 
     with pytest.raises(TerminalClosed, match='the terminal is gone'):
         terminal.enter()
 
 
-def test_it_is_not_raw_before_and_afterwards(line: Line, terminal: Terminal) -> None:
+def test_terminal_is_raw_only_inside_the_context(line: Line, terminal: Terminal) -> None:
     before = line.mode()
 
     with terminal.raw():
@@ -106,7 +106,7 @@ def test_it_is_not_raw_before_and_afterwards(line: Line, terminal: Terminal) -> 
     assert line.mode() == before
 
 
-def test_output_that_nobody_reads_does_not_keep_a_question_from_being_withdrawn(terminal: Terminal) -> None:
+def test_unread_output_does_not_block_a_withdrawal(terminal: Terminal) -> None:
     terminal.wake()
 
     with pytest.raises(Withdrawn):

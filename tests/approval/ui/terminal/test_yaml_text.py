@@ -37,7 +37,7 @@ values = st.recursive(
 
 @pytest.mark.untraced
 @given(st.dictionaries(texts, values, max_size=4))
-def test_what_is_edited_without_a_change_is_the_same(args: dict[str, Any]) -> None:
+def test_unchanged_text_reads_back_equal(args: dict[str, Any]) -> None:
     text = as_text('tool', args)
 
     read = read_text(text, as_yaml=is_yaml(args))
@@ -45,7 +45,7 @@ def test_what_is_edited_without_a_change_is_the_same(args: dict[str, Any]) -> No
     assert canonical_json(read if read is not None else {}) == canonical_json(args)
 
 
-def test_no_line_of_the_model_stands_where_an_editor_looks_for_settings() -> None:
+def test_first_and_last_lines_carry_no_model_text_for_editors() -> None:
     args = {'a': '# vim: set x\n' * 30}
 
     lines = as_text('tool', args).splitlines()
@@ -82,7 +82,7 @@ def test_numbers_that_json_lacks_are_refused() -> None:
 
 
 @pytest.mark.parametrize('text', ['', 'x', '1, "b": 2', '1}', 'NaN', '"\ud800"'])
-def test_what_is_no_json_value_is_refused(text: str) -> None:
+def test_value_outside_of_json_is_refused(text: str) -> None:
     with pytest.raises(UnreadableArguments):
         read_value(text)
 
@@ -98,7 +98,7 @@ def test_what_an_editor_would_obey_or_hide_is_an_escape() -> None:
     assert load(text) == {'path': 'a\u200bb'}
 
 
-def test_what_pyyaml_cannot_nest_is_no_yaml(monkeypatch):
+def test_value_too_deep_for_pyyaml_raises_not_yaml(monkeypatch):
     def too_deep(*args, **options):
         raise RecursionError
 

@@ -15,7 +15,7 @@ from tool_approval import ApprovalPresentation, ApprovalRequest, LineageEntry, R
 from .parts import ADA, HOST, error_of
 
 
-def test_a_visitor_is_told_who_they_are(desk):
+def test_session_names_the_visitor(desk):
     session = desk.client.get('/api/v1/session').json()
 
     assert (session['id'], session['name'], len(session['csrf_token'])) == ('ada', 'Ada', 64)
@@ -209,7 +209,7 @@ def references(value):
             yield from references(item)
 
 
-def test_it_is_mounted_in_an_application_under_any_path(inbox, desk):
+def test_app_can_be_mounted_under_any_path(inbox, desk):
     async def authenticate(request):
         return ADA
 

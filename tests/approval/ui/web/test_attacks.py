@@ -26,7 +26,7 @@ API = ('session', 'requests', 'requests/x', 'history', 'openapi.json', 'runs', '
 
 
 @pytest.mark.parametrize('path', [*PLACES, *(f'/api/v1/{name}' for name in API)])
-def test_nobody_is_shown_anything_without_a_login(desk, path):
+def test_nothing_is_shown_without_a_login(desk, path):
     entry = desk.post()
 
     response = desk.client.get(path.replace('/x', f'/{entry.id}'), headers={'x-user': 'eve'})
@@ -48,7 +48,7 @@ def test_nobody_is_shown_anything_without_a_login(desk, path):
         '/api/v1/run/settle',
     ],
 )
-def test_nobody_changes_anything_without_a_login(desk, path):
+def test_nothing_can_be_changed_without_a_login(desk, path):
     entry = desk.post()
     fields = encoded({'csrf': desk.token(), 'answer': 'approve', 'digest': entry.digest}.items())
     headers = {'x-user': 'eve', 'content-type': FORM, 'x-csrf-token': desk.token()}
@@ -60,7 +60,7 @@ def test_nobody_changes_anything_without_a_login(desk, path):
 
 
 @pytest.mark.parametrize('answer', [True, 'ada', {'id': 'ada'}, object()])
-def test_a_login_that_names_no_approver_lets_nobody_in(inbox, answer):
+def test_login_without_an_approver_is_refused(inbox, answer):
     app = inbox_app(inbox, authenticate=lambda request: answer, hosts=[HOST])
 
     assert TestClient(app, base_url=f'http://{HOST}').get('/').status_code == 401
@@ -214,7 +214,7 @@ def test_a_link_works_once(inbox):
 
 
 @pytest.mark.parametrize('token', ['', 'x', 'x' * 43, '%00', '%ff', '%C3%A9'])
-def test_a_guessed_link_lets_nobody_in(inbox, token):
+def test_guessed_link_is_refused(inbox, token):
     desk, login = local(inbox)
     login.ticket(ADA)
 
@@ -318,7 +318,7 @@ def test_a_body_that_does_not_say_how_long_it_is_is_cut_off(inbox, path):
         (b'&'.join([b'a=1'] * 501), FORM),
     ],
 )
-def test_a_body_that_is_no_form_is_refused(desk, body, kind):
+def test_body_that_is_not_a_form_is_refused(desk, body, kind):
     response = desk.client.post('/answers', content=body, headers={'content-type': kind})
 
     assert response.status_code in (400, 415)
@@ -383,7 +383,7 @@ def test_a_client_that_asks_too_often_has_to_wait(inbox):
 
 
 @pytest.mark.parametrize('accept', ['text/html', 'application/json'])
-def test_a_fault_is_told_without_what_it_says(inbox, caplog, accept):
+def test_fault_is_reported_without_its_message(inbox, caplog, accept):
     def broken(request):
         raise RuntimeError('the password is hunter2')
 
@@ -398,7 +398,7 @@ def test_a_fault_is_told_without_what_it_says(inbox, caplog, accept):
     assert 'The page failed with RuntimeError' in caplog.text
 
 
-def test_a_store_that_is_away_is_told_and_approves_nothing(desk, monkeypatch):
+def test_unavailable_store_is_reported_and_approves_nothing(desk, monkeypatch):
     entry = desk.post()
     token = desk.token()
 
@@ -442,7 +442,7 @@ def scope_of(path, headers=()):
     return {'type': 'http', 'method': 'GET', 'path': path, 'query_string': b'', 'headers': sent, 'root_path': ''}
 
 
-def test_a_client_that_goes_away_in_mid_body_is_no_fault(desk, caplog):
+def test_client_that_disconnects_mid_body_is_not_logged(desk, caplog):
     async def main():
         sent = []
 

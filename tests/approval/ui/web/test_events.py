@@ -60,7 +60,7 @@ def make(inbox, **settings):
     return inbox_app(inbox, **{'authenticate': lambda request: ADA, 'hosts': [HOST], **settings})
 
 
-def test_a_page_is_told_of_what_comes_and_of_what_is_settled(inbox):
+def test_event_stream_reports_new_and_settled_requests(inbox):
     async def main():
         listener = Listener(make(inbox))
         begun = await listener.next()
@@ -81,7 +81,7 @@ def test_a_page_is_told_of_what_comes_and_of_what_is_settled(inbox):
     assert all(ids is None or ids == [posted] for ids in told)
 
 
-def test_a_page_is_told_now_and_then_that_the_server_is_there(inbox):
+def test_event_stream_sends_a_heartbeat(inbox):
     async def main():
         listener = Listener(make(inbox, beat_s=0.01))
         while await listener.next() != ': still here\n\n':
@@ -112,7 +112,7 @@ class FakeRequest:
         self.cookies = {'tool_approval': session}
 
 
-def test_a_stream_ends_when_somebody_else_is_logged_in(inbox):
+def test_event_stream_ends_when_another_user_logs_in(inbox):
     async def main():
         people = iter([ADA, ADA])
         listener = Listener(make(inbox, authenticate=lambda request: next(people, BOB)))

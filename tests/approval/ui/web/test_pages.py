@@ -96,7 +96,7 @@ def test_a_page_that_cannot_be_is_refused(desk, page):
     assert '`page` must be a number from 1 to 9999999' in text_of(response.text)
 
 
-def test_what_is_drawn_whole_does_not_block_the_page(inbox, monkeypatch):
+def test_whole_display_is_drawn_outside_of_the_event_loop(inbox, monkeypatch):
     on, drawn = [], []
 
     def login(request):
@@ -171,7 +171,7 @@ def test_characters_that_hide_or_turn_are_shown_as_what_they_are(desk):
     assert 'Warning: ' in page
 
 
-def test_what_is_long_is_cut_and_can_be_seen_whole_but_not_remembered(desk):
+def test_long_request_is_cut_can_be_shown_whole_but_not_remembered(desk):
     content = '\n'.join(f'line {number}' for number in range(500))
     entry = desk.post(request_for(presentation=ApprovalPresentation(type='file_content', content=content)))
 
@@ -183,7 +183,7 @@ def test_what_is_long_is_cut_and_can_be_seen_whole_but_not_remembered(desk):
     assert 'remember' not in page + whole
 
 
-def test_a_request_shows_when_it_came_until_when_it_waits_and_which_of_several_it_is(desk):
+def test_request_shows_its_time_expiry_and_position(desk):
     entry = desk.post(
         request_for(metadata={'position': 2, 'batch_size': 3}), expires_at=datetime.now(UTC) + timedelta(hours=1)
     )
@@ -257,7 +257,7 @@ def test_always_is_offered_where_there_is_a_store_for_it(desk):
         {'payload': {'path': 'x' * 400}},
     ],
 )
-def test_nothing_is_remembered_of_which_nobody_sees_what_it_covers(desk, fields):
+def test_approval_whose_scope_is_not_shown_cannot_be_remembered(desk, fields):
     entry = desk.post(request_for('b', **fields))
 
     refused = desk.answer(entry, 'session', remember_option='exact')
@@ -267,7 +267,7 @@ def test_nothing_is_remembered_of_which_nobody_sees_what_it_covers(desk, fields)
     assert desk.now(entry).state == 'pending'
 
 
-def test_a_payload_that_leaves_arguments_out_is_told_with_what_it_covers(desk):
+def test_payload_without_all_arguments_is_shown_with_its_scope(desk):
     desk.post(request_for('b', payload={'folder': 'notes'}))
     desk.post(request_for('b', payload={}))
 
@@ -277,7 +277,7 @@ def test_a_payload_that_leaves_arguments_out_is_told_with_what_it_covers(desk):
     assert 'It will cover every delete with any arguments.' in page
 
 
-def test_who_may_not_answer_is_told_so_and_finds_no_buttons(desk):
+def test_user_who_may_not_answer_sees_the_reason_and_no_buttons(desk):
     entry = desk.post(approvers=(ApproverRule(users=frozenset({'carol'})),))
 
     page = desk.client.get('/').text
@@ -309,7 +309,7 @@ def test_edited_arguments_are_shown_again_and_only_then_approved(desk):
 
 
 @pytest.mark.parametrize('text', ['{', '[]', '{"a": NaN}', '{"a": 1, "a": 2}', '{"a": "\\ud800"}', '"x"'])
-def test_what_is_no_arguments_can_be_corrected(desk, text):
+def test_invalid_edited_arguments_can_be_corrected(desk, text):
     entry = desk.post()
 
     response = desk.form(f'/requests/{entry.id}/edit', {'args': text})
@@ -343,7 +343,7 @@ def test_an_argument_that_is_not_shown_is_kept_and_cannot_be_changed(desk):
     assert 's3cret' not in history
 
 
-def test_what_is_settled_cannot_be_edited(desk):
+def test_settled_request_cannot_be_edited(desk):
     entry = desk.post()
     desk.settle(entry)
 
@@ -551,7 +551,7 @@ def test_history_before_no_moment_is_refused(desk, moment):
     assert desk.client.get(f'/history?before={moment}').status_code == 400
 
 
-def test_what_became_of_requests_that_nobody_answered_is_told(desk):
+def test_history_shows_the_end_of_unanswered_requests(desk):
     import asyncio
 
     withdrawn, expired = desk.post(request_for('a')), desk.post(request_for('b'))
@@ -564,7 +564,7 @@ def test_what_became_of_requests_that_nobody_answered_is_told(desk):
     assert 'no approver answered in time' in page
 
 
-def test_a_second_answer_is_told_who_was_first(desk):
+def test_second_answer_names_the_first_approver(desk):
     entry = desk.post()
     desk.settle(entry)
 
@@ -596,7 +596,7 @@ def test_a_form_that_says_nothing_that_was_offered_answers_nothing(desk, fields)
     assert desk.now(entry).state == 'pending'
 
 
-def test_a_field_that_stands_twice_is_refused(desk):
+def test_repeated_form_field_is_refused(desk):
     entry = desk.post()
     fields = [('answer', 'approve'), ('answer', 'deny'), ('digest', entry.digest)]
 
@@ -617,7 +617,7 @@ def test_a_script_gets_what_became_of_its_answer_in_json(desk):
 
 
 @pytest.mark.parametrize('path', ['/nowhere', '/requests/' + 'x' * 43, '/requests/short', '/static/app.py', '/api'])
-def test_what_is_not_there_is_a_plain_page(desk, path):
+def test_missing_page_is_plain(desk, path):
     assert 'Not found' in shown(desk, path, 404)
 
 

@@ -8,7 +8,7 @@ from tool_approval.inbox import AlreadySettled
 from .parts import BOB
 
 
-def test_of_the_page_and_a_terminal_one_wins_and_the_other_is_told(desk):
+def test_page_or_terminal_wins_and_the_other_is_refused(desk):
     for _ in range(10):
         entry = desk.post()
         token = desk.token()

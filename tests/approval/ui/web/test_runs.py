@@ -190,7 +190,7 @@ def test_without_the_token_of_this_visitor_or_from_elsewhere_nothing_is_cancelle
     assert store.get_run('order-17').status == 'waiting'
 
 
-def test_what_is_not_there_is_not_found(desk, store):
+def test_unknown_run_is_not_found(desk, store):
     for run_id in ('none', '', '\0', '../..'):
         assert error_of(desk.client.get('/api/v1/run', params={'run': run_id})) == (404, 'unknown_run')
         assert error_of(cancel(desk, run_id)) == (404, 'unknown_run')
@@ -242,7 +242,7 @@ def test_a_store_without_runs_has_none(inbox):
         assert client.get('/api/v1/run?run=order-17').status_code == 404
 
 
-def test_a_store_that_is_away_is_told(desk, store):
+def test_unavailable_store_is_reported(desk, store):
     waiting(store)
     desk.inbox.store.close()
 

@@ -15,7 +15,7 @@ from tool_approval import MissingExtraError
     [('127.0.0.1', True), ('127.8.8.8', True), ('::1', True), ('localhost', True), ('0.0.0.0', False), ('::', False),
      ('192.168.0.2', False), ('localhost.evil.test', False), ('', False)],
 )  # fmt: skip
-def test_loopback_is_told_from_what_others_can_reach(host, expected):
+def test_loopback_is_distinguished_from_reachable_addresses(host, expected):
     assert is_loopback(host) is expected
 
 
@@ -24,7 +24,7 @@ def test_a_taken_port_leaves_no_socket_behind():
         listen('127.0.0.1', first.getsockname()[1])
 
 
-def test_it_serves_below_its_path_until_it_is_told_to_end(monkeypatch):
+def test_server_serves_below_its_path_until_stopped(monkeypatch):
     import uvicorn
 
     servers = []
@@ -57,7 +57,7 @@ def test_it_serves_below_its_path_until_it_is_told_to_end(monkeypatch):
 @pytest.mark.parametrize(
     ('library', 'module'), [('starlette', 'tool_approval.ui.web.app'), ('uvicorn', 'tool_approval.ui.web.serving')]
 )
-def test_a_missing_library_is_told_with_the_extra_that_brings_it(monkeypatch, library, module):
+def test_error_for_a_missing_library_names_its_extra(monkeypatch, library, module):
     real = builtins.__import__
 
     def without(name, *rest, **more):

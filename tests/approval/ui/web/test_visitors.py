@@ -43,7 +43,7 @@ def test_a_session_ends_by_itself():
     assert login(FakeRequest(session)) is None
 
 
-def test_nobody_is_let_in_without_a_session():
+def test_login_without_a_session_is_refused():
     login = LocalLogin()
     ticket = login.ticket(ADA)
 

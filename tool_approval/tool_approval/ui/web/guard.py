@@ -50,7 +50,7 @@ async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
     """Render long content in a thread, one at a time, so that the event loop stays free and memory bounded.
 
     Attack: a tool's request of 4 MB has 600,000 lines, and rendering them blocked the page for many seconds
-    (test_pages.py: test_what_is_drawn_whole_does_not_block_the_page).
+    (test_pages.py: test_whole_display_is_drawn_outside_of_the_event_loop).
     """
     async with turn:
         return await in_thread(draw)
