@@ -331,7 +331,7 @@ def test_ctrl_c_ends_it_without_a_complaint(tool_approval, monkeypatch):
         (['--path', '/a"b'], '--path must look like'),
         (['--port', '65536'], '--port must be'),
         (['--port', '-1'], '--port must be'),
-        (['--allow-host', 'http://x'], "'http://x' is no host name"),
+        (['--allow-host', 'http://x'], "'http://x' is not a host name"),
         (['--store', '/dev/null/x'], '/dev/null'),
     ],
 )

@@ -276,7 +276,7 @@ def test_a_large_new_file_is_cut_paged_and_cannot_be_remembered(story: Story) ->
 │ 898 ┊ line 898
 │ 899 ┊ line 899
 │ 900 ┊ line 900
-│ ! Not all of it is shown here.
+│ ! Some content is not shown.
 │ mark: 0123456789abcdef
 │ ! 56 rows: read from the top.
 ╰─ write_file: y approve   n deny   v view all   ? more\

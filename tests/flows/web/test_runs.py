@@ -50,9 +50,9 @@ def test_an_unknown_call_gets_its_result(site: Site, visit: Callable[..., Page],
     page = visit(java_script_enabled=scripted)
 
     page.goto(f'http://{site.host}/run?run=order-17')
-    expect(page.get_by_text('It may have happened.')).to_be_visible()
-    page.get_by_label('Its result, in JSON').fill('{"receipt":\n4711}')
-    page.get_by_role('button', name='It happened, with this result').click()
+    expect(page.get_by_text('The call may have run.')).to_be_visible()
+    page.get_by_label('Result in JSON').fill('{"receipt":\n4711}')
+    page.get_by_role('button', name='The call ran, with this result').click()
 
     expect(page.get_by_text(re.compile('pay, attempt 1: done'))).to_be_visible()
     expect(page.get_by_text('It has its answers, and goes on')).to_be_visible()

@@ -44,7 +44,7 @@ def axe(page: Page):
 
 def test_a_request_arrives_without_reloading_and_is_approved(site, visit):
     page = visit()
-    expect(page.get_by_text('Nothing waits for an answer.')).to_be_visible()
+    expect(page.get_by_text('No open requests.')).to_be_visible()
     page.evaluate('window.isSame = true')
 
     asked = site.ask(requests.request())
@@ -62,7 +62,7 @@ def test_a_denial_carries_its_note_to_the_run(site, visit):
     page = visit()
     asked = site.ask(requests.edit())
 
-    card(page, 'edit_file').get_by_label('Note for the model').fill('The fern is dead.\nLeave it.')
+    card(page, 'edit_file').get_by_label('Note to the model').fill('The fern is dead.\nLeave it.')
     card(page, 'edit_file').get_by_role('button', name='Deny').click()
 
     [decision] = site.decisions(asked)
@@ -77,7 +77,7 @@ def test_edited_arguments_are_shown_again_before_they_are_approved(site, visit):
     card(page, 'delete_file').get_by_role('link', name='Edit').click()
     page.get_by_label('Arguments of delete_file').fill('{"path": ')
     page.get_by_role('button', name='Show the changed call').click()
-    expect(page.get_by_role('alert')).to_contain_text('That cannot be used')
+    expect(page.get_by_role('alert')).to_contain_text('The arguments are invalid')
     page.get_by_label('Arguments of delete_file').fill('{"path": "notes/new.txt"}')
     page.get_by_role('button', name='Show the changed call').click()
     expect(page.get_by_text('Nothing is approved yet.')).to_be_visible()
@@ -111,10 +111,10 @@ def test_shortened_text_has_a_page_of_its_own_and_cannot_be_remembered(site, vis
     text = '\n'.join(f'line {number}' for number in range(400))
     site.ask(requests.request('write_file', presentation=ApprovalPresentation(type='file_content', content=text)))
 
-    expect(card(page, 'write_file')).to_contain_text('Not all of it is shown here.')
+    expect(card(page, 'write_file')).to_contain_text('Some content is not shown.')
     expect(card(page, 'write_file').get_by_text('line 200', exact=True)).to_have_count(0)
     expect(card(page, 'write_file').locator('details')).to_have_count(0)
-    page.get_by_role('link', name='Show all of it').click()
+    page.get_by_role('link', name='Show everything').click()
 
     expect(page.get_by_text('line 200', exact=True)).to_be_visible()
 
@@ -136,7 +136,7 @@ def test_the_calls_of_one_response_are_answered_together(site, visit):
     buttons_are_ready(page, 'run_shell')
     asked = site.ask(requests.edit(), requests.request(), requests.request('make_folder'))
 
-    expect(page.get_by_text('These 3 requests above belong together.')).to_be_visible()
+    expect(page.get_by_text('The 3 requests above belong together.')).to_be_visible()
     # The form of two of them, which may have been there before the third arrived, is out of sight.
     expect(page.locator('form.group:not(.moved)')).to_have_count(1)
     page.get_by_role('button', name='Approve all 3').click()
@@ -219,7 +219,7 @@ def test_the_history_has_the_days_of_the_reader(site, visit):
 
     kiritimati.get_by_label('Search').fill('no such words')
     kiritimati.keyboard.press('Enter')
-    expect(kiritimati.get_by_text('Nothing found here.')).to_be_visible()
+    expect(kiritimati.get_by_text('No matching requests.')).to_be_visible()
 
 
 def test_notifications_are_offered_and_name_the_tool_alone(site, visit):
@@ -253,12 +253,12 @@ def test_a_used_link_says_how_to_get_a_new_one(site, browser, visit):
     link = site.link()
     first, second = visit('bob'), visit('bob')
     first.goto(link)
-    expect(first.get_by_text('You are ada')).to_be_visible()
+    expect(first.get_by_text('Logged in as ada')).to_be_visible()
     second.context.clear_cookies()
 
     second.goto(link)
 
-    expect(second.get_by_role('alert')).to_contain_text('A link works once, within an hour')
+    expect(second.get_by_role('alert')).to_contain_text('A link works once within an hour')
     expect(second.get_by_role('alert')).to_contain_text('For a new link, press Enter in the terminal')
 
 
@@ -339,7 +339,7 @@ def test_answered_requests_can_be_cleared(site, visit):
 
     page.get_by_role('button', name='Clear answered').click()
 
-    expect(page.get_by_text('Nothing waits for an answer.')).to_be_visible()
+    expect(page.get_by_text('No open requests.')).to_be_visible()
 
 
 def test_everything_is_done_with_the_keyboard_alone(site, visit):
@@ -432,7 +432,7 @@ def test_without_script_forms_do_it(site, visit):
 
     [decision] = site.decisions(asked)
     assert (decision.approved, decision.note) == (False, 'Not now.')
-    expect(page.get_by_text('Nothing waits for an answer.')).to_be_visible()
+    expect(page.get_by_text('No open requests.')).to_be_visible()
 
 
 def test_a_phone_shows_everything_without_scrolling_to_the_side(site, visit):

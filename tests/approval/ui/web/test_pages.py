@@ -25,7 +25,7 @@ def shown(desk, path='/', status=200):
 
 
 def test_an_empty_page_says_so(desk):
-    assert 'Nothing waits for an answer.' in shown(desk)
+    assert 'No open requests.' in shown(desk)
 
 
 def test_a_request_is_shown_as_the_terminal_shows_it(desk):
@@ -177,7 +177,7 @@ def test_long_request_is_cut_can_be_shown_whole_but_not_remembered(desk):
 
     page, whole = shown(desk), shown(desk, f'/requests/{entry.id}?whole=1')
 
-    assert 'Not all of it is shown here. Show all of it' in page
+    assert 'Some content is not shown. Show everything' in page
     assert 'line 250' not in page
     assert 'line 250' in whole
     assert 'remember' not in page + whole
@@ -190,7 +190,7 @@ def test_request_shows_its_time_expiry_and_position(desk):
 
     page = shown(desk)
 
-    assert f'request 2 of 3 asked at {entry.posted_at:%Y-%m-%d %H:%M:%S} UTC waits until ' in page
+    assert f'request 2 of 3 asked at {entry.posted_at:%Y-%m-%d %H:%M:%S} UTC expires at ' in page
 
 
 def test_a_request_without_facts_or_arguments_is_shown_without_them(desk):
@@ -212,7 +212,7 @@ def test_approving_answers_and_goes_back_to_the_list(desk):
     settled = desk.now(entry)
     assert settled.state == 'approved'
     assert settled.answer.by == ADA
-    assert 'Nothing waits' in shown(desk)
+    assert 'No open requests' in shown(desk)
 
 
 def test_a_denial_carries_its_note_to_the_history(desk):
@@ -233,7 +233,10 @@ def test_an_approval_for_the_session_covers_what_was_chosen(desk):
     page = shown(desk)
     desk.answer(entry, 'session', remember_option='folder')
 
-    assert 'Approve and remember It will cover exactly this call every file in notes/ Approve for this session' in page
+    assert (
+        'Approve and remember This approval will cover exactly this call every file in notes/ Approve for this session'
+        in page
+    )
     decision = desk.now(entry).answer.decision
     assert (decision.remember, decision.remember_option) == ('session', 'folder')
     assert 'Approved for this session by ada' in shown(desk, '/history')
@@ -245,7 +248,7 @@ def test_always_is_offered_where_there_is_a_store_for_it(desk):
     page = shown(desk)
     desk.answer(entry, 'always', remember_option='exact')
 
-    assert 'It will cover exactly this call. Approve for this session Approve always' in page
+    assert 'This approval will cover exactly this call. Approve for this session Approve always' in page
     assert desk.now(entry).answer.decision.remember == 'always'
 
 
@@ -273,8 +276,8 @@ def test_payload_without_all_arguments_is_shown_with_its_scope(desk):
 
     page = shown(desk)
 
-    assert "It will cover every delete with folder: 'notes'." in page
-    assert 'It will cover every delete with any arguments.' in page
+    assert "This approval will cover every delete with folder: 'notes'." in page
+    assert 'This approval will cover every delete with any arguments.' in page
 
 
 def test_user_who_may_not_answer_sees_the_reason_and_no_buttons(desk):
@@ -316,7 +319,7 @@ def test_invalid_edited_arguments_can_be_corrected(desk, text):
     forced = desk.answer(entry, args=text)
 
     assert (response.status_code, forced.status_code) == (422, 422)
-    assert 'That cannot be used: ' in text_of(response.text)
+    assert 'The arguments are invalid: ' in text_of(response.text)
     assert desk.now(entry).state == 'pending'
 
 
@@ -325,7 +328,7 @@ def test_arguments_that_are_as_they_were_change_nothing(desk):
 
     response = desk.form(f'/requests/{entry.id}/edit', {'args': '{"path":"a"}'})
 
-    assert 'The arguments are as they were.' in text_of(response.text)
+    assert 'The arguments are unchanged.' in text_of(response.text)
 
 
 def test_an_argument_that_is_not_shown_is_kept_and_cannot_be_changed(desk):
@@ -357,7 +360,7 @@ def test_the_lineage_of_a_nested_request_is_shown(desk):
     level = LineageEntry(agent_name='planner', run_id='r0', tool_name='delegate', tool_call_id='c')
     entry = desk.post(request_for(lineage=(level,)))
 
-    assert 'How it came to this planner called delegate' in shown(desk, f'/requests/{entry.id}')
+    assert 'Calls that led to this request planner called delegate' in shown(desk, f'/requests/{entry.id}')
 
 
 def test_requests_of_one_response_are_answered_together(desk):
@@ -369,7 +372,7 @@ def test_requests_of_one_response_are_answered_together(desk):
     desk.settle(batch[1], approved=False)
     answered = text_of(desk.form('/answers', [*items, ('answer', 'approve')]).text)
 
-    assert 'These 3 requests above belong together. Note for the model, if you deny Approve all 3 Deny all 3' in page
+    assert 'The 3 requests above belong together. Note to the model if you deny Approve all 3 Deny all 3' in page
     assert [desk.now(entry).state for entry in batch] == ['approved', 'denied', 'approved']
     assert answered.count('Approved by ada') == 2
     assert "Not answered: the request is no longer open: denied by 'bob'" in answered
@@ -424,7 +427,7 @@ def test_a_group_is_not_approved_unless_all_of_it_is_shown(desk):
     page = shown(desk)
     refused = desk.form('/answers', [*items, ('answer', 'approve')])
 
-    assert 'Not all are shown whole, so they are approved one by one.' in page
+    assert 'Some are not shown whole, so approve them one by one.' in page
     assert 'Approve all' not in page
     assert refused.status_code == 422
     assert [desk.now(entry).state for entry in group] == ['pending', 'pending']
@@ -442,7 +445,7 @@ def test_the_list_is_filtered_by_tool_agent_and_run(desk):
     assert 'path: "one"' in shown(desk, '/?tool=mail&agent=anna&run=r1')
     assert 'path: "two"' not in shown(desk, '/?tool=mail')
     assert 'path: "one"' not in shown(desk, '/?run=r2')
-    assert 'Nothing waits' in shown(desk, '/?agent=gone')
+    assert 'No open requests' in shown(desk, '/?agent=gone')
     assert '<option value="gone" selected>' in desk.client.get('/?agent=gone').text
     assert 'path: "two"' in shown(desk, '/?tool=&agent=&run=')
 
@@ -453,7 +456,7 @@ def test_more_than_a_page_wait_behind_it(desk):
 
     page = shown(desk)
 
-    assert '2 more wait behind these.' in page
+    assert '2 more open requests.' in page
     assert page.count('Edit arguments') == AT_ONCE
 
 
@@ -466,12 +469,12 @@ def test_history_goes_on_page_by_page(desk):
 
     assert 'n0.' not in page
     assert 'n0.' in desk.client.get(older).text
-    assert 'Nothing found here.' in shown(desk, '/history?tool=none')
-    assert 'Nothing found here.' in shown(desk, '/history?before=2000-01-01T00:00:00Z')
+    assert 'No matching requests.' in shown(desk, '/history?tool=none')
+    assert 'No matching requests.' in shown(desk, '/history?before=2000-01-01T00:00:00Z')
 
 
 def test_history_is_empty_at_first(desk):
-    assert 'Nothing was settled yet.' in shown(desk, '/history')
+    assert 'No settled requests yet.' in shown(desk, '/history')
 
 
 def test_history_is_shown_by_day_and_until_a_day(desk):
@@ -482,7 +485,7 @@ def test_history_is_shown_by_day_and_until_a_day(desk):
 
     assert f'<h2 class="day">{day} UTC</h2>' in page
     assert f'id="request-{entry.id}"' in desk.client.get(f'/history?until={day}').text
-    assert 'Nothing found here.' in shown(desk, f'/history?until={day - timedelta(days=1)}')
+    assert 'No matching requests.' in shown(desk, f'/history?until={day - timedelta(days=1)}')
 
 
 @pytest.mark.parametrize('day', ['tomorrow', '2026-02-30', '9999-12-31', '2026-03-04T12:00:00Z'])
@@ -514,7 +517,7 @@ def test_a_search_does_not_find_what_a_tool_hides(desk):
     entry = desk.settle(desk.post(hidden))
 
     assert entry.id in desk.client.get('/history?q=ada').text
-    assert 'Nothing found here.' in shown(desk, '/history?q=s3cret')
+    assert 'No matching requests.' in shown(desk, '/history?q=s3cret')
 
 
 def test_a_search_goes_on_where_it_stopped(desk, monkeypatch):
@@ -526,7 +529,7 @@ def test_a_search_goes_on_where_it_stopped(desk, monkeypatch):
     page = desk.client.get('/history?q=needle').text
     older = unescape(re.search(r'<a href="(/history\?[^"]+)"', page)[1])
 
-    assert 'Nothing found here.' in text_of(page)
+    assert 'No matching requests.' in text_of(page)
     assert 'q=needle' in older
     assert f'id="request-{entry.id}"' in desk.client.get(older).text
 

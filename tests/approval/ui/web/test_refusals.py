@@ -8,8 +8,8 @@ from tool_approval.ui.web.refusals import refusal_of
     ('error', 'status', 'code', 'message'),
     [
         (InvalidAnswer('no'), 422, 'invalid_answer', 'the answer is invalid: no'),
-        (HTTPException(406, 'secret'), 406, 'refused', 'this cannot be answered'),
-        (InboxUntrusted('/secret', 'it is not ours'), 503, 'unavailable', 'the inbox cannot be reached now'),
+        (HTTPException(406, 'secret'), 406, 'refused', 'the request was refused'),
+        (InboxUntrusted('/secret', 'it is not ours'), 503, 'unavailable', 'the inbox cannot be reached'),
     ],
 )
 def test_refusal_has_its_own_wording(error, status, code, message):

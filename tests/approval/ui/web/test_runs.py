@@ -41,7 +41,7 @@ def cancel(desk, run_id='order-17', **headers):
 
 def test_the_way_to_the_runs_is_there_as_soon_as_there_is_one(desk, store):
     assert '/runs' not in page(desk, '/')
-    assert 'There are no such runs.' in text_of(page(desk, '/runs'))
+    assert 'No runs found.' in text_of(page(desk, '/runs'))
 
     waiting(store, asked())
 
@@ -276,13 +276,13 @@ def test_an_approver_settles_an_unknown_call_at_the_page(desk, store, fields, ro
 
     sent = settle_form(desk, **fields)
 
-    assert 'Its worker died in the middle. It may have happened.' in text_of(shown)
+    assert 'The worker died during this call. The call may have run.' in text_of(shown)
     assert (sent.status_code, sent.headers['location']) == (303, '/run?run=order-17')
     found = store.executions_of('order-17')
     assert [each.state for each in found] == [state for state, _ in rows]
     for each, (_, kept) in zip(found, rows, strict=True):
         assert kept is None or json.loads(each.result) == kept
-    assert 'It may have happened' not in page(desk, '/run?run=order-17')
+    assert 'The call may have run' not in page(desk, '/run?run=order-17')
     assert 'It has its answers' in page(desk, '/run?run=order-17')
     assert settle_form(desk, **fields).status_code == 409
 
@@ -312,7 +312,7 @@ def test_who_may_not_answer_may_not_settle(desk, store, content, why):
 
     shown = page(desk, '/run?run=order-17')
 
-    assert f'ada may not settle it: {why}.' in text_of(shown)
+    assert f'ada may not settle this call: {why}.' in text_of(shown)
     assert 'action="/run/settle"' not in shown
     assert settle_form(desk).status_code == 403
     assert error_of(settle(desk)) == (403, 'not_an_approver')

@@ -129,7 +129,7 @@ def change(
     except (RecursionError, NotCanonicalError):
         return asked, 'These arguments cannot be edited.'
     if not is_changed(request, edited):
-        return request, 'The arguments are as they were.'
+        return request, 'The arguments are unchanged.'
     dialogue.show(question='Waiting for the tool to show the changed call. ')
     shown = present(request, with_arguments(request, edited))
     dialogue.show(question='')

@@ -154,7 +154,7 @@ def _box(
     for warning in warnings_of(request, ascii_only=ascii_only):
         rows += layout.labelled('!', f'Warning: {warning}', style='odd')
     if not shown.is_whole:
-        rows += layout.labelled('!', 'Not all of it is shown here.', style='strong')
+        rows += layout.labelled('!', 'Some content is not shown.', style='strong')
     if not is_all and (not shown.is_whole or left_out_keys(request)):
         # Attack: two requests that differ only in omitted parts look alike (test_render.py).
         rows += layout.labelled('mark:', request_digest(request))

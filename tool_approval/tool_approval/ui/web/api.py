@@ -82,31 +82,35 @@ _TEXT: Mapping[str, Any] = {'type': 'string'}
 _LIMIT: Mapping[str, Any] = {'type': 'integer', 'minimum': 1, 'maximum': MOST, 'default': DEFAULT_LIMIT}
 
 _PARAMETERS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
-    'id': ('path', 'The id of a request.', _TEXT),
-    'whole': ('query', '`1` gives all lines, also of what is long.', {'type': 'string', 'enum': ['0', '1']}),
-    'tool': ('query', 'Only those of this tool.', _TEXT),
-    'agent': ('query', 'Only those of this agent.', _TEXT),
-    'run': ('query', 'The id of a run: only what is of it.', _TEXT),
-    'status': ('query', 'Only those of this status.', {'type': 'string', 'enum': list(STATUSES)}),
-    'limit': ('query', 'How many at most.', _LIMIT),
-    'before': ('query', 'Only those settled before this moment.', {'type': 'string', 'format': 'date-time'}),
-    'after': ('query', 'Only those that follow the one of this id: the last one, to go on from it.', _TEXT),
+    'id': ('path', 'Id of the request.', _TEXT),
+    'whole': (
+        'query',
+        '`1` returns all lines; otherwise long content is cut in the middle.',
+        {'type': 'string', 'enum': ['0', '1']},
+    ),
+    'tool': ('query', 'Return only requests of this tool.', _TEXT),
+    'agent': ('query', 'Return only requests of this agent.', _TEXT),
+    'run': ('query', 'Id of a run. Lists return only its requests.', _TEXT),
+    'status': ('query', 'Return only runs with this status.', {'type': 'string', 'enum': list(STATUSES)}),
+    'limit': ('query', 'Maximum number of results.', _LIMIT),
+    'before': ('query', 'Return only requests settled before this time.', {'type': 'string', 'format': 'date-time'}),
+    'after': ('query', 'Return only results after this id; for the next page, the last id of the previous one.', _TEXT),
     'X-CSRF-Token': ('header', 'The `csrf_token` of `/session`.', _TEXT),
 }
 """Location, description and schema of each parameter, by name."""
 
 _ERRORS: Mapping[int, str] = {
     400: 'The request is malformed.',
-    401: 'Nobody is logged in.',
-    403: 'It comes from another site, lacks the token, or this person may not answer.',
-    404: 'There is no such request or run.',
-    409: 'It is no longer open, shows something else than what the digest is of, or has ended. The message says which.',
-    413: 'The body is too long.',
+    401: 'The visitor is not logged in.',
+    403: 'The request comes from another site or lacks the token, or the visitor may not do this.',
+    404: 'The request or run does not exist.',
+    409: 'The request is no longer open or does not match the digest, or the run has ended. See the message.',
+    413: 'The body is too large.',
     415: 'The body is not JSON.',
-    421: 'The page is not reached under this host name.',
+    421: 'The host name is not allowed.',
     422: 'The request does not offer this answer.',
     429: 'Too many requests.',
-    503: 'The inbox cannot be reached now. Nothing was approved.',
+    503: 'The inbox cannot be reached. Nothing was approved.',
 }
 
 _ALWAYS = (401, 421, 429)
@@ -208,7 +212,7 @@ def openapi_document(server: str) -> dict[str, Any]:
         'info': {
             'title': 'Approvals',
             'version': '1',
-            'description': 'Open requests of agents, and their answers. Who is logged in is up to the application.',
+            'description': 'Approval requests of agents, and their answers. The application provides the login.',
         },
         'servers': [{'url': server}],
         'paths': {each.path: {_method(each): _described(each)} for each in _OPERATIONS},

@@ -58,7 +58,7 @@ def inbox_app(
         ValueError: A host is invalid or none is given, or the secret is too short.
     """
     if secret is not None and len(secret) < 32:
-        raise ValueError('`secret` must have at least 32 random bytes, as `secrets.token_bytes(32)` makes them')
+        raise ValueError('`secret` must have at least 32 bytes; use `secrets.token_bytes(32)`')
     limits = limits or Limits()
     visitors = Visitors(authenticate, secret or secrets.token_bytes(32))
     login = authenticate if isinstance(authenticate, LocalLogin) else None

@@ -47,7 +47,7 @@ def single(fields: list[tuple[str, str]], name: str) -> str | None:
     """
     found = [value for key, value in fields if key == name]
     if len(found) > 1:
-        raise HttpRefusal(400, 'malformed', f'the form says {name!r} twice')
+        raise HttpRefusal(400, 'malformed', f'the form has {name!r} twice')
     return found[0] if found else None
 
 
@@ -78,14 +78,14 @@ def checked(model: type[B], values: Mapping[str, Any]) -> B:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         # The message must not quote what was sent, so only known field names appear in it.
         known = [str(part) for part in first['loc'][:1] if part in model.model_fields]
-        place = f'{known[0]}: ' if known else 'a field that is not known: '
+        place = f'{known[0]}: ' if known else 'unknown field: '
         raise HttpRefusal(422, 'invalid_answer', f'{place}{first["msg"]}') from None
 
 
 def _check_type(request: Request, wanted: str) -> None:
     found = request.headers.get('content-type', '').partition(';')[0].strip().lower()
     if found != wanted:
-        raise HttpRefusal(415, 'wrong_type', f'the body must be {wanted}')
+        raise HttpRefusal(415, 'wrong_type', f'the content type must be {wanted}')
 
 
 async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: Approver) -> InboxEntry:
@@ -109,4 +109,4 @@ async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
     """
     for request_id in request_ids:
         if not may_approve_together([(await inbox.get(request_id)).request]):
-            raise NotOffered('one of them is not shown whole, so approve them one by one')
+            raise NotOffered('a request is not shown whole, so approve them one by one')

@@ -103,13 +103,13 @@ def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None)
     if page is not None:
         lines, turning = _turned(display(request, whole=True).lines, page, _whole_address(entry, context))
     elif not shown.is_whole:
-        link = element('a', 'Show all of it', href=_whole_address(entry, context))
-        turning = element('p', 'Not all of it is shown here. ', link, class_='notice')
+        link = element('a', 'Show everything', href=_whole_address(entry, context))
+        turning = element('p', 'Some content is not shown. ', link, class_='notice')
     return element(
         'article',
         _head(entry, name),
         _facts(request),
-        content_of(lines, f'What {name} is called with'),
+        content_of(lines, f'Content of {name}'),
         *(element('p', f'Warning: {text}', class_='warning') for text in warnings_of(request)),
         turning,
         _foot(entry, context, name, is_whole=shown.is_whole),
@@ -151,14 +151,16 @@ def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequ
     ]
     position = f'Page {page:,} of {len(pages):,}: lines {shown.start + 1:,} to {shown.stop:,} of {len(lines):,}. '
     spaced = [part for link in links for part in (link, ' ')]
-    return lines[shown.start : shown.stop], element('nav', position, *spaced, class_='notice', aria_label='All of it')
+    return lines[shown.start : shown.stop], element(
+        'nav', position, *spaced, class_='notice', aria_label='Pages of the content'
+    )
 
 
 def _head(entry: InboxEntry, name: str) -> Html:
     when = [timed('asked at ', entry.posted_at)]
     expires = entry.content.expires_at
     if expires is not None and entry.state == 'pending':
-        when.append(timed('waits until ', expires))
+        when.append(timed('expires at ', expires))
     place = place_in_response(entry.request)
     position = None if place is None else element('span', f'request {place[0]} of {place[1]}')
     return element(
@@ -222,7 +224,7 @@ def note_field(identifier: str) -> Html:
     """Render the field for a note."""
     return element(
         'p',
-        element('label', 'Note for the model, if you deny', for_=identifier),
+        element('label', 'Note to the model if you deny', for_=identifier),
         element('textarea', id=identifier, name='note', rows='1', maxlength='4000', autocomplete='off'),
         class_='note',
     )
@@ -245,7 +247,8 @@ def _remembering(options: AnswerOptions, name: str) -> Html | None:
     if len(options.remember_options) == 1:
         [(kind, label)] = options.remember_options
         covered = joined(
-            element('p', f'It will cover {label}.'), element('input', type='hidden', name='remember_option', value=kind)
+            element('p', f'This approval will cover {label}.'),
+            element('input', type='hidden', name='remember_option', value=kind),
         )
     else:
         rows = [
@@ -256,7 +259,7 @@ def _remembering(options: AnswerOptions, name: str) -> Html | None:
             )
             for number, (kind, label) in enumerate(options.remember_options)
         ]
-        covered = element('fieldset', element('legend', 'It will cover'), *rows)
+        covered = element('fieldset', element('legend', 'This approval will cover'), *rows)
     spans = [_button(span, f': {name}', 'remember') for span in options.spans]
     return element(
         'details', element('summary', 'Approve and remember'), covered, element('div', *spans, class_='buttons')

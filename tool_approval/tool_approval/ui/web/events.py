@@ -41,7 +41,9 @@ class Streams:
         visitor = await self._visitors.visitor(request)
         if self._count >= self._limits.max_streams:
             headers = {'Retry-After': '30'}
-            raise HttpRefusal(503, 'too_many_streams', 'too many pages are open; load this one again', headers=headers)
+            raise HttpRefusal(
+                503, 'too_many_streams', 'too many pages are open; close some and reload this one', headers=headers
+            )
         headers = {'X-Accel-Buffering': 'no'}  # otherwise nginx delays events
         return StreamingResponse(self._follow(request, visitor), media_type='text/event-stream', headers=headers)
 

@@ -145,9 +145,7 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - a visitor must not see a traceback
             # The text of the error may quote arguments, so only its type is logged.
             _log.error('The page failed with %s', type(error).__name__)
-            refusal = HttpRefusal(
-                500, 'failed', 'something went wrong here, so nothing was approved by this; try again'
-            )
+            refusal = HttpRefusal(500, 'failed', 'an internal error occurred, and nothing was approved; try again')
         if has_begun:
             return None  # the server closes the connection, so that the response is visibly incomplete
         return await _answer(request, refusal)(scope, receive, headed)

@@ -106,7 +106,7 @@ class PageRoutes:
         if after is not None:
             address = urlencode({**query, 'after': after})
             older = element('p', element('a', 'Older', href=f'{context.base}/history?{address}', rel='next'))
-        nothing = 'Nothing was settled yet.' if not query else 'Nothing found here.'
+        nothing = 'No settled requests yet.' if not query else 'No matching requests.'
         empty = element('p', nothing, class_='empty') if not found else None
         return page(request, 'History', search_form(query, context.base), empty, *cards, older, context=context)
 
@@ -119,7 +119,7 @@ class PageRoutes:
         else:
             number = read_number(request, 'page', most=_MOST_PAGES) or 1
             card = await draw_apart(self._turn, lambda: card_of(entry, context, page=number))
-        return page(request, 'One request', card, _lineage(entry), context=context)
+        return page(request, 'Request', card, _lineage(entry), context=context)
 
     async def answer(self, request: Request) -> Response:
         """Answer a request."""
@@ -143,7 +143,7 @@ class PageRoutes:
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         items = [value.partition('.') for key, value in fields if key == 'item']
         if not 0 < len(items) <= _MOST_TOGETHER:
-            raise HttpRefusal(400, 'malformed', f'the form names no requests, or more than {_MOST_TOGETHER}')
+            raise HttpRefusal(400, 'malformed', f'the form must name 1 to {_MOST_TOGETHER} requests')
         values = _decision_fields([field for field in fields if field[0] != 'item'], digest='')
         if values['approved']:
             await check_group(self._inbox, [request_id for request_id, _, _ in items])
@@ -183,9 +183,9 @@ class PageRoutes:
                 preview = await draw_apart(self._turn, lambda: preview_of(entry, asked, context))
                 return page(request, 'Approve the changed call', preview, context=context)
             else:
-                problem = 'The arguments are as they were.'
+                problem = 'The arguments are unchanged.'
         except UnreadableArguments as error:
-            problem, status = f'That cannot be used: {escape_line(error.problem)}.', 422
+            problem, status = f'The arguments are invalid: {escape_line(error.problem)}.', 422
         except NotOffered as error:
             problem, status = sentence(error.problem), 422
         form = edit_form(entry, context, text=text, problem=problem)
@@ -289,7 +289,7 @@ def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -
     """Convert the fields of a form into those of `DecisionBody`."""
     said = single(fields, 'answer')
     if said not in _ANSWERS:
-        raise HttpRefusal(400, 'malformed', f'the form answers nothing; it must be one of {", ".join(_ANSWERS)}')
+        raise HttpRefusal(400, 'malformed', f'the answer must be one of {", ".join(_ANSWERS)}')
     values: dict[str, object] = {
         'approved': said != 'deny',
         # Browsers differ in the line ends they send.
@@ -309,4 +309,4 @@ def _lineage(entry: InboxEntry) -> Html | None:
         element('li', f'{name_of(level.agent_name)} called ', element('code', name_of(level.tool_name)))
         for level in entry.request.lineage
     ]
-    return element('section', element('h2', 'How it came to this'), element('ol', *rows), class_='lineage')
+    return element('section', element('h2', 'Calls that led to this request'), element('ol', *rows), class_='lineage')

@@ -88,7 +88,9 @@ def _navigation(request: Request, context: PageContext) -> Html:
         csrf = element('input', type='hidden', name='csrf', value=context.token)
         button = element('button', 'Log out', type='submit')
         leave = element('form', csrf, button, method='post', action=f'{context.base}/logout')
-    who = element('span', element('span', 'You are ', class_='spoken'), short_name(context.visitor.id), class_='who')
+    who = element(
+        'span', element('span', 'Logged in as ', class_='spoken'), short_name(context.visitor.id), class_='who'
+    )
     return joined(element('nav', *links, aria_label='Pages'), who, leave)
 
 
@@ -189,8 +191,8 @@ def list_of(entries: Sequence[InboxEntry], context: PageContext) -> Html:
         if len(mine) > 1:
             items.append(_group_form(mine, context))
     more = len(entries) - AT_ONCE
-    rest = element('p', f'{more:,} more wait behind these.', class_='notice', id='more') if more > 0 else None
-    empty = element('p', 'Nothing waits for an answer.', class_='empty', id='empty', hidden=bool(entries))
+    rest = element('p', f'{more:,} more open requests.', class_='notice', id='more') if more > 0 else None
+    empty = element('p', 'No open requests.', class_='empty', id='empty', hidden=bool(entries))
     return element('div', empty, element('div', *items, id='open'), rest, id='list', data_count=str(len(entries)))
 
 
@@ -202,9 +204,9 @@ def _group_form(group: Sequence[InboxEntry], context: PageContext) -> Html:
     fields = [element('input', type='hidden', name='item', value=item) for item in items]
     approve, deny = buttons('of them together', count=count)
     are_whole = may_approve_together([entry.request for entry in group])
-    text = f'These {count} requests above belong together.'
+    text = f'The {count} requests above belong together.'
     if not are_whole:
-        text += ' Not all are shown whole, so they are approved one by one.'
+        text += ' Some are not shown whole, so approve them one by one.'
     return element(
         'form',
         *hidden(context),
@@ -222,7 +224,7 @@ def _group_form(group: Sequence[InboxEntry], context: PageContext) -> Html:
     )
 
 
-_HINT = 'A JSON object. Nothing is approved yet: the changed call is shown to you before you approve it.'
+_HINT = 'A JSON object. Nothing is approved yet; you will see the changed call before you approve it.'
 
 
 def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = None, problem: str | None = None) -> Html:
@@ -269,7 +271,7 @@ def preview_of(entry: InboxEntry, asked: ApprovalRequest, context: PageContext) 
         'article',
         element('h2', name),
         element('p', 'You have changed the call. Nothing is approved yet.', class_='notice'),
-        content_of(display(asked, whole=True).lines, f'What {name} will be called with'),
+        content_of(display(asked, whole=True).lines, f'Content of {name} after the change'),
         *(element('p', f'Warning: {each}', class_='warning') for each in warnings_of(asked)),
         element(
             'form',

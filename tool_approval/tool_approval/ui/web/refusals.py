@@ -27,7 +27,7 @@ class HttpRefusal(Exception):
 
 _HTTP: Mapping[int, tuple[str, str]] = {
     404: ('not_found', 'there is no such page'),
-    405: ('method_not_allowed', 'this address does not take that method'),
+    405: ('method_not_allowed', 'this page does not support that method'),
 }
 
 
@@ -35,7 +35,7 @@ def refusal_of(error: InboxError | NotOffered | SteeringRefused | HTTPException)
     """Return the refusal for an error of the inbox, an answer, a run or the router."""
     match error:
         case HTTPException():
-            code, message = _HTTP.get(error.status_code, ('refused', 'this cannot be answered'))
+            code, message = _HTTP.get(error.status_code, ('refused', 'the request was refused'))
             return HttpRefusal(error.status_code, code, message, headers=error.headers)
         case UnknownRequest():
             return HttpRefusal(404, 'unknown_request', str(error))
@@ -55,5 +55,5 @@ def refusal_of(error: InboxError | NotOffered | SteeringRefused | HTTPException)
             return HttpRefusal(422, 'invalid_answer', str(error))
         case _:
             # The text of the error names the store, which visitors must not see.
-            message = 'the inbox cannot be reached now, so nothing was approved; try again in a moment'
+            message = 'the inbox cannot be reached, and nothing was approved; try again in a moment'
             return HttpRefusal(503, 'unavailable', message, headers={'Retry-After': '2'})

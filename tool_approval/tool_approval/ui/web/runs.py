@@ -145,7 +145,7 @@ class RunRoutes:
             id='filter',
             aria_label='Filter',
         )
-        empty = None if found else element('p', 'There are no such runs.', class_='empty')
+        empty = None if found else element('p', 'No runs found.', class_='empty')
         older = None
         if len(found) == RUNS_AT_ONCE:
             address = urlencode({**query, 'after': found[-1].id})
@@ -157,7 +157,7 @@ class RunRoutes:
         visitor = await self._visitors.visitor(request)
         context = await self._context_of(request, visitor)
         details = await self._runs.get(request.query_params.get('run', ''))
-        return page(request, 'One run', _card(details, context), context=context)
+        return page(request, 'Run', _card(details, context), context=context)
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a run."""
@@ -191,7 +191,7 @@ def _read_result(text: str) -> object:
         [result] = decode_arguments(f'{{"result": {text}}}').values()
         return result
     except (NotCanonicalError, ValueError):
-        raise HttpRefusal(422, 'invalid_answer', 'the result must be JSON; write a text in quotes') from None
+        raise HttpRefusal(422, 'invalid_answer', 'the result must be JSON; put text in double quotes') from None
 
 
 def _address(run_id: str, base: str) -> str:
@@ -249,10 +249,10 @@ def _execution(row: ExecutionRow, details: RunDetails, context: PageContext) -> 
 
 
 def _settling(row: ExecutionRow, details: RunDetails, context: PageContext) -> Html:
-    told = element('p', 'Its worker died in the middle. It may have happened.', class_='warning')
+    told = element('p', 'The worker died during this call. The call may have run.', class_='warning')
     problem = _why_not(lambda: details.check_may_settle(row, context.visitor))
     if problem is not None:
-        return joined(told, element('p', f'{short_name(context.visitor.id)} may not settle it: {problem}.'))
+        return joined(told, element('p', f'{short_name(context.visitor.id)} may not settle this call: {problem}.'))
     field = f'result-{row.key}-{row.attempt}'
     return element(
         'form',
@@ -260,7 +260,7 @@ def _settling(row: ExecutionRow, details: RunDetails, context: PageContext) -> H
         *hidden(context, run=details.run.id, key=row.key, attempt=str(row.attempt)),
         element(
             'p',
-            element('label', 'Its result, in JSON, if it happened', for_=field),
+            element('label', 'Result in JSON, if the call ran', for_=field),
             element('textarea', id=field, name='result', rows='2', spellcheck='false', autocomplete='off'),
         ),
         element(
@@ -268,7 +268,7 @@ def _settling(row: ExecutionRow, details: RunDetails, context: PageContext) -> H
             *(
                 element('button', text, type='submit', name='verdict', value=value)
                 for text, value in (
-                    ('It happened, with this result', 'result'),
+                    ('The call ran, with this result', 'result'),
                     ('Run it again', 'again'),
                     ('Give up', 'give_up'),
                 )
@@ -293,7 +293,7 @@ def _cancelling(details: RunDetails, context: PageContext) -> Html | None:
         element(
             'form',
             *hidden(context, run=details.run.id),
-            element('p', 'It ends for good, and its open requests are withdrawn.'),
+            element('p', 'The run ends permanently, and its open requests are withdrawn.'),
             element('button', 'Cancel the run', type='submit', class_='deny'),
             method='post',
             action=f'{context.base}/run/cancel',

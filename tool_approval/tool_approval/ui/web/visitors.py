@@ -28,8 +28,8 @@ SESSION_S = 12 * 3600.0
 
 
 NEW_LINK = (
-    'A link works once, within an hour, and a login ends after twelve. For a new link, press Enter in the terminal '
-    'where `tool-approval serve` runs; open requests go on waiting'
+    'A link works once within an hour, and a login lasts twelve hours. For a new link, press Enter in the terminal '
+    'where `tool-approval serve` runs. Open requests keep waiting'
 )
 """Advice for visitors without a session, without the final full stop."""
 
@@ -126,10 +126,10 @@ class Hosts:
             ValueError: No host is given, or one is invalid, such as `*`.
         """
         if isinstance(allowed, str) or not allowed:
-            raise ValueError('`hosts` must list the names under which the page is reached, such as ["127.0.0.1:8765"]')
+            raise ValueError('`hosts` must list the host names of the page, such as ["127.0.0.1:8765"]')
         for host in allowed:
             if _HOST.fullmatch(host) is None:
-                raise ValueError(f'{host!r} is no host name; write it as in the address, such as "approvals.example"')
+                raise ValueError(f'{host!r} is not a host name; write it as in the URL, such as "approvals.example"')
         self._allowed = frozenset(host.lower() for host in allowed)
 
     def check(self, connection: HTTPConnection) -> None:
@@ -142,7 +142,7 @@ class Hosts:
         host = sent[0].lower() if len(sent) == 1 else ''
         found = _HOST.fullmatch(host)
         if found is None or not self._allowed & {host, found['name']}:
-            raise HttpRefusal(421, 'wrong_host', 'this page is not reached under that name')
+            raise HttpRefusal(421, 'wrong_host', 'this host name is not allowed')
 
 
 class Visitors:
@@ -180,7 +180,7 @@ class Visitors:
         _check_origin(request)
         visitor = await self.visitor(request)
         if token is None or not hmac.compare_digest(token.encode(), self.token(visitor).encode()):
-            raise HttpRefusal(403, 'wrong_csrf_token', 'the form is not of this session; load the page again')
+            raise HttpRefusal(403, 'wrong_csrf_token', 'the form belongs to another session; reload the page')
         return visitor
 
 

@@ -1,8 +1,8 @@
-// Keeps the list of open requests up to date and answers in place. Without it the page works by forms and reloading.
+// Updates the list of open requests and answers in place. Without this script, the page works with forms and reloading.
 'use strict';
 
 (() => {
-  // Chosen: a request that has just arrived cannot be answered by a click that was meant for something else.
+  // Chosen: milliseconds in which a new request ignores clicks, which were meant for something else.
   const SETTLING_MS = 800;
   const base = document.body.dataset.base;
   const status = document.getElementById('status');
@@ -10,14 +10,14 @@
   let announced = Promise.resolve();
 
   function say(text) {
-    // One after the other, so that a screen reader hears each.
+    // One after another, so that a screen reader reads each.
     announced = announced.then(() => new Promise((done) => {
       status.textContent = text;
       setTimeout(done, 300);
     }));
   }
 
-  // All times are the reader's; the title has the server's, in UTC.
+  // Show times in the reader's time zone, and the server's UTC time in the tooltip.
   function localTime(time) {
     const moment = new Date(time.dateTime);
     time.title = time.textContent || moment.toISOString();
@@ -27,7 +27,7 @@
 
   const localTimes = (root) => root.querySelectorAll('time').forEach(localTime);
 
-  // The history's days are the reader's too, and so is the day that a search names.
+  // The days of the history and of a search are also in the reader's time zone.
   function localDays() {
     if (!document.querySelector('.day')) return;
     document.querySelectorAll('.day').forEach((day) => day.remove());
@@ -52,7 +52,7 @@
     event.target.append(before);
   }
 
-  // A notification may be seen by others on a locked screen, so it names the tool and nothing else.
+  // Others may see a notification on a locked screen, so it names only the tool.
   function notify(name) {
     if (!document.hidden || !('Notification' in window) || Notification.permission !== 'granted') return;
     const shown = new Notification('Approval requested', { body: name });
@@ -84,7 +84,7 @@
     const hadFocus = card.contains(document.activeElement);
     const block = document.createElement('div');
     block.className = 'actions settled';
-    // What lies below stays where it is: a click is on its way to it, maybe.
+    // Keep the height, so that elements below do not move under a click.
     block.style.minHeight = `${actions.offsetHeight}px`;
     const told = line(outcome, `outcome ${state ?? stateOf(outcome)}`);
     if (at) {
@@ -127,7 +127,7 @@
     const form = event.target;
     if (!form.matches('form.answer, form.group')) return;
     event.preventDefault();
-    // The first button of every form is there for Enter, and sends nothing.
+    // The first button of each form only takes Enter, and sends nothing.
     if (event.submitter?.formMethod === 'dialog' || form.dataset.sending) return;
     form.dataset.sending = 'true';
     const data = new URLSearchParams(new FormData(form, event.submitter));
@@ -151,24 +151,24 @@
         if (card && told.error.code === 'already_settled') await look(card.dataset.key);
       }
     } catch {
-      problem(form, 'That did not arrive, so nothing was answered by it. Try again.');
+      problem(form, 'Your answer may not have arrived. Try again.');
     } finally {
       delete form.dataset.sending;
     }
   }
 
-  // Out of sight, and out of reach; what lies below stays where it is.
+  // Hide and disable an element without moving the elements below.
   function put(element) {
     element.classList.add('moved');
     element.inert = true;
     element.removeAttribute('data-key');
   }
 
-  // What became of a request that is not open any more.
+  // Show the outcome of a request that is no longer open.
   async function look(id) {
     const answer = await fetch(`${base}/api/v1/requests/${encodeURIComponent(id)}`);
     const card = document.getElementById(`request-${id}`);
-    if (answer.status === 404) return settle(card, { outcome: 'This request is no longer known.', state: 'withdrawn' });
+    if (answer.status === 404) return settle(card, { outcome: 'This request no longer exists.', state: 'withdrawn' });
     if (!answer.ok) return;
     const request = await answer.json();
     if (request.state !== 'pending') settle(card, request);
@@ -176,7 +176,7 @@
 
   const keysOf = (root) => new Map([...root.querySelectorAll('#open > [data-key]')].map((item) => [item.dataset.key, item]));
 
-  // Beside what is of the same response; else a request goes to the end, so that nothing that somebody reads moves.
+  // Insert a request next to those of the same response, or return false. Others go to the end, so that nothing moves.
   function place(made, before, after, mine) {
     const beside = (entry) => {
       const response = made.dataset.response;
@@ -234,7 +234,7 @@
       count();
     });
     bar.append(line('', ''), clear);
-    const lost = line('The connection is lost. What you see may be out of date.', 'notice');
+    const lost = line('The connection is lost. This page may be out of date.', 'notice');
     lost.setAttribute('role', 'alert');
     document.getElementById('list').before(bar);
 
@@ -261,7 +261,7 @@
       events.addEventListener('changed', soon);
       events.addEventListener('error', () => {
         bar.before(lost);
-        // After a refusal a browser does not try again by itself.
+        // Browsers do not reconnect after an HTTP error.
         if (events.readyState === EventSource.CLOSED) setTimeout(() => { soon(); connect(); }, 3000);
       });
     }
