@@ -253,7 +253,7 @@ def test_a_terminal_that_goes_away_ends_it():
 
 
 def test_without_a_terminal_it_is_an_error():
-    with pytest.raises(AssistantError, match='cannot read from the terminal: /dev/null is no terminal'):
+    with pytest.raises(AssistantError, match='cannot read from the terminal: /dev/null is not a terminal'):
         Prompts('/dev/null').ask()
 
 

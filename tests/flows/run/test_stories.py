@@ -336,7 +336,7 @@ def test_without_a_terminal_calls_that_need_approval_are_denied_with_a_message(t
     finished = talk.run('Write.', steps=[{'calls': [WRITE]}, {'text': 'I may not.'}], wrap=('setsid', '--wait'))
 
     assert finished.returncode == 0
-    assert 'Denied write_file: Write project:notes.txt. Nobody could be asked' in finished.stderr
+    assert 'Denied write_file: Write project:notes.txt. The approver could not be asked' in finished.stderr
     assert finished.stdout.endswith('● I may not.\n')
     assert list(talk.cwd.iterdir()) == []
     assert os.path.exists(talk.state / 'tool-approval' / 'audit' / 'decisions.jsonl')

@@ -34,9 +34,9 @@ def test_only_a_single_key_of_the_question_answers_it(story: Story) -> None:
         '\x04',
         '1',
     ):  # fmt: skip
-        told = screen.sent.count('answers nothing')
+        told = screen.sent.count('ignored')
         screen.type(keys)
-        screen.wait(lambda told=told: screen.sent.count('answers nothing') > told, f'an answer to {keys!r}')
+        screen.wait(lambda told=told: screen.sent.count('ignored') > told, f'an answer to {keys!r}')
         screen.wait_for_question(QUESTION)
     screen.type('n')
 
@@ -74,7 +74,7 @@ def test_long_paste_does_not_answer_and_is_not_run_as_a_command_afterwards(story
     screen.wait_for_question(QUESTION)
 
     screen.type('\x1b[200~' + 'y\nyes\n' * 2000 + '\x1b[201~')
-    screen.wait_for('answers nothing')
+    screen.wait_for('ignored')
     screen.wait_for_question(QUESTION)
     screen.type('y')
 
@@ -119,7 +119,7 @@ def test_a_signal_to_interrupt_stops_the_run_too(story: Story) -> None:
     screen.program.kill(signal.SIGINT)
 
     assert screen.end() == -signal.SIGINT
-    assert 'was not waited for any longer; denied delete' in screen.scrolled
+    assert 'is no longer asked; denied delete' in screen.scrolled
     assert 'was not put back' not in screen.scrolled
 
 
@@ -162,7 +162,7 @@ def test_it_is_denied_if_the_terminal_is_closed_and_the_process_goes_on(story: S
 
     assert decision['approved'] is False
     assert decision['decided_by'] == 'ui'
-    assert 'could be asked any more' in decision['note']
+    assert 'could no longer be asked' in decision['note']
 
 
 def without_terminal(command: list[str]) -> list[str]:

@@ -96,7 +96,7 @@ def test_one_by_one_each_has_an_answer_of_its_own() -> None:
 def test_no_key_of_a_single_question_answers_for_all(key: str) -> None:
     _, person = ask(*FILES, steps=[(ALL, key), (ALL, 'N')])
 
-    assert b'answers nothing' in person.sent
+    assert b'ignored' in person.sent
 
 
 @pytest.mark.parametrize('key', ['q', '\x03'])
@@ -128,5 +128,5 @@ def test_a_key_of_the_list_answers_nothing_where_all_were_chosen_and_it_says_why
     decisions, person = ask(*FILES, steps=[(ALL, 'A'), (again, 'o'), (again, '\x1b'), (ALL, 'x'), (ALL, 'N')])
 
     assert not any(decision.approved for decision in decisions)
-    assert b'That key answers nothing here. Press what the question names; Esc goes back.' in person.sent
-    assert b'That key answers nothing. Press one of the keys below.' in person.sent
+    assert b'That key is ignored here. Press a key named in the question; Esc goes back.' in person.sent
+    assert b'That key is ignored. Press one of the keys below.' in person.sent

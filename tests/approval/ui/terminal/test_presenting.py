@@ -63,7 +63,7 @@ def test_without_a_presenter_the_arguments_are_shown_with_the_directory() -> Non
     assert shown(COMMAND) == snapshot("""\
 ─ run_shell in /srv/app
 │ why: before your change: no rule matches it
-│ ┊ Its tool does not say what the changed call would do.
+│ ┊ The tool cannot show the changed call.
 │ arguments:
 │ ┊ command: "ls"
 │ you have changed:
@@ -108,8 +108,8 @@ def raises(error: BaseException) -> Any:
         (raises(PermissionError('it is blocked.')), 'The changed call cannot be shown: it is blocked.'),
         (raises(StoreError('', 'no store')), 'The changed call cannot be shown: no store'),
         (raises(ValueError('hunter2')), 'The changed call cannot be shown (ValueError).'),
-        (lambda request: None, 'Its tool does not say what the changed call would do.'),
-        (lambda request: 'text', 'Its tool does not say what the changed call would do.'),
+        (lambda request: None, 'The tool cannot show the changed call.'),
+        (lambda request: 'text', 'The tool cannot show the changed call.'),
     ],
 )
 def test_a_presenter_that_fails_is_replaced_by_a_sentence(presenter: Any, told: str) -> None:
@@ -176,4 +176,4 @@ def test_a_question_that_is_withdrawn_while_the_presenter_works_ends_it() -> Non
         asyncio.run(main(person))
 
         person.assert_done()
-    assert 'was not waited for any longer; denied run_shell' in person.text
+    assert 'is no longer asked; denied run_shell' in person.text

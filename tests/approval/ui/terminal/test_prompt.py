@@ -67,7 +67,7 @@ def test_each_key_decides_what_it_says(request_: ApprovalRequest, steps: list[St
 def test_a_key_that_is_not_offered_does_nothing(key: str) -> None:
     _, person = ask(REQUEST, steps=[(Q, key), (Q, 'n')])
 
-    assert b'answers nothing' in person.sent
+    assert b'ignored' in person.sent
 
 
 @pytest.mark.parametrize('key', ['s', 'r', 'a'])
@@ -389,7 +389,7 @@ def test_a_hidden_argument_cannot_be_set_in_the_editor() -> None:
 
     decisions, person = ask(request, steps=[(Q, 'e'), ('Press e', '\x1b'), (Q, 'y')], EDITOR=editor(action))
 
-    assert b'That cannot be used: an argument that is not shown cannot be changed.' in person.sent
+    assert b'The arguments are invalid: an argument that is not shown cannot be changed.' in person.sent
     assert decisions[0].override_args is None
 
 
@@ -537,6 +537,6 @@ def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
 │ l  list what is remembered, and revoke it
 │ q  deny, and stop the run
 │ toolset: files
-│ mark: 34c6a234baa49bca (differs where requests differ in anything)
+│ mark: 34c6a234baa49bca (differs if anything in the requests differs)
 ╰─ y approve   n deny   s notes this session   ? more\
 """)

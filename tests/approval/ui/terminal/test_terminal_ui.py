@@ -47,7 +47,7 @@ def test_without_a_terminal_everything_is_denied_and_a_line_says_so(capsys: pyte
 
     assert (decision.approved, decision.decided_by) == (False, 'ui')
     assert decision.note == (
-        'Nobody could be asked, so the call was denied: there is no terminal (No such file or directory).'
+        'The approver could not be asked, so the call was denied: there is no terminal (No such file or directory).'
     )
     assert capsys.readouterr().err == f'Denied delete: a<U+001B>[2Jb. {decision.note}\n'
 
@@ -57,7 +57,7 @@ def test_device_that_is_not_a_terminal_denies(tmp_path) -> None:
 
     decision = asyncio.run(TerminalUI(device=str(tmp_path / 'file')).choose(REQUEST, mode='interactive'))
 
-    assert 'is no terminal' in decision.note
+    assert 'is not a terminal' in decision.note
 
 
 @pytest.mark.parametrize('stream', [None, io.StringIO()])
@@ -97,7 +97,7 @@ def test_a_terminal_that_is_closed_while_it_asks_denies() -> None:
         decision = asyncio.run(make_ui(person).choose(REQUEST, mode='interactive'))
 
     assert (decision.approved, decision.decided_by) == (False, 'ui')
-    assert decision.note == 'Nobody could be asked any more, so the call was denied: the terminal was closed.'
+    assert decision.note == 'The approver could no longer be asked, so the call was denied: the terminal was closed.'
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_cancelled_question_is_withdrawn(steps: list) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await asking
             person.assert_done()
-        assert 'ada was not waited for any longer; denied delete' in person.text
+        assert 'ada is no longer asked; denied delete' in person.text
         # The thread hands over its result shortly before it ends.
         for thread in threading.enumerate():
             if thread.name == 'tool-approval-ui':

@@ -29,7 +29,7 @@ PATIENCE_S = 10.0
 POLL_S = 0.02
 """Chosen: seconds between checks whether the presenter is done."""
 
-NOT_SAID = 'Its tool does not say what the changed call would do.'
+NOT_SAID = 'The tool cannot show the changed call.'
 
 Present = Callable[[ApprovalRequest, ApprovalRequest], ApprovalRequest]
 """Takes the original and the changed request, and returns the changed request with its presentation."""
@@ -151,15 +151,17 @@ def _in_editor(dialogue: Dialogue, request: ApprovalRequest, editor: list[str]) 
             with_arguments(request, edited or {})  # raises for an argument that is not shown
             return edited
         except NotOffered as error:
-            problem = escape_line(f'That cannot be used: {error}.')
-            if dialogue.choose([problem], 'Press e to edit it again; Esc drops it. ', ['e']) is None:
+            problem = escape_line(f'The arguments are invalid: {error}.')
+            if dialogue.choose([problem], 'Press e to edit again; Esc discards the text. ', ['e']) is None:
                 return None
 
 
 def _one_by_one(dialogue: Dialogue, request: ApprovalRequest) -> dict[str, Any] | None:
     edited = editable(request)
     for number, (name, value) in enumerate(edited.items(), start=1):
-        hint = f'Argument {number} of {len(edited)}, as JSON. Enter takes it; Esc goes back. Set $EDITOR for an editor.'
+        hint = (
+            f'Argument {number} of {len(edited)}, as JSON. Enter accepts it; Esc goes back. Set $EDITOR for an editor.'
+        )
         text = json.dumps(value, ensure_ascii=True)
         if len(text) > LONGEST_LINE:
             continue
@@ -173,5 +175,5 @@ def _one_by_one(dialogue: Dialogue, request: ApprovalRequest) -> dict[str, Any] 
                 edited[name] = read_value(line)
                 break
             except UnreadableArguments as error:
-                hint, text = escape_line(f'Not taken: {error}.'), line
+                hint, text = escape_line(f'Not accepted: {error}.'), line
     return edited

@@ -11,9 +11,9 @@ from .tty import Terminal
 Render = Callable[..., str]
 """Returns a drawn question for `width` columns and `height` lines. The last line is the question itself."""
 
-PASTED = 'That came all at once, as a paste does, so it answers nothing. Press one key.'
-OTHER_KEY = 'That key answers nothing. Press one of the keys below.'
-OTHER_KEY_HERE = 'That key answers nothing here. Press what the question names; Esc goes back.'
+PASTED = 'Several keys at once, as in a paste, are ignored. Press one key.'
+OTHER_KEY = 'That key is ignored. Press one of the keys below.'
+OTHER_KEY_HERE = 'That key is ignored here. Press a key named in the question; Esc goes back.'
 TOO_NARROW = 'Too narrow to approve.'
 
 _DENYING = frozenset({'n', 'N', 'q', 'escape'})

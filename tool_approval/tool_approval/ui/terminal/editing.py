@@ -91,7 +91,7 @@ def read_value(text: str) -> Any:
         values = read_arguments(f'{{"value": {text}}}')
         if list(values) == ['value']:
             return values['value']
-    raise UnreadableArguments('that is no JSON value: write a text in double quotes')
+    raise UnreadableArguments('that is not a JSON value; put text in double quotes')
 
 
 POLL_S = 0.05

@@ -209,7 +209,7 @@ class Prompt:
         """Leave a line that says why the answer is no longer needed."""
         answers = [(each, answer) for each in requests if (answer := answered_elsewhere(each)) is not None]
         if not answers:
-            self._say(f'was not waited for any longer; denied {names}', is_good=False)
+            self._say(f'is no longer asked; denied {names}', is_good=False)
         for request, answer in answers:
             verb = 'approved' if answer.approved else 'denied'
             text = f'{verb} {request.tool_name} elsewhere: {summary(request)}'

@@ -115,7 +115,7 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
     does = {**KEYS, 's': f'{KEYS["s"]}: {covered}'}
     labelled = [(f'{key} ', does[key]) for key in KEYS if key in keys and key != '?']
     labelled += [(f'{label}:', text) for label, text in _facts(request, layout, is_more=True)]
-    labelled.append(('mark:', f'{request_digest(request)} (differs where requests differ in anything)'))
+    labelled.append(('mark:', f'{request_digest(request)} (differs if anything in the requests differs)'))
     return [row for label, text in labelled for row in layout.labelled(label, text)]
 
 

@@ -101,7 +101,7 @@ class TerminalUI:
         try:
             terminal = Terminal(self._device, is_dumb=is_dumb(self._environment))
         except NoTerminal as error:
-            return _denied(requests, f'Nobody could be asked, so the call was denied: {error}.')
+            return _denied(requests, f'The approver could not be asked, so the call was denied: {error}.')
         has_ended = threading.Event()
         answers: list[list[ApprovalDecision] | None] = []
         present = Presenting(self._presenters, terminal)
@@ -140,7 +140,7 @@ class TerminalUI:
                 )
                 return prompt.ask_all(requests)
         except TerminalClosed as error:
-            return _denied(requests, f'Nobody could be asked any more, so the call was denied: {error}.')
+            return _denied(requests, f'The approver could no longer be asked, so the call was denied: {error}.')
 
 
 def _denied(requests: Sequence[ApprovalRequest], note: str) -> list[ApprovalDecision]:

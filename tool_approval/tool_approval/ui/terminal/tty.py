@@ -73,7 +73,7 @@ class Terminal:
         self.encoding = 'utf-8' if is_utf8 else 'ascii'
         problem = None
         if not os.isatty(self._fd):
-            problem = f'{device} is no terminal'
+            problem = f'{device} is not a terminal'
         elif self.is_background:
             problem = 'this program runs in the background of its terminal'
         if problem is not None:

@@ -48,13 +48,13 @@ def load(text: str) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = '' if mark is None else f' in line {mark.line + 1}'
-        raise NotYaml(f'{error.problem or "it is no YAML"}{place}') from None
+        raise NotYaml(f'{error.problem or "invalid YAML"}{place}') from None
     except (yaml.YAMLError, ValueError):
         raise NotYaml('it has a character or a number that is not allowed') from None
     except RecursionError:
         raise NotYaml('nested too deeply') from None
     if not isinstance(value, dict):
-        raise NotYaml('it is no list of names with values')
+        raise NotYaml('it is not a mapping of names to values')
     return cast('dict[str, Any]', value)
 
 
@@ -82,9 +82,9 @@ class _Loader(yaml.SafeLoader):
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag != 'tag:yaml.org,2002:str':
-                raise _problem('a name that is not a text; put it in quotes', key.start_mark)
+                raise _problem('a name must be text; put it in quotes', key.start_mark)
             if key.value in seen:
-                raise _problem('a name that stands there twice', key.start_mark)
+                raise _problem('a name appears twice', key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep=True)
 
