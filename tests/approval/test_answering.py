@@ -48,7 +48,7 @@ def test_answer_options_follow_from_the_request_and_its_display(request_, kinds,
 def test_a_ui_that_shows_less_says_so():
     assert answer_options(PLAIN, is_whole=False).spans == ()
     assert answer_options(LONG, is_whole=True).spans == ('session',)
-    with pytest.raises(NotOffered, match="remembered for 'session'"):
+    with pytest.raises(NotOffered, match="remembered as 'session'"):
         decision_on(PLAIN, approved=True, remember='session', is_whole=False)
 
 
@@ -103,20 +103,20 @@ def test_a_decision_is_what_was_answered(request_, said, decision):
 @pytest.mark.parametrize(
     ('request_', 'said', 'problem'),
     [
-        (PLAIN, {'approved': False, 'remember': 'session'}, 'only an approval of the arguments as they are'),
+        (PLAIN, {'approved': False, 'remember': 'session'}, 'only an approval of unchanged arguments'),
         (
             PLAIN,
             {'approved': True, 'override_args': {'path': 'b'}, 'remember': 'session'},
-            'only an approval of the arguments as they are',
+            'only an approval of unchanged arguments',
         ),
-        (PLAIN, {'approved': True, 'remember': 'always'}, "cannot be remembered for 'always'"),
-        (LONG, {'approved': True, 'remember': 'session'}, "cannot be remembered for 'session'"),
+        (PLAIN, {'approved': True, 'remember': 'always'}, "cannot be remembered as 'always'"),
+        (LONG, {'approved': True, 'remember': 'session'}, "cannot be remembered as 'session'"),
         (
             PLAIN,
             {'approved': True, 'remember': 'session', 'remember_option': 'folder'},
             'does not offer this remember option',
         ),
-        (PLAIN, {'approved': False, 'override_args': {'path': 'b'}}, 'a denial changes no arguments'),
+        (PLAIN, {'approved': False, 'override_args': {'path': 'b'}}, 'a denial cannot change arguments'),
         (HIDING, {'approved': True, 'override_args': {'to': 'eve', 'token': 'y'}}, 'not shown cannot be changed'),
     ],
 )

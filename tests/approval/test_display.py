@@ -436,7 +436,7 @@ def test_path_object_is_a_fact_and_other_values_are_not() -> None:
 def test_what_a_tool_keeps_from_being_shown_is_named_alone() -> None:
     call = ApprovalRequest(tool_name='t', args={'to': 'me', 'token': 'secret'}, payload={'to': 'me'})
 
-    assert drawn(call) == [('value', 'to: "me"'), ('heading', '"token": not shown, as the tool wants it')]
+    assert drawn(call) == [('value', 'to: "me"'), ('heading', '"token": hidden by the tool')]
 
 
 def test_digest_of_hidden_arguments_differs_and_cannot_be_guessed_elsewhere() -> None:
@@ -464,7 +464,7 @@ def test_digest_of_hidden_arguments_differs_and_cannot_be_guessed_elsewhere() ->
 def test_names_of_hidden_arguments_may_be_cut(count: int) -> None:
     call = ApprovalRequest(tool_name='t', args={f'{n}' * 101: 1 for n in range(count)}, payload={})
 
-    assert drawn(call)[-1] == ('cut', f'[{count} arguments are not shown; some names are cut]')
+    assert drawn(call)[-1] == ('cut', f'[{count} arguments are hidden; some names are cut]')
     assert not is_shown_whole(call)
     assert [kind for kind, _ in drawn(call, whole=True)] == ['heading'] * count
 
@@ -711,14 +711,14 @@ def test_long_text_is_searched_at_its_ends_with_a_warning() -> None:
     found = warnings_of(request(x='\x1b' + 'é' * 50_000 + '\u200b'))
 
     assert [warning.partition(':')[0] for warning in found] == [
-        'control characters, which would steer the terminal', 'invisible characters', 'too long to be looked through'
+        'control characters, which could alter the screen', 'invisible characters', 'too long to check in full'
     ]  # fmt: skip
 
 
 def test_search_of_very_many_values_is_cut_with_a_warning() -> None:
     [told] = warnings_of(request(x=[1, [2.0, None], *range(6000)]))
 
-    assert told.startswith('too long to be looked through')
+    assert told.startswith('too long to check in full')
 
 
 def test_of_many_words_with_foreign_letters_some_are_named() -> None:
@@ -781,7 +781,7 @@ def test_of_many_changes_the_first_are_shown() -> None:
 def test_arguments_too_long_to_compare_are_reported() -> None:
     [line] = changes(request(x=list(range(1000))), request(x=1))
 
-    assert line.text == 'you have changed arguments that are too long to be compared'
+    assert line.text == 'you have changed arguments that are too long to compare'
 
 
 def test_the_digest_of_long_lists_is_that_of_their_values() -> None:
@@ -836,7 +836,7 @@ def test_of_very_many_different_characters_the_lowest_are_named() -> None:
     found = warnings_of(request(x='\x1b' + ''.join(map(chr, range(0x3000, 0x5000)))))
 
     assert 'U+001B ESCAPE' in found[0]
-    assert found[-1].startswith('too long to be looked through')
+    assert found[-1].startswith('too long to check in full')
 
 
 @pytest.mark.parametrize(

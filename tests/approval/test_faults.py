@@ -117,7 +117,7 @@ def test_a_ui_that_raises_denies(kind, error):
 def test_a_ui_at_the_end_of_its_input_denies(kind):
     reason = denied_then_runs(kind(EOFError()))
 
-    assert reason == 'The approval prompt met the end of its input, so the call was denied.'
+    assert reason == 'The approval prompt reached the end of its input, so the call was denied.'
 
 
 @pytest.mark.parametrize('kind', [Sync, SyncKeyboard])
@@ -150,7 +150,10 @@ def test_a_ui_that_cancels_itself_denies(kind):
     ],
 )
 def test_a_ui_that_returns_no_decision_denies(kind, answer, told):
-    assert denied_then_runs(kind(answer)) == f'The approval prompt gave no decision ({told}), so the call was denied.'
+    assert (
+        denied_then_runs(kind(answer))
+        == f'The approval prompt returned no valid decision ({told}), so the call was denied.'
+    )
 
 
 def test_a_ui_without_choose_denies():
@@ -318,7 +321,7 @@ def test_stopping_the_run_is_written_down_as_a_denial():
         asyncio.run(controller.request_approvals(requests))
 
     assert [(entry['approved'], entry['note'], entry['payload']) for entry in entries] == [
-        (False, 'The person stopped the run.', {'n': 0})
+        (False, 'The user stopped the run.', {'n': 0})
     ]
 
 
@@ -338,7 +341,7 @@ def test_a_ui_that_stops_the_run_itself_ends_all_of_its_questions(kind, one_at_a
         decide_all(controller, *(request_for(number) for number in range(3)))
 
     assert 1 <= len(sink.entries) <= (1 if one_at_a_time else 3)
-    assert {(entry['approved'], entry['note']) for entry in sink.entries} == {(False, 'The person stopped the run.')}
+    assert {(entry['approved'], entry['note']) for entry in sink.entries} == {(False, 'The user stopped the run.')}
     assert logged(caplog) == []
 
 
@@ -386,7 +389,7 @@ def test_a_group_that_is_answered_wrongly_is_denied_as_a_whole(answer, told):
 
     decisions = decide_all(controller, request_for('a', group_id='g'), request_for('b', group_id='g'))
 
-    note = f'The approval prompt gave no decision ({told}), so the call was denied.'
+    note = f'The approval prompt returned no valid decision ({told}), so the call was denied.'
     assert [(each.approved, each.note) for each in decisions] == [(False, note)] * 2
 
 
@@ -435,7 +438,7 @@ def test_request_that_cannot_be_shown_is_denied_without_a_question(present, told
 
     decisions = decide_all(controller, *(request_for(number) for number in range(count)))
 
-    note = f'What to decide on could not be shown ({told}), so the call was denied.'
+    note = f'The request could not be shown to the approver ({told}), so the call was denied.'
     assert [(each.approved, each.note, each.decided_by) for each in decisions] == [(False, note, 'ui')] * count
     assert ui.requests == []
     assert logged(caplog) == [f"The presenter of 'delete' failed with {told}"] * count
@@ -526,7 +529,7 @@ def test_a_presenter_that_hangs_past_the_timeout_denies_and_the_next_request_wor
 
     assert (slow.approved, slow.note) == (
         False,
-        'What to decide on could not be shown (TimeoutError), so the call was denied.',
+        'The request could not be shown to the approver (TimeoutError), so the call was denied.',
     )
     assert quick.approved
     assert [request.tool_name for request in ui.requests] == ['quick']

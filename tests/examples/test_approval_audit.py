@@ -12,7 +12,7 @@ def test_every_change_of_the_log_is_named_with_its_line(play):
         '',
         'as it was written: intact',
         'a denial is made an approval: line 3: it was changed, or written with another key',
-        'a line is taken out: line 3: it does not follow the line before it: lines were taken out, added or moved',
+        'a line is taken out: line 3: it does not follow the previous line: lines were removed, added or moved',
         'the last line is cut off: line 4: the noted head is not in the log: lines are missing at its end',
         'read with another key: line 1: it was changed, or written with another key',
     ]

@@ -121,15 +121,15 @@ def decision_on(
     """
     if remember != 'none':
         if not approved or override_args is not None:
-            raise NotOffered('only an approval of the arguments as they are can be remembered')
+            raise NotOffered('only an approval of unchanged arguments can be remembered')
         options = answer_options(request, is_whole=is_whole)
         if remember not in options.spans:
-            raise NotOffered(f'it cannot be remembered for {remember!r}')
+            raise NotOffered(f'this approval cannot be remembered as {remember!r}')
         if remember_option not in dict(options.remember_options):
             raise NotOffered('the request does not offer this remember option')
     if override_args is not None:
         if not approved:
-            raise NotOffered('a denial changes no arguments')
+            raise NotOffered('a denial cannot change arguments')
         override_args = with_arguments(request, override_args).args
     return ApprovalDecision(
         approved=approved,

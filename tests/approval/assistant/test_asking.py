@@ -123,7 +123,7 @@ def test_stopping_ends_the_turn_when_the_denial_is_written_down(count):
 
     assert view.screen.shown == 'Question?\nbeside\n'
     assert [(entry['approved'], entry['note']) for entry in sink.entries] == [
-        (False, 'The person stopped the run.')
+        (False, 'The user stopped the run.')
     ] * count
 
 
@@ -134,7 +134,7 @@ def test_where_nothing_can_be_stopped_the_run_that_asks_ends_all_the_same():
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(controller.request_approval(REQUEST))
 
-    assert [(entry['approved'], entry['note']) for entry in sink.entries] == [(False, 'The person stopped the run.')]
+    assert [(entry['approved'], entry['note']) for entry in sink.entries] == [(False, 'The user stopped the run.')]
 
 
 def asks_then_acts(acted):
@@ -199,7 +199,7 @@ def test_stopping_at_a_question_of_a_nested_agent_stops_the_turn(levels, caplog)
     assert asyncio.run(main()) == 'stopped'
     assert acted == []
     assert ended == ['tidied up'] * len(levels)
-    assert [(entry['approved'], entry['note']) for entry in sink.entries] == [(False, 'The person stopped the run.')]
+    assert [(entry['approved'], entry['note']) for entry in sink.entries] == [(False, 'The user stopped the run.')]
     assert logged(caplog) == []
     assert conversation.messages[-1].parts[0].content == STOPPED
 

@@ -206,7 +206,7 @@ def test_audit_folder_writable_by_others_is_refused(folder, state):
 
 
 def test_a_state_directory_that_the_agent_could_write_to_is_refused(folder):
-    with pytest.raises(StoreError, match='inside of the project'):
+    with pytest.raises(StoreError, match='inside the project'):
         outcome(folder, folder / 'state', [])
 
 

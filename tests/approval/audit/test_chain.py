@@ -10,7 +10,7 @@ from tests.approval.parts import KEY
 from tool_approval import NotCanonicalError
 
 CHANGED = 'it was changed, or written with another key'
-MOVED = 'it does not follow the line before it: lines were taken out, added or moved'
+MOVED = 'it does not follow the previous line: lines were removed, added or moved'
 
 
 def log_of(*entries, key=KEY):
@@ -113,8 +113,8 @@ def test_a_log_that_goes_on_with_another_key_is_named_there():
 
 
 def test_a_line_that_was_not_written_to_its_end_is_named():
-    assert problem_of([*LINES[:5], LINES[5][:-10]]) == (6, 'it was not written to its end')
-    assert problem_of([*LINES[:5], LINES[5][:-1]]) == (6, 'it was not written to its end')
+    assert problem_of([*LINES[:5], LINES[5][:-10]]) == (6, 'it is incomplete')
+    assert problem_of([*LINES[:5], LINES[5][:-1]]) == (6, 'it is incomplete')
 
 
 @pytest.mark.parametrize('left', range(6))

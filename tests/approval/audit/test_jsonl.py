@@ -85,7 +85,9 @@ def test_a_key_that_is_too_short_is_refused(path):
 def test_a_log_of_another_key_is_not_continued(sink, path):
     sink.record(NOTE)
 
-    with pytest.raises(AuditError, match=r'written with another key\. Verify it, put it aside, and start a new one'):
+    with pytest.raises(
+        AuditError, match=r'written with another key\. Verify the log, move it away, and start a new one'
+    ):
         JsonlAuditSink(path, key=b'x' * 32)
 
 
@@ -122,9 +124,9 @@ def test_a_log_whose_own_lines_were_cut_is_not_continued_though_others_follow(si
     log = path.read_bytes()
 
     for _ in range(2):
-        with pytest.raises(AuditError, match='the last line that was seen there was changed or taken out'):
+        with pytest.raises(AuditError, match='the last known line was changed or removed'):
             sink.record(NOTE)
-    with pytest.raises(AuditError, match='the last line that was seen there'):
+    with pytest.raises(AuditError, match='the last known line'):
         _ = sink.head
     assert path.read_bytes() == log
     assert verify(path, key=KEY).is_intact
@@ -347,7 +349,7 @@ def test_a_file_that_holds_no_key_is_refused(key_file, content):
     load_key(key_file)
     key_file.write_bytes(content.encode('latin-1'))
 
-    with pytest.raises(AuditError, match='the key cannot be used: it holds no key'):
+    with pytest.raises(AuditError, match='the key cannot be used: it contains no key'):
         load_key(key_file)
 
 

@@ -262,7 +262,7 @@ def test_arguments_that_cannot_be_compared_are_denied_as_the_controller_does(too
         (['move', 'a'], 'takes a path and a destination'),
         (['send_mail', 'ada'], 'has to be a JSON object'.replace('has', 'have')),
         (['send_mail', '{}', '{}'], 'one JSON object'),
-        (['send_mail', '{"a": 1, "a": 2}'], 'names a key twice'),
+        (['send_mail', '{"a": 1, "a": 2}'], 'duplicate key'),
         (['x' * 201], 'at most 200 characters'),
         (['send_mail', '--cwd', 'nowhere'], 'is not a directory'),
         (['send_mail', '--cwd', 'a\0b'], 'is not a directory'),

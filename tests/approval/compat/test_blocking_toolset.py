@@ -507,7 +507,7 @@ def test_iterables_reach_the_tool_or_are_refused():
         Agent(scripted([call('act', '1', names=names)], 'done'), toolsets=[toolset]).run_sync('go')
 
     go([1, 2])
-    with pytest.raises(ApprovalBlocked, match='cannot be judged'):
+    with pytest.raises(ApprovalBlocked, match='are invalid'):
         go(['x'])
 
     assert asked.requests[0].tool_args['names'] == [1, 2]

@@ -219,7 +219,7 @@ def test_what_validation_left_out_beside_a_secret_may_be_that_secret():
 
 
 def test_a_secret_that_is_a_key_is_refused():
-    with pytest.raises(NotCanonicalError, match='a secret that is a key'):
+    with pytest.raises(NotCanonicalError, match='a secret used as a key'):
         read_arguments({'it': {SecretStr('hunter2'): 1}}, {'it': {'hunter2': 1}})
 
 

@@ -98,7 +98,7 @@ def test_with_nobody_to_ask_the_call_is_denied():
     [decision] = asked(None)
 
     assert decision == ApprovalDecision(
-        approved=False, note='There is nobody to ask for approval, so the call was denied.', decided_by='ui'
+        approved=False, note='There is no approver to ask, so the call was denied.', decided_by='ui'
     )
 
 

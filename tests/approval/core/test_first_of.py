@@ -448,7 +448,7 @@ def test_an_approval_holds_as_long_as_its_approver_may_approve_at_one_of_them(ui
 
 
 def test_without_a_ui_there_is_nobody_to_ask():
-    with pytest.raises(ValueError, match='needs a UI'):
+    with pytest.raises(ValueError, match='needs at least one UI'):
         FirstOf()
 
 

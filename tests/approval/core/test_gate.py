@@ -180,7 +180,7 @@ def test_an_approver_changes_no_arguments_where_the_adapter_reads_none():
 
     assert isinstance(refused, Refused)
     assert refused.reason == (
-        "The approver's arguments cannot be used: this call takes no other arguments. The call was not run."
+        "The approver's arguments cannot be used: the arguments of this call cannot be changed. The call was not run."
     )
     assert sink.entries[0]['digest'] == sink.entries[1]['digest']
 

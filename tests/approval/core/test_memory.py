@@ -147,7 +147,7 @@ def test_an_option_that_calls_itself_exact_is_not_offered():
 
 
 def test_an_option_that_the_request_has_not_is_refused():
-    with pytest.raises(ValueError, match="nothing of kind 'folder'"):
+    with pytest.raises(ValueError, match="does not offer to remember 'folder'"):
         ApprovalMemory().store(request_for(), SESSION.model_copy(update={'remember_option': 'folder'}))
 
 
@@ -211,7 +211,7 @@ def test_an_unnamed_outermost_agent_shares_with_its_own_runs_alone():
 
 
 def test_what_is_to_hold_always_needs_a_store():
-    with pytest.raises(StoreError, match="'always': this memory has no store"):
+    with pytest.raises(StoreError, match="'always' cannot be remembered: this memory has no store"):
         ApprovalMemory().store(request_for(), ALWAYS)
 
 

@@ -126,5 +126,5 @@ def test_a_lineage_that_cannot_be_read_is_an_error_and_not_the_outermost_run():
 
 
 def test_e48_two_options_of_one_kind_are_refused():
-    with pytest.raises(ValueError, match='a kind of its own'):
+    with pytest.raises(ValueError, match='have the same kind'):
         ApprovalResult.needs_approval(remember_options=(OPTION, OPTION))

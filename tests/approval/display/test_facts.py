@@ -117,8 +117,8 @@ def test_summary_from_the_configuration_names_its_source() -> None:
 
 
 def test_extra_access_is_never_hidden_by_its_shape() -> None:
-    assert access([7, ' ', {}]) == ['of a kind that cannot be told'] * 3
-    assert access({'network': True}) == ['of a kind that cannot be told']
+    assert access([7, ' ', {}]) == ['a value that cannot be shown'] * 3
+    assert access({'network': True}) == ['a value that cannot be shown']
 
 
 @pytest.mark.parametrize('lines', [['x'] * 11, ['x' * 601]])

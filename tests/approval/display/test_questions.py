@@ -100,7 +100,9 @@ def test_hidden_arguments_are_approved_once_only() -> None:
     assert {'s', 'a'} <= set(offered_keys(request, is_whole=True))
     assert not {'s', 'a'} & set(offered_keys(hiding, is_whole=True))
     assert not display(hiding).is_whole
-    assert display(hiding).lines[-1].text == '(some arguments are hidden, or altered by the tool: approve once only)'
+    assert (
+        display(hiding).lines[-1].text == '(the tool hides or alters some arguments: the approval cannot be remembered)'
+    )
 
 
 def briefly(*briefs: str, **fields) -> ApprovalRequest:

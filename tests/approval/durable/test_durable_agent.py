@@ -291,7 +291,7 @@ def test_the_approval_of_who_is_no_longer_listed_does_not_hold(approvers, url, i
         ui = InboxUI(Inbox(open_store(url).inbox_store), approvers=approvers)
         return await finish(bot.durable(url, ApprovalController(ui=ui)))
 
-    problem = "Its approver may not approve 'pay' any more, so the call was not run."
+    problem = "The approver of this call may no longer approve 'pay', so the call was not run."
     assert asyncio.run(main()) == {'1': [problem, 'denied']}
     assert bot.paid == []
 
@@ -700,9 +700,7 @@ def test_an_approver_decides_about_a_call_that_may_have_happened(decision, resul
         durable = bot.durable(url)
         async with working(durable):
             [entry] = await soon(inbox)
-            assert (
-                'It may have happened. Approve it to run it again, deny it to give it up.' in entry.request.description
-            )
+            assert 'It may have happened. Approve to run it again, or deny to give it up.' in entry.request.description
             await answer(inbox, entry, decision)
             return json.loads(await durable.get('run').result())
 
@@ -870,7 +868,7 @@ def test_what_is_too_large_to_be_shown_is_denied_and_no_reason_to_fail(url, inbo
 
     assert [told['1'][1], told['2'][1]] == ['denied', 'denied']
     assert told['1'][0].startswith('The inbox could not store the request')
-    assert told['2'][0].startswith("The arguments of 'note' cannot be judged")
+    assert told['2'][0].startswith("The arguments of 'note' are invalid")
     assert bot.paid == []
 
 

@@ -124,7 +124,7 @@ async def test_an_idempotency_key_is_of_one_call_alone(process):
 async def test_there_is_no_current_call_outside(process):
     await process().ledger.execute(CALL, Tool())
 
-    with pytest.raises(LookupError, match='no ledger keeps this execution'):
+    with pytest.raises(LookupError, match='this execution has no ledger'):
         current_call()
 
 
@@ -779,7 +779,7 @@ async def test_a_function_whose_approver_may_not_approve_any_more_is_not_run(pro
     memory = ApprovalMemory(is_allowed=lambda approver: approver in allowed)
     controller = ApprovalController(ui=RecordingUI(answer), memory=memory)
 
-    with pytest.raises(ApprovalDenied, match='may not approve'):
+    with pytest.raises(ApprovalDenied, match='may no longer approve'):
         await executed(process().ledger, lambda to: 1, controller, to='ada')
 
 

@@ -184,7 +184,7 @@ def test_the_requester_can_be_barred():
     [
         (ApprovalDecision.model_construct(approved='yes'), 'the decision is malformed'),
         (ApprovalDecision.model_construct(), 'the decision is malformed'),
-        (ApprovalDecision(approved=True, override_args={'a': float('nan')}), 'the changed arguments cannot be judged'),
+        (ApprovalDecision(approved=True, override_args={'a': float('nan')}), 'the changed arguments are invalid'),
         (
             ApprovalDecision(approved=True, remember='session', remember_option='all'),
             'does not offer this remember option',

@@ -122,7 +122,7 @@ def test_the_rest_of_the_file_is_its_own(desk):
         ('extends: [..]', 'unknown value `..`'),
         ('extends: python', 'not a list'),
         ('extends:', 'not a list'),
-        ('extends: [[git]]', 'not a text'),
+        ('extends: [[git]]', 'not a string'),
         ('shell: {rules: [{pattern: ls, preset: git, line: 1}]}', 'unknown key'),
     ],
 )

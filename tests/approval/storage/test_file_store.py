@@ -124,20 +124,20 @@ def test_a_file_of_another_key_is_refused(store, project, path):
     path.unlink()
     FileApprovalStore(project, path)
 
-    with pytest.raises(StoreError, match='it was replaced by another one; start anew to use that'):
+    with pytest.raises(StoreError, match='it was replaced by another store; restart to use that one'):
         store.get(A)
 
 
 def test_a_file_that_vanishes_while_it_is_opened_is_an_error(monkeypatch, project, path):
     monkeypatch.setattr(file_store, 'replace_private', lambda path, content: None)
 
-    with pytest.raises(StoreError, match='it vanished while it was opened'):
+    with pytest.raises(StoreError, match='it disappeared while it was being opened'):
         FileApprovalStore(project, path)
 
 
 @pytest.mark.parametrize('place', ['approvals.json', '.hidden/approvals.json', '../project/approvals.json'])
 def test_a_store_inside_of_the_project_is_refused(project, place):
-    with pytest.raises(StoreError, match=re.escape(f'it lies inside of the project {str(project)!r}; keep it else')):
+    with pytest.raises(StoreError, match=re.escape(f'it is inside the project {str(project)!r}; keep it else')):
         FileApprovalStore(project, project / place)
 
     assert os.listdir(project) == []
@@ -147,7 +147,7 @@ def test_a_store_inside_of_the_project_by_way_of_a_link_is_refused(tmp_path, pro
     (project / 'state').mkdir(mode=0o700)
     (tmp_path / 'link').symlink_to('project/state')
 
-    with pytest.raises(StoreError, match='inside of the project'):
+    with pytest.raises(StoreError, match='inside the project'):
         FileApprovalStore(project, tmp_path / 'link' / 'approvals.json')
 
 

@@ -179,13 +179,13 @@ def test_a_store_that_only_says_that_anything_may_have_changed_passes():
 @pytest.mark.parametrize(
     ('wrong', 'what'),
     [
-        (Replaces, 'a second request of the same id was taken'),
+        (Replaces, 'a second request with the same id was accepted'),
         (SettlesTwice, 'approved -> approved'),
-        (LooksAndThenSettles, '2 answers were taken to one request'),
+        (LooksAndThenSettles, '2 answers to one request were accepted'),
         (NewestFirst, 'open requests come oldest first'),
         (WithdrawsTheLiving, 'an owner that is alive lost its requests'),
-        (NoticesNothing, 'added by another, and not noticed'),
-        (TellsAllAsAdded, 'settled by another, and by itself, and told as added'),
+        (NoticesNothing, 'added by another, but not noticed'),
+        (TellsAllAsAdded, 'settled by another, and by itself, but reported as added'),
         (PrunesAll, 'an open request was pruned'),
     ],
 )

@@ -205,7 +205,7 @@ def test_stopping_at_the_question_stops_the_turn_and_not_the_program(key: str, t
     assert status == 0
     assert list(talk.cwd.iterdir()) == []
     [denied] = [entry for entry in talk.entries() if entry['event'] == 'decision']
-    assert (denied['approved'], denied['note']) == (False, 'The person stopped the run.')
+    assert (denied['approved'], denied['note']) == (False, 'The user stopped the run.')
 
 
 def test_a_terminal_that_is_closed_in_mid_question_approves_nothing_and_keeps_the_conversation(talk: Talk) -> None:

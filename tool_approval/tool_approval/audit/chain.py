@@ -106,12 +106,12 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
         except ValueError as error:
             return broken(str(error))
         if entry['previous'] != last.mac or entry['line'] != number:
-            return broken('it does not follow the line before it: lines were taken out, added or moved')
+            return broken('it does not follow the previous line: lines were removed, added or moved')
         last = Head(lines=number, mac=mac)
         has_head = has_head or mac == head
         _pair(entry, number, open_approvals)
     if tail:
-        return broken('it was not written to its end')
+        return broken('it is incomplete')
     if not has_head:
         return broken('the noted head is not in the log: lines are missing at its end')
     unfinished = sorted(number for numbers in open_approvals.values() for number in numbers)

@@ -41,10 +41,10 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
                 append_whole(descriptor, text + b'\n', size=0, fsync=True)
         key = bytes.fromhex(text.decode())
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        problem = error.strerror or str(error) if isinstance(error, OSError) else 'it holds no key'
+        problem = error.strerror or str(error) if isinstance(error, OSError) else 'it contains no key'
         raise AuditError(str(place), f'the key cannot be used: {problem}') from None
     if len(key) != 32:
-        raise AuditError(str(place), 'the key cannot be used: it holds no key')
+        raise AuditError(str(place), 'the key cannot be used: it contains no key')
     return key
 
 
@@ -150,7 +150,7 @@ class JsonlAuditSink:
             raise AuditError(self._path, 'it has become shorter')
         # Attack: lines are cut off, and another process appends a line, so that the chain is intact (test_jsonl.py).
         if self._last and os.pread(self._descriptor, len(self._last), self._size - len(self._last)) != self._last:
-            raise AuditError(self._path, 'the last line that was seen there was changed or taken out')
+            raise AuditError(self._path, 'the last known line was changed or removed')
         if status.st_size == self._size:
             return self._head
         line = _last_line(self._descriptor, status.st_size)
@@ -158,7 +158,7 @@ class JsonlAuditSink:
             self._head, self._size, self._last = read_head(line, key=self._key), status.st_size, line + b'\n'
         except ValueError as error:
             raise AuditError(
-                self._path, f'its last line is not intact: {error}. Verify it, put it aside, and start a new one'
+                self._path, f'its last line is not intact: {error}. Verify the log, move it away, and start a new one'
             ) from None
         return self._head
 

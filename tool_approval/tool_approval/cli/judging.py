@@ -222,7 +222,7 @@ class CallJudge:
             canonical_json(args)
         except NotCanonicalError as error:
             # As in the controller: arguments that cannot be compared cannot be approved.
-            reason = f'the arguments cannot be judged ({error.problem}), so the call is denied'
+            reason = f'the arguments are invalid ({error.problem}), so the call is denied'
             denied = PartDecision(text=tool, kind='arguments', decision='block', rule=None, reason=reason)
             return Judgement(deciding=denied, parts=[denied])
         judged = [self._judge(name, tool, args) for name in self._names_of(tool)]

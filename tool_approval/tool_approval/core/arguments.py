@@ -36,8 +36,8 @@ class CallArguments(NamedTuple):
     """For keyed digests only: `given`, the arguments as the model gave them (`None` if unknown), and `received`, the
     arguments as the tool receives them. Secrets are in clear text. Empty if `shown` says it all."""
     fields: dict[str, Any] | None = None
-    """The fields of the only argument, if it is a model, in the form of `shown`: hosts call the function with them.
-    `None` for a mapping, whose contents are arguments of their own."""
+    """If the only argument is a model, its fields in the form of `shown`, because hosts pass them to the function.
+    `None` otherwise, even for a mapping, whose items are separate arguments."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
     bound_text: str = ''
@@ -154,7 +154,7 @@ def restored(changed: Any, shown: Any, given: Any) -> Any:
         if len(set(map(len, parts))) == 1:
             return [restored(*each) for each in zip(*parts, strict=True)]
     if HIDDEN in _leaves(changed):
-        raise ValueError('a hidden value is not where it was')
+        raise ValueError('a hidden value was moved')
     return cast(Any, changed)
 
 
@@ -200,7 +200,7 @@ def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
 def _opened_mapping(value: Mapping[Any, Any], secret: Callable[[Any], Any]) -> dict[str, Any]:
     # Attack: a secret used as a key is shown in clear text, or bound by its mask.
     if any(type(key) is not str and _is_secret(key) for key in value):
-        raise NotCanonicalError('a secret that is a key')
+        raise NotCanonicalError('a secret used as a key')
     # Attack: `1` and `"1"` have the same JSON form, and one would hide the other.
     names = [key if isinstance(key, str) else next(iter(_jsonable({key: None}))) for key in value]
     if len(set(names)) < len(names):
@@ -278,7 +278,7 @@ def _is_altered(given: Any, value: Any, own: Any) -> bool:
 
 
 def _with_left_out(shown: Any, given: Any, *, is_hidden: bool) -> Any:
-    """Return `shown` with the parts of `given` that it lacks."""
+    """Add to `shown` the parts of `given` that it lacks."""
     if isinstance(shown, dict) and isinstance(given, Mapping):
         visible = cast('dict[str, Any]', shown)
         had = cast('Mapping[str, Any]', given)
@@ -320,7 +320,7 @@ def _guarded(read: Callable[[], Any]) -> Any:
     try:
         return read()
     except (PydanticSerializationError, UnicodeDecodeError):
-        raise NotCanonicalError('a value that JSON lacks') from None
+        raise NotCanonicalError('a value that JSON cannot represent') from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, NotCanonicalError):
             raise

@@ -96,14 +96,17 @@ _open_questions: ContextVar[Mapping[PromptLock, PromptLock] | None] = ContextVar
 
 
 def lock_within(lock: PromptLock) -> PromptLock:
-    """Return the lock that a new question waits for: `lock`, or the inner one if an open question asks it."""
+    """Return the lock that a new question waits for: `lock`, or its inner lock within an open question."""
     inner = (_open_questions.get() or {}).get(lock)
     return lock if inner is None or inner.is_over else lock_within(inner)
 
 
 @contextmanager
 def open_question(lock: PromptLock) -> Generator[PromptLock]:
-    """Open the inner lock of a question that holds `lock`. It ends when that question has released its lock."""
+    """Yield the lock for questions asked within a question that holds `lock`.
+
+    It is over when the outer question has released `lock`.
+    """
     inner = PromptLock()
     token = _open_questions.set({**(_open_questions.get() or {}), lock: inner})
     try:
@@ -113,7 +116,7 @@ def open_question(lock: PromptLock) -> Generator[PromptLock]:
 
 
 Answer: TypeAlias = list[ApprovalDecision] | KeyboardInterrupt | RunCancelled
-"""A decision for each request, or a request to stop the run."""
+"""A decision for each request, or an exception that stops the run."""
 
 
 async def ask(
@@ -144,7 +147,7 @@ async def ask(
         note; only cancellation, `KeyboardInterrupt` and `RunCancelled` pass through.
     """
     if ui is None:
-        return _denials(requests, 'ui', 'There is nobody to ask for approval, so the call was denied.')
+        return _denials(requests, 'ui', 'There is no approver to ask, so the call was denied.')
     limit = None if timeout_s is None else asyncio.timeout(timeout_s)
     try:
         answer = _answer(ui, abilities or UIAbilities.of(ui), requests, mode, is_answered, lock, hear)
@@ -153,9 +156,11 @@ async def ask(
         async with limit:
             return await answer
     except EOFError:
-        return _denials(requests, 'ui', 'The approval prompt met the end of its input, so the call was denied.')
+        return _denials(requests, 'ui', 'The approval prompt reached the end of its input, so the call was denied.')
     except _NoDecision as error:
-        return _denials(requests, 'ui', f'The approval prompt gave no decision ({error}), so the call was denied.')
+        return _denials(
+            requests, 'ui', f'The approval prompt returned no valid decision ({error}), so the call was denied.'
+        )
     except Exception as error:  # noqa: BLE001 - a UI may fail in any way, and the call must be denied then
         if limit is not None and limit.expired():
             note = f'No approver answered within {timeout_s:g} seconds, so the call was denied.'
@@ -197,7 +202,7 @@ async def _answer(
     if len(requests) == 1:
         choose, subject = ui.choose, requests[0]
     else:
-        assert abilities.choose_group is not None, 'only a UI that can ask it is asked about a group'
+        assert abilities.choose_group is not None, 'only a UI with `choose_group` is asked about a group'
         choose, subject = abilities.choose_group, list(requests)
     if hear is not None:
         choose = _heard(choose, requests, hear)

@@ -32,7 +32,7 @@ def canonical_json(value: object) -> str:
 
     Raises:
         NotCanonicalError: NaN or an infinity, an integer of more than 4300 digits (Python's limit), a lone surrogate, a
-            key that is not a string, a value that JSON lacks, or circular or too deep nesting.
+            key that is not a string, a value that JSON cannot represent, or circular or too deep nesting.
     """
     try:
         if type(value) not in LEAVES:
@@ -78,9 +78,9 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
     except ValueError as error:
         if isinstance(error, NotCanonicalError):
             raise
-        raise NotCanonicalError('the text is no JSON') from None
+        raise NotCanonicalError('the text is not JSON') from None
     if not isinstance(decoded, dict):
-        raise NotCanonicalError('the arguments are no object')
+        raise NotCanonicalError('the arguments are not an object')
     return cast('dict[str, Any]', decoded)
 
 
@@ -166,7 +166,7 @@ TEXT = frozenset({str})
 
 
 def _check_keys(value: object) -> None:
-    # The encoder would turn the keys 1, True and None into strings, which then equal those strings.
+    # The encoder would turn the keys 1, True and None into the strings "1", "true" and "null".
     items: Any = value
     kind = type(value)
     # The exact type comes first, because `isinstance` is slow for abstract types.
@@ -185,12 +185,12 @@ def _check_keys(value: object) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     decoded = dict(pairs)
     if len(decoded) != len(pairs):
-        raise NotCanonicalError('an object names a key twice')
+        raise NotCanonicalError('an object has a duplicate key')
     return decoded
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise NotCanonicalError(f'{name} is no JSON number')
+    raise NotCanonicalError(f'{name} is not a JSON number')
 
 
 def _finite(text: str) -> float:
@@ -202,4 +202,8 @@ def _finite(text: str) -> float:
 
 def _problem(error: Exception) -> str:
     # The encoder's messages name a type or a float, never a string.
-    return 'a number that is too long or not finite' if isinstance(error, ValueError) else 'a value that JSON lacks'
+    return (
+        'a number that is too long or not finite'
+        if isinstance(error, ValueError)
+        else 'a value that JSON cannot represent'
+    )

@@ -216,8 +216,8 @@ _KINDS = {
     'dict_type': 'not a mapping of keys to values',
     'list_type': 'not a list',
     'tuple_type': 'not a list',
-    'string_type': 'not a text; quote it',
-    'path_type': 'not a text; quote it',
+    'string_type': 'not a string; quote it',
+    'path_type': 'not a string; quote it',
     'bool_type': 'neither true nor false',
     'float_type': 'not a number',
     'missing': 'this key is missing',
@@ -260,7 +260,7 @@ def _unknown_value(given: object, allowed: tuple[str, ...]) -> str:
         case str():
             return f'unknown value `{printable(given)}`{_suggestion(given, allowed)}'
         case _:
-            return 'not a text'
+            return 'not a string'
 
 
 def _suggestion(word: str, known: tuple[str, ...]) -> str:

@@ -89,10 +89,10 @@ class _Reader:
         while isinstance(event := self._next(), yaml.NodeEvent):
             name = None if isinstance(event, yaml.CollectionStartEvent) else self._value(event, path)
             if not isinstance(name, str):
-                raise self._error('a key that is not a text; quote it', _line(event), path)
+                raise self._error('a key that is not a string; quote it', _line(event), path)
             here = (*path, name)
             if name in built:
-                raise self._error('this key stands here twice', _line(event), here)
+                raise self._error('duplicate key', _line(event), here)
             self._lines[here] = _line(event)
             built[name] = self._value(self._next(), here)
         return built
@@ -124,7 +124,7 @@ class _Reader:
             # JSON writes a character beyond 16 bits as two escapes, which PyYAML does not join.
             return event.value.encode('utf-16', 'surrogatepass').decode('utf-16')
         except UnicodeDecodeError:
-            raise self._error('half a character', _line(event), path) from None
+            raise self._error('an incomplete character', _line(event), path) from None
 
     def _next(self) -> Any:
         try:

@@ -31,7 +31,7 @@ _STRICT = (
     'Strict mode: approval required, so the call was denied without asking. To be asked, leave strict mode; to allow '
     'such calls, add a rule.'
 )
-_NO_STORE = "nothing can be remembered 'always': the memory has no store; pass `ApprovalMemory(store)`"
+_NO_STORE = "'always' cannot be remembered: the memory has no store; pass `ApprovalMemory(store)`"
 
 _log = logging.getLogger('tool_approval')
 
@@ -220,7 +220,7 @@ class ApprovalController:
         may_approve = UIAbilities.of(self.ui).may_approve
         is_listed = may_approve is None or approver is None or may_approve(request, approver)
         if approver is not None and not (is_listed and self.memory.allows(approver)):
-            return f'Its approver may not approve {request.tool_name!r} any more, so the call was not run.'
+            return f'The approver of this call may no longer approve {request.tool_name!r}, so the call was not run.'
         if remembered is not None and not self.memory.holds(remembered):
             return 'The remembered approval of this call was revoked, so the call was not run.'
         return None
@@ -332,7 +332,7 @@ class ApprovalController:
                 options = [option.payload for option in request.remember_options]
                 canonical_json([request.tool_name, request.args, request.payload, request.bound_to, options])
         except NotCanonicalError as error:
-            note = f'The arguments of {request.tool_name!r} cannot be judged ({error.problem}), so it was denied.'
+            note = f'The arguments of {request.tool_name!r} are invalid ({error.problem}), so the call was denied.'
             return ApprovalDecision(approved=False, note=note, decided_by='arguments')
         if verdict.is_pre_approved:
             return ApprovalDecision(approved=True, decided_by='policy')
@@ -379,7 +379,7 @@ class ApprovalController:
                 abilities=abilities,
             )
         except (KeyboardInterrupt, RunCancelled):
-            stopped = ApprovalDecision(approved=False, note='The person stopped the run.', decided_by='ui')
+            stopped = ApprovalDecision(approved=False, note='The user stopped the run.', decided_by='ui')
             settle([stopped] * len(questions))
             raise
         # 7. Judge changed arguments, log, remember.
@@ -427,7 +427,7 @@ class ApprovalController:
         try:
             canonical_json(override_args)
         except NotCanonicalError as error:
-            note = f"The approver's arguments cannot be judged ({error.problem}), so the call was denied."
+            note = f"The approver's arguments are invalid ({error.problem}), so the call was denied."
             return ApprovalDecision(approved=False, note=note, decided_by='arguments')
         if verdict.is_blocked:
             return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
@@ -439,7 +439,7 @@ class ApprovalController:
             return await self._presented(request)
         except Exception as error:  # noqa: BLE001 - an approver must not decide with less information than intended
             _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
-            note = f'What to decide on could not be shown ({type(error).__name__}), so the call was denied.'
+            note = f'The request could not be shown to the approver ({type(error).__name__}), so the call was denied.'
             return ApprovalDecision(approved=False, note=note, decided_by='ui')
 
     async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:

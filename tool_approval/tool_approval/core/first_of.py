@@ -55,7 +55,7 @@ class FirstOf:
             ValueError: No UI was given.
         """
         if not uis:
-            raise ValueError('`FirstOf` needs a UI to ask')
+            raise ValueError('`FirstOf` needs at least one UI')
         # A nested `FirstOf` would be cancelled before it can report its answer, so its UIs are asked directly.
         self._uis = [each for ui in uis for each in (ui._uis if isinstance(ui, FirstOf) else [ui])]
         self._abilities = [UIAbilities.of(ui) for ui in self._uis]
@@ -147,9 +147,9 @@ class _Questions:
                 self._decided.update(denials)
                 self._stop = self._stop or stop
                 return
-        why = 'it was approved by another, or the run was cancelled'
+        why = 'another UI had approved it, or the run was cancelled'
         if stop is not None:
-            _log.warning('The run was stopped at a question too late: %s', why)
+            _log.warning('A UI stopped the run too late: %s', why)
         for index in (index for index in denials if index not in self._decided or self._decided[index].approved):
             by, name = denials[index].decided_by, self._requests[index].tool_name
             _log.warning('%r denied %r too late: %s', by, name, why)

@@ -37,11 +37,11 @@ NO_ARGUMENTS = CallArguments(shown={}, is_altered=False, bound={})
 
 def cannot_be_judged(tool_name: str, problem: str) -> str:
     """Return the reason for refusing a call whose arguments cannot be read."""
-    return f'The arguments of {tool_name!r} cannot be judged ({problem}), so the call was not run.'
+    return f'The arguments of {tool_name!r} are invalid ({problem}), so the call was not run.'
 
 
 def _cannot_be_changed(args: Mapping[str, Any]) -> Call:
-    raise ValueError('this call takes no other arguments')
+    raise ValueError('the arguments of this call cannot be changed')
 
 
 class Call(NamedTuple):
@@ -441,7 +441,7 @@ class Gate:
 
         async def ask(question: str) -> bool | None:
             request = allowed.request or self._anew(allowed.call)
-            text = f'{question} Approve it to run it again, deny it to give it up.'
+            text = f'{question} Approve to run it again, or deny to give it up.'
             return await self.controller.ask_anew(request.changed(description=text, described_by=None))
 
         def tried_again(by: str) -> None:

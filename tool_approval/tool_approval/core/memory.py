@@ -121,10 +121,10 @@ class ApprovalMemory:
             return
         covering = request.coverings
         if decision.remember_option not in covering:
-            raise ValueError(f'the request offers nothing of kind {decision.remember_option!r} to remember')
+            raise ValueError(f'the request does not offer to remember {decision.remember_option!r}')
         store = self._store if decision.remember == 'always' else None
         if store is None and decision.remember == 'always':
-            raise StoreError('', "nothing can be remembered 'always': this memory has no store; pass `store=`")
+            raise StoreError('', "'always' cannot be remembered: this memory has no store; pass `store=`")
         kind = decision.remember_option
         labels = {option.kind: option.label for option in request.remember_options}
         label = Redactor.of(request.args, request.payload).text(labels.get(kind, request.attributed_description))

@@ -53,7 +53,7 @@ class RememberOption(BaseModel):
     @classmethod
     def _is_a_kind(cls, kind: str) -> str:
         if kind in ('', EXACT):
-            raise ValueError(f'{kind!r} is not the kind of a wider option')
+            raise ValueError(f'{kind!r} is not a valid kind of a wider option')
         return kind
 
 
@@ -68,7 +68,7 @@ def check_options(options: tuple[RememberOption, ...]) -> tuple[RememberOption, 
     """
     kinds = [option.kind for option in options]
     if len(set(kinds)) < len(kinds):
-        raise ValueError('each of the `remember_options` must be of a kind of its own')
+        raise ValueError('two of the `remember_options` have the same kind')
     return options
 
 
@@ -282,9 +282,9 @@ class ApprovalRequest(BaseModel):
 
     @property
     def attributed_description(self) -> str:
-        """The description, with the name of the configuration it comes from, if any.
+        """The description, preceded by the name of the configuration it comes from, if any.
 
-        Attack: a settings file describes a tool that writes as "Read the README (changes nothing)".
+        Attack: a settings file describes a tool that writes files as "Read the README (changes nothing)".
         """
         if self.described_by is None:
             return self.description

@@ -59,7 +59,7 @@ async def call_sync_or_async(
     except asyncio.CancelledError:
         if task.cancelling() > cancels:
             raise
-        raise RuntimeError('it was cancelled, and the run was not') from None
+        raise RuntimeError('the function was cancelled, although the run was not') from None
     if task.cancelling() > cancels:
         raise asyncio.CancelledError
     return result
@@ -107,7 +107,7 @@ def check_loop(loop: asyncio.AbstractEventLoop) -> None:
     # The loop of a Temporal workflow inherits the abstract method, whose error looks like that of a closed loop.
     if type(loop).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise ApprovalError(
-            f'The event loop here (`{type(loop).__name__}`) accepts no answers from threads, as that of a Temporal '
+            f'The event loop (`{type(loop).__name__}`) accepts no results from threads, like that of a Temporal '
             'workflow. Ask with a coroutine function; in a workflow, let it wait for an activity or a signal that '
             'brings the answer.'
         )

@@ -63,7 +63,7 @@ def current_call() -> CurrentCall:
     """
     found = executing_call.get()
     if found is None:
-        raise LookupError('no ledger keeps this execution; pass `ledger=` to what runs the tool')
+        raise LookupError('this execution has no ledger; pass `ledger=` to the code that runs the tool')
     return found
 
 
@@ -227,7 +227,7 @@ def _read_needs(said: object) -> ApprovalResult | None:
 
 def _read_description(said: object) -> str:
     if not isinstance(said, str):
-        raise TypeError('`get_approval_description` must return a text')
+        raise TypeError('`get_approval_description` must return a string')
     return said
 
 

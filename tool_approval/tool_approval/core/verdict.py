@@ -132,7 +132,7 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
 def _payload(context: ApprovalContext, verdict: ApprovalResult) -> Mapping[str, Any]:
     if verdict.payload is not None:
         return verdict.payload
-    # A block is logged, and does not say which arguments are secret.
+    # A block does not say which arguments are secret, so none of them is logged.
     return {} if verdict.is_blocked else context.args
 
 

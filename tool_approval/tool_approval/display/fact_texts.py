@@ -80,7 +80,7 @@ def extra_access(request: ApprovalRequest) -> list[str]:
     """Return the presentation's lines on extra access. A value of the wrong type becomes a line that says so."""
     given: object = _metadata(request).get(EXTRA_ACCESS)
     lines = [] if given is None else cast('list[object]', given) if isinstance(given, list | tuple) else [given]
-    return [line if isinstance(line, str) and line.strip() else 'of a kind that cannot be told' for line in lines]
+    return [line if isinstance(line, str) and line.strip() else 'a value that cannot be shown' for line in lines]
 
 
 def brief_access(request: ApprovalRequest) -> list[str]:

@@ -16,7 +16,7 @@ from .digest import is_same, left_out_keys, visible_args
 from .escape import escape_line
 from .fact_texts import LONGEST_NAME, are_facts_whole, fact_text
 from .lines import DisplayLine, LineKind
-from .quote import MOST_LINES, more, quote, quote_diff, read_diff
+from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
@@ -207,15 +207,17 @@ def display(
     most, longest = (len(hidden), _EVERYTHING) if whole else (_MOST_HIDDEN, LONGEST_NAME)
     for key in sorted(hidden) if whole else nsmallest(most, hidden):
         name = escape_line(key[:longest], ascii_only=ascii_only, also='"')
-        shown.append(DisplayLine(kind='heading', text=f'"{name}": not shown, as the tool wants it'))
+        shown.append(DisplayLine(kind='heading', text=f'"{name}": hidden by the tool'))
     if len(hidden) > most or any(len(key) > longest for key in hidden):
-        shown.append(DisplayLine(kind='cut', text=f'[{len(hidden):,} arguments are not shown; some names are cut]'))
+        shown.append(DisplayLine(kind='cut', text=f'[{len(hidden):,} arguments are hidden; some names are cut]'))
         is_whole = False
     if not shown:
         shown.append(DisplayLine(kind='meta', text='(no arguments)'))
     if subject.hides_arguments:
         shown.append(
-            DisplayLine(kind='meta', text='(some arguments are hidden, or altered by the tool: approve once only)')
+            DisplayLine(
+                kind='meta', text='(the tool hides or alters some arguments: the approval cannot be remembered)'
+            )
         )
     return Display(lines=shown, is_whole=is_whole)
 
@@ -243,7 +245,8 @@ def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: b
             text = full
         else:
             count = full.count('\n') + 1
-            shown.append(DisplayLine(kind='cut', text=f'shortened by the tool: {more(count, len(full))} in the whole'))
+            size = f'{count:,} line{"s" if count > 1 else ""}, {len(full):,} characters'
+            shown.append(DisplayLine(kind='cut', text=f'shortened by the tool; the full text has {size}'))
             is_whole = False
     elif presentation.metadata.get('is_summary'):
         is_whole = False
@@ -304,7 +307,7 @@ def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool
     """Return the lines that differ between the arguments of two requests, as `removed` and `added`, below a heading."""
     old, new = (_argument_lines(request, ascii_only=ascii_only) for request in (before, after))
     if max(len(old), len(new)) > _MOST_COMPARED_LINES:
-        return [DisplayLine(kind='meta', text='you have changed arguments that are too long to be compared')]
+        return [DisplayLine(kind='meta', text='you have changed arguments that are too long to compare')]
     steps = SequenceMatcher(None, [line.text for line in old], [line.text for line in new]).get_opcodes()
     shown: list[DisplayLine] = []
     for step, i, j, k, n in steps:

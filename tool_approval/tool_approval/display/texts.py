@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Chosen, in characters before a message: the text before it is searched once per quoted text."""
+"""Chosen: maximum number of characters before a message, because they are searched once per quoted text."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -106,7 +106,7 @@ _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
 
 _MOST_OPTIONS = 9
-"""If there are more options, none is offered."""
+"""Maximum number of remember options; if there are more, none is offered."""
 
 _DEEPEST = 20
 """Chosen: deeper values are not drawn either."""
@@ -125,7 +125,7 @@ class Texts:
     """The texts of a request that an approver reads."""
 
     by_text: dict[str, Care] = field(default_factory=dict[str, Care])
-    """Each text once, with the strictest care that any of its places needs, in display order."""
+    """Each text once, in display order, with the strictest care required where it occurs."""
     is_all: bool = True
     """Whether no text of the request was left out."""
 
@@ -196,7 +196,7 @@ def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str
 
 
 def _care_of(value: str, *, is_file: bool) -> Care:
-    """Return the care for a value.
+    """Return how strictly to check a value.
 
     Attack: a command of several lines in an argument of a tool without a presentation (test_warnings.py).
     """

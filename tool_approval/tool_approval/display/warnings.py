@@ -88,11 +88,11 @@ _USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')
 _TURNING = frozenset('\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
 
 _SENTENCES = {
-    'control': 'control characters, which would steer the terminal',
-    'turning': 'characters that change the order of what is read',
+    'control': 'control characters, which could alter the screen',
+    'turning': 'characters that change the reading order',
     'invisible': 'invisible characters',
     'blank': 'unusual blanks',
-    'unknown': 'characters that have no agreed shape',
+    'unknown': 'characters without a defined shape',
     'mark': 'marks that are drawn over other characters',
 }
 
@@ -142,7 +142,7 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
     if has_mark:
         rows.append('a byte order mark at the beginning: U+FEFF')
     if not is_all:
-        rows.append('too long to be looked through: characters in the middle may be other than they seem')
+        rows.append('too long to check in full: characters in the middle may not be what they seem')
     return rows
 
 

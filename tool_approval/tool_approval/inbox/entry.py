@@ -138,7 +138,7 @@ class InboxEntry(BaseModel):
         except ValidationError:
             raise InvalidAnswer('the decision is malformed') from None
         except NotCanonicalError as error:
-            raise InvalidAnswer(f'the changed arguments cannot be judged ({error.problem})') from None
+            raise InvalidAnswer(f'the changed arguments are invalid ({error.problem})') from None
         if decision.remember_option not in self.request.coverings:
             raise InvalidAnswer('the request does not offer this remember option')
         if decision.remember == 'always' and not self.request.facts.can_remember_always:

@@ -58,7 +58,7 @@ class FileApprovalStore:
         self._by_id: dict[str, RememberedApproval] = {}
         root = Path(project).resolve()
         if self._path.resolve().is_relative_to(root):
-            raise StoreError(str(self._path), f'it lies inside of the project {str(root)!r}; keep it elsewhere')
+            raise StoreError(str(self._path), f'it is inside the project {str(root)!r}; keep it elsewhere')
         self.scope: Mapping[str, str] = {'project': str(root)}
         self.key = self._guarded(self._make_key)
 
@@ -78,7 +78,7 @@ class FileApprovalStore:
         """Forget an approval; see `ApprovalStore`."""
         return self._guarded(lambda: self._change(approval_id, None), so=_UNCHANGED)
 
-    def _guarded(self, action: Callable[[], T], *, so: str = 'nothing in it is approved') -> T:
+    def _guarded(self, action: Callable[[], T], *, so: str = 'it approves nothing') -> T:
         with self._lock:
             try:
                 return action()
@@ -93,7 +93,7 @@ class FileApprovalStore:
                 self._write(_Contents(version=1, key=secrets.token_hex(32), approvals=[]))
             self._read()
         if self._contents is None:
-            raise StoreError(str(self._path), 'it vanished while it was opened')
+            raise StoreError(str(self._path), 'it disappeared while it was being opened')
         return bytes.fromhex(self._contents.key)
 
     def _read(self) -> dict[str, RememberedApproval]:
@@ -110,7 +110,7 @@ class FileApprovalStore:
             status = os.fstat(descriptor)
             check_private(status)
             if status.st_size > MAX_BYTES:
-                raise StoreError(str(self._path), f'larger than {MAX_BYTES} bytes; nothing in it is approved')
+                raise StoreError(str(self._path), f'larger than {MAX_BYTES} bytes; it approves nothing')
             text = file.read()
         try:
             contents = _Contents.model_validate_json(text)
@@ -118,11 +118,11 @@ class FileApprovalStore:
             # The error's text quotes the file, so it is left out.
             raise StoreError(
                 str(self._path),
-                f'it is corrupt ({error.error_count()} errors), and nothing in it is approved; look at it, or delete '
-                'it to start anew',
+                f'it is corrupt ({error.error_count()} errors) and approves nothing; inspect it, or delete it '
+                'to start over',
             ) from None
         if self._contents is not None and contents.key != self._contents.key:
-            raise StoreError(str(self._path), 'it was replaced by another one; start anew to use that')
+            raise StoreError(str(self._path), 'it was replaced by another store; restart to use that one')
         self._contents = contents
         self._by_id = {each.id: each for each in contents.approvals}
         self._seen = _mark(status)

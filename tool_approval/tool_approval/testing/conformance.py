@@ -66,10 +66,12 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     store.put(replaced)
     assert other.get(first.id) == replaced, 'a change does not reach another store of the same place'
     assert other.remove(first.id) is True
-    assert store.get(first.id) is None, 'what was removed is still there for another store'
+    assert store.get(first.id) is None, 'a removed approval is still in another store'
     assert store.get(second.id) == second
     _concurrently(lambda number: store.put(_approval(f'{number:064x}')))
-    assert {f'{number:064x}' for number in range(16)} <= {each.id for each in make_store().list_all()}, 'some were lost'
+    assert {f'{number:064x}' for number in range(16)} <= {each.id for each in make_store().list_all()}, (
+        'some entries were lost'
+    )
 
 
 def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list[Mapping[str, Any]]]) -> None:
@@ -92,7 +94,9 @@ def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list
     assert [each['tool_name'] for each in found] == ['a', 'a', 'b']
     assert found[0]['payload'] == entries[0]['payload']
     _concurrently(lambda number: sink.record({'event': 'decision', 'tool_name': f'tool {number}'}))
-    assert {f'tool {number}' for number in range(16)} <= {each['tool_name'] for each in read()}, 'some were lost'
+    assert {f'tool {number}' for number in range(16)} <= {each['tool_name'] for each in read()}, (
+        'some entries were lost'
+    )
 
 
 def _numbered(requests: list[ApprovalRequest]) -> list[ApprovalRequest]:
@@ -152,12 +156,12 @@ def check_inbox_store(make_store: Callable[[], InboxStore], *, tries: int = 50, 
 
 
 def _check_emptiness(store: InboxStore) -> None:
-    assert list(store.get(['nobody'])) == []
+    assert list(store.get(['missing'])) == []
     assert list(store.open(10)) == []
     assert list(store.history(10)) == []
     assert dict(store.beats()) == {}
-    assert store.settle('nobody', 'approved', at=_AT) is False, 'a request that does not exist was settled'
-    assert list(store.get(['nobody'])) == [], 'settling made a request'
+    assert store.settle('missing', 'approved', at=_AT) is False, 'a request that does not exist was settled'
+    assert list(store.get(['missing'])) == [], 'settling made a request'
 
 
 def _check_keeping(store: InboxStore, other: InboxStore) -> None:
@@ -165,13 +169,13 @@ def _check_keeping(store: InboxStore, other: InboxStore) -> None:
     second = _row('kept-2', posted_at=_LATER)
     store.add(first)
     store.add(second)
-    assert list(other.get([first.id, 'nobody'])) == [first], 'a row is not as it was added'
+    assert list(other.get([first.id, 'missing'])) == [first], 'a row differs from the one added'
     assert list(other.open(10)) == [first, second], 'open requests come oldest first'
     assert list(other.open(1)) == [first]
     assert set(other.pending_of('owner')) == {first.id, second.id}
-    assert set(other.pending_of('nobody')) == set()
-    _refused(lambda: store.add(_row(first.id, content='{"other":1}')), 'a second request of the same id was taken')
-    assert list(other.get([first.id])) == [first], 'the second request of an id replaced the first'
+    assert set(other.pending_of('missing')) == set()
+    _refused(lambda: store.add(_row(first.id, content='{"other":1}')), 'a second request with the same id was accepted')
+    assert list(other.get([first.id])) == [first], 'a second request with the same id replaced the first'
     assert store.settle(first.id, 'approved', at=_AT, answer='{"a":1}')
     assert store.settle(second.id, 'denied', at=_LATER, answer='{"a":2}')
     settled = [_settled(second, 'denied', _LATER, '{"a":2}'), _settled(first, 'approved', _AT, '{"a":1}')]
@@ -181,7 +185,7 @@ def _check_keeping(store: InboxStore, other: InboxStore) -> None:
     assert list(other.history(10, before=_LATER)) == settled[1:]
     assert list(other.history(10, after=second.id)) == settled[1:]
     assert list(other.history(10, _LATER, second.id)) == settled[1:]
-    assert list(other.history(10, after=first.id)) == list(other.history(10, after='nobody')) == []
+    assert list(other.history(10, after=first.id)) == list(other.history(10, after='missing')) == []
     assert set(other.pending_of('owner')) == set()
 
 
@@ -206,7 +210,7 @@ def _check_owners(store: InboxStore, other: InboxStore) -> None:
     store.beat('a', 1)
     store.beat('a', 2)
     store.beat('idle', 9)
-    assert dict(other.beats()) == {'a': 2, 'b': 0}, 'only of owners with open requests'
+    assert dict(other.beats()) == {'a': 2, 'b': 0}, 'an owner without open requests was returned'
     assert other.withdraw_all_of('a', 1, at=_AT) == 0, 'an owner that is alive lost its requests'
     assert set(other.pending_of('a')) == {mine.id, ours.id}
     assert other.withdraw_all_of('a', 2, at=_AT) == 2
@@ -217,8 +221,8 @@ def _check_owners(store: InboxStore, other: InboxStore) -> None:
 
 
 def _check_watching(store: InboxStore, other: InboxStore, timeout_s: float) -> None:
-    assert store.watch(0.0) is None, 'the first call cannot know what was before it'
-    assert store.watch(0.0) == Changes(), 'nothing has happened'
+    assert store.watch(0.0) is None, 'the first call must return `None`'
+    assert store.watch(0.0) == Changes(), 'changes were reported, although there were none'
     rows = [_row(f'watched-{number}', owner='watched') for number in range(3)]
     for row in rows:
         other.add(row)
@@ -250,7 +254,7 @@ def _check_races(store: InboxStore, other: InboxStore, tries: int) -> None:
             store.add(row)
             answers = pool.map(race, (store, other), [row.id] * 2, ('"a"', '"b"'))
             won = [answer for answer in answers if answer is not None]
-            assert len(won) == 1, f'{len(won)} answers were taken to one request'
+            assert len(won) == 1, f'{len(won)} answers to one request were accepted'
             assert [each.answer for each in store.get([row.id])] == won, 'the answer is not the one that won'
 
 
@@ -258,7 +262,7 @@ def _check_pruning(store: InboxStore, other: InboxStore) -> None:
     still_open = _row('open')
     store.add(still_open)
     kept = len(store.history(10**6, before=_LATER + timedelta(days=1)))
-    assert store.prune(_AT) == 0, 'what was settled at that moment is not before it'
+    assert store.prune(_AT) == 0, 'a request settled at that moment was pruned'
     assert store.prune(_LATER + timedelta(days=1)) == kept
     assert list(other.history(10)) == []
     assert list(other.get([still_open.id])) == [still_open], 'an open request was pruned'
@@ -268,13 +272,13 @@ def _watched(store: InboxStore, expected: set[str], timeout_s: float, what: str,
     seen: set[str] = set()
     until = time.monotonic() + timeout_s
     while not expected <= seen:
-        assert time.monotonic() < until, f'{what}, and not noticed'
+        assert time.monotonic() < until, f'{what}, but not noticed'
         changed = store.watch(0.2)
         if changed is None:
             return
         seen.update(changed.added, changed.settled)
         if is_settled:
-            assert not changed.added, f'{what}, and told as added'
+            assert not changed.added, f'{what}, but reported as added'
 
 
 def _refused(action: Callable[[], object], otherwise: str) -> None:

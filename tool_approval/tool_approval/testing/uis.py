@@ -37,7 +37,7 @@ class ScriptedUI:
         with self._lock:
             self.requests.append(request)
             if len(self.requests) > len(self._answers):
-                raise AssertionError(f'asked about {request.description!r}, and no answer is left')
+                raise AssertionError(f'asked about {request.description!r}, but no answer is left')
             answer = self._answers[len(self.requests) - 1]
         return _read_answer(answer, request)
 

@@ -279,7 +279,7 @@ def test_with_nobody_to_ask_nothing_runs(run, files):
     told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController())
 
     assert files.ran == []
-    assert told == [('write', 'There is nobody to ask for approval, so the call was denied.', 'error')]
+    assert told == [('write', 'There is no approver to ask, so the call was denied.', 'error')]
 
 
 def test_a_ui_that_fails_denies(run, files):

@@ -286,7 +286,7 @@ def test_arguments_that_have_no_json_form_are_refused(base):
         except Exception as error:
             return error
 
-    assert 'cannot be judged (text with a lone surrogate)' in str(asyncio.run(main()))
+    assert 'are invalid (text with a lone surrogate)' in str(asyncio.run(main()))
     assert not (base / 'cache/x').exists()
 
 

@@ -1038,7 +1038,7 @@ def test_nobody_to_ask_denies_with_the_reason():
 
     assert ran == []
     assert returns(result.all_messages())['1'] == (
-        'There is nobody to ask for approval, so the call was denied.',
+        'There is no approver to ask, so the call was denied.',
         'denied',
     )
 
@@ -1072,7 +1072,7 @@ def test_secrets_of_a_host_object_that_has_no_json_form_deny_the_call():
 
     assert [decision.approved for decision in decisions] == [False, False, False, False, True]
     assert decisions[0].note == (
-        "The arguments of 'delete' cannot be read (an object names a key twice), so the call was denied."
+        "The arguments of 'delete' cannot be read (an object has a duplicate key), so the call was denied."
     )
 
 

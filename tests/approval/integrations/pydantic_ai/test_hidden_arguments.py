@@ -217,7 +217,7 @@ def test_an_approver_edits_beside_a_secret_without_losing_it(run: Any):
     told = run(act, ApprovalController(ui=RecordingUI(moved)), call('act', '1', user='u', password='hunter2'))
 
     assert len(ran) == 1
-    assert "The approver's arguments cannot be used: a hidden value is not where it was" in told['1'][0]
+    assert "The approver's arguments cannot be used: a hidden value was moved" in told['1'][0]
 
 
 class Meddling(AbstractCapability[Any]):
@@ -307,7 +307,10 @@ def test_arguments_that_cannot_be_judged_are_refused_before_anybody_is_asked(run
 
     assert ui.requests == []
     assert ran == []
-    assert told['1'][0] == "The arguments of 'act' cannot be judged (a value that JSON lacks), so the call was not run."
+    assert (
+        told['1'][0]
+        == "The arguments of 'act' are invalid (a value that JSON cannot represent), so the call was not run."
+    )
     assert 'hunter2' not in str(log.entries)
 
 
@@ -402,7 +405,7 @@ def test_an_iterable_that_does_not_fit_is_refused(run: Any):
     told = run(act, ApprovalController('approve_all'), call('act', '1', names=['a']))
 
     assert ran == []
-    assert 'cannot be judged' in told['1'][0] or told['1'][0] == CHANGED
+    assert 'are invalid' in told['1'][0] or told['1'][0] == CHANGED
 
 
 @pytest.mark.parametrize('run', [in_toolset, in_toolset_on_the_hosts_hook, stopped])

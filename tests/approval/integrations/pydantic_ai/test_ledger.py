@@ -214,7 +214,7 @@ async def test_an_approver_who_may_not_approve_any_more(store, ledger, kind):
         ledger,
         controller,
         resumed,
-        "Its approver may not approve 'delete' any more, so the call was not run.",
+        "The approver of this call may no longer approve 'delete', so the call was not run.",
         kind,
     )
 
@@ -313,7 +313,7 @@ async def test_a_person_is_asked_what_to_do_about_an_unknown_call_whatever_the_m
     assert all_states(store) == state
     assert len(tools.keys) == len(state) - 1
     [request] = ui.requests
-    assert 'It may have happened. Approve it to run it again, deny it to give it up.' in request.description
+    assert 'It may have happened. Approve to run it again, or deny to give it up.' in request.description
     assert dict(request.args) == {'path': 'a'}
     decisions = [each for each in log.entries if each['event'] == 'decision']
     assert len(decisions) == (1 if isinstance(answer, bool) else 0)

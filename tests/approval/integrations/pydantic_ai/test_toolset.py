@@ -369,7 +369,7 @@ def test_what_can_no_longer_be_judged_after_its_approval_has_one_outcome_in_ever
     outcomes, told = outcomes_of(layer, toolset, controller, log, call('write', '1', path='a'))
 
     assert (ran, outcomes) == ([], [('refused', None)])
-    assert 'cannot be judged' in told
+    assert 'are invalid' in told
 
 
 @pytest.mark.parametrize('layer', LAYERS)
@@ -553,7 +553,7 @@ def test_arguments_without_a_json_form_are_refused_before_anybody_is_asked():
 
     assert (ran, ui.requests) == ([], [])
     assert told['1'] == (
-        "The arguments of 'scale' cannot be judged (a number that is too long or not finite), so the call was not run.",
+        "The arguments of 'scale' are invalid (a number that is too long or not finite), so the call was not run.",
         FAILED,
     )
     assert log.told == [('decision', False, '1')]

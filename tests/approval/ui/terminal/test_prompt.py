@@ -529,12 +529,12 @@ def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
 │ y  approve
 │ n  deny
 │ s  approve for this session: every file in notes/
-│ v  view all of it, page by page
+│ v  view everything, page by page
 │ d  deny with a note
 │ e  edit arguments
-│ r  approve, and choose what else for this session
+│ r  approve, and choose what to remember for this session
 │ a  approve, and choose what to remember always
-│ l  list what is remembered, and revoke it
+│ l  list remembered approvals, and revoke them
 │ q  deny, and stop the run
 │ toolset: files
 │ mark: 34c6a234baa49bca (differs if anything in the requests differs)

@@ -156,7 +156,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             try:
                 args = tool_args = materialised(args)
             except NotCanonicalError as error:
-                raise ApprovalBlocked(name, f'the arguments cannot be judged ({error.problem})') from None
+                raise ApprovalBlocked(name, f'the arguments are invalid ({error.problem})') from None
         with judging():
             verdict = await self._judge(name, args, ctx, tool)
             if verdict.is_blocked:

@@ -221,7 +221,9 @@ class Segment:
                 # Attack: the approval would be remembered before the check at execution refuses it, and later let other
                 # calls run (test_durable_agent.py: test_what_who_is_no_longer_listed_wanted_remembered_is_not).
                 tool_name = entry.request.tool_name
-                return _denied(f'Its approver may not approve {tool_name!r} any more, so the call was not run.')
+                return _denied(
+                    f'The approver of this call may no longer approve {tool_name!r}, so the call was not run.'
+                )
         return self.durable.ui.decision_of(entry)
 
     def _restored(self, batch: Batch, call: StoredCall) -> Prepared:
@@ -265,7 +267,7 @@ class Segment:
             call = asked[row.tool_call_id]
             if await ledger.reconcile(row, call.request.args):
                 continue
-            text = f'{unknown_text(row)} Approve it to run it again, deny it to give it up.'
+            text = f'{unknown_text(row)} Approve to run it again, or deny to give it up.'
             facts = call.facts._replace(can_remember_always=False)
             request = call.restored.changed(facts, description=text, described_by=None, remember_options=())
             question = self._question(request, ['unknown', row.key, row.attempt])

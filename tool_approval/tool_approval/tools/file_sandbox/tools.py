@@ -295,7 +295,7 @@ def _call(operation: str, arguments: Mapping[str, Any]) -> str:
     try:
         return canonical_json([operation, given])
     except NotCanonicalError as error:
-        raise PermissionError(f'The arguments of {operation} cannot be judged: {error.problem}.') from None
+        raise PermissionError(f'The arguments of {operation} are invalid: {error.problem}.') from None
 
 
 def _wrong_arguments(operation: str, arguments: Mapping[str, Any]) -> str | None:
