@@ -63,7 +63,7 @@ LANGGRAPH = Environment(
 )
 
 Stamp: TypeAlias = tuple[str, str, float]
-"""What happened, the run, and when."""
+"""An event, the id of its run, and its time in seconds."""
 
 
 class Worker:
@@ -157,7 +157,7 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a process has."""
+    """Tasks, threads, open files and memory of a process."""
 
     tasks: int
     threads: int
@@ -305,7 +305,7 @@ def await_open(url: str, count: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Parked:
-    """What parked runs take."""
+    """Space and resources that parked runs take."""
 
     store: str
     """The kind of the store."""
@@ -318,9 +318,9 @@ class Parked:
     history: float
     """The bytes of these that are the history."""
     worker: dict[str, float]
-    """What the worker that parked them has more of for each than after the first tenth."""
+    """Growth of the worker that parked the runs, for each run after the first tenth."""
     idle: dict[str, float]
-    """What a fresh worker has more of for each run than one without runs."""
+    """Growth of a new worker for each run, compared with a worker without runs."""
     load: float
     """The load average at the end."""
 
@@ -447,7 +447,7 @@ class Resumed:
     """The load average at the end."""
 
     def percentile(self, kind: str, percent: int) -> float:
-        """What so many of 100 delays are below."""
+        """Delay that so many of 100 delays are below."""
         return quantiles(self.delays[kind], n=100)[percent - 1]
 
 

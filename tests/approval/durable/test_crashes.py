@@ -128,11 +128,12 @@ async def ended(process, heirs):
         await asyncio.sleep(PAUSE_S)
         if not process.task.done():
             for each in heirs:
-                each.tick()
+                if not each.is_stopped.is_set():  # a stopped process has no heartbeat
+                    each.tick()
 
 
 class Schedule:
-    """One random schedule, told by its number."""
+    """One random schedule, made from its number."""
 
     def __init__(self, store, number):
         self.store = store

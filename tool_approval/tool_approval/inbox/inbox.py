@@ -25,7 +25,7 @@ from .store import InboxStore, Row, Settled
 from .worker import RowReader, Worker
 
 KEEP_HISTORY = timedelta(days=30)
-"""Chosen: long enough to look up last month's answers. What must last is in the audit log."""
+"""Chosen: long enough to look up last month's answers. The audit log keeps decisions for longer."""
 
 GRACE_S = 5.0
 """Chosen: seconds to wait, after the timeout, for the store to report whether an answer came in time."""

@@ -1,4 +1,4 @@
-"""What a body says, and the answer it gives to a request."""
+"""Read the body of a request and the answer it contains."""
 
 from __future__ import annotations
 

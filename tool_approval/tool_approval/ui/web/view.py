@@ -89,7 +89,7 @@ class AnswerView(ApiModel):
     remember: Remember
     """How long the approval is remembered."""
     remember_option: str
-    """What the remembered approval covers."""
+    """Scope of the remembered approval."""
     at: datetime
     """Time of the answer in UTC."""
 
@@ -229,7 +229,7 @@ class DecisionBody(ApiModel):
     remember: Remember = 'none'
     """How long to remember an approval."""
     remember_option: str = Field(default=EXACT, max_length=200)
-    """What the remembered approval covers: the `option` of one of the `choices`."""
+    """Scope of the remembered approval: the `option` of one of the `choices`."""
 
 
 def group_of(request: ApprovalRequest) -> str | None:
