@@ -455,8 +455,8 @@ def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_say
     assert asked
     assert 'extra_access' not in confined.ui.requests[-1].bound_to
     assert (
-        f'[The command could not make or remove names in {confined.folder}, and cannot get access: it holds {problem}'
-        in said
+        f'[The command could not create, rename or delete files in {confined.folder}, '
+        f'and this access cannot be granted: it holds {problem}' in said
     )
     assert confined.workspace.shell.names_problem() is not None
     assert (confined.folder / '7').exists()
@@ -525,8 +525,8 @@ def test_without_layers_git_is_not_offered_and_the_result_says_why(desk, backend
 
     assert 'extra_access' not in desk.ui.requests[-1].bound_to
     assert (
-        '[The command had no access to .git, and cannot get any: the OS sandbox recording cannot give a command a copy '
-        'of a folder; only bubblewrap can.]'
+        '[The command had no access to .git, and this access cannot be granted: '
+        'the OS sandbox recording cannot give a command a copy of a folder; only bubblewrap can.]'
     ) in said
 
 
@@ -579,7 +579,7 @@ def test_where_git_cannot_be_given_the_result_says_why(desk, make, problem):
 
     said, _ = desk.run('false && git commit')
 
-    assert '[The command had no access to .git, and cannot get any: ' in said
+    assert '[The command had no access to .git, and this access cannot be granted: ' in said
     assert problem in said
 
 

@@ -150,8 +150,11 @@ def test_without_an_os_sandbox_a_directory_above_a_root_that_asks_is_asked_about
 @table(
     'command, reason',
     [
-        ('cat private/a', 'the rule `cat` applies only to paths in `top`, and the root `private` in it asks'),
-        ('touch src/b', 'the rule `touch` applies only to paths in `top`, and the root `src` in it asks'),
+        (
+            'cat private/a',
+            'the rule `cat` applies only to paths in `top`, and the root `private` inside requires approval',
+        ),
+        ('touch src/b', 'the rule `touch` applies only to paths in `top`, and the root `src` inside requires approval'),
         ('cat /etc/passwd', 'the rule `cat` applies only to paths in `top`, and this command may use others'),
         ('cat "$x"', 'the rule `cat` applies only to paths in `top`, and this command may use others'),
         ('cd src; cat a', 'the rule `cat` applies only to paths in `top`, and this command may use others'),

@@ -174,7 +174,7 @@ def test_confined_the_start_says_where_a_link_on_the_way_to_the_settings_keeps_c
 
     assert (
         f'commands cannot make, rename or delete anything directly in {desk.folder}/sub while conf is a symbolic link; '
-        'to lift this, make a folder of each name'
+        'to allow this, create a folder with each of these names'
     ) in desk.workspace.notes
     assert desk.run('touch good') == ('[no output]', False)
 

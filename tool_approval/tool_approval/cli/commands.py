@@ -155,7 +155,7 @@ examples:
 Each line of a batch is {"id": ..., "tool": ..., "args": {...}}, optionally with "config" and "cwd".
 Put arguments that begin with a dash after `--`: tool-approval explain shell -- '-x'
 
-exit status: 0 allow, 10 ask, 20 block, 2 could not be judged; of a batch: 0 all lines were answered, 2 failed
+exit status: 0 allow, 10 ask, 20 block, 2 could not be judged; with --batch: 0 each line was answered, 2 failed
 """,
     ),
     CommandEntry(

@@ -131,7 +131,7 @@ class Care(IntEnum):
     PROSE = 0
     """Text for people, or the content of a file: signs are typography."""
     LINES = 1
-    """An argument of several lines, which a person or a program may read, or a line that can only be a sentence."""
+    """An argument of several lines, which may be prose or code, or a single line that can only be prose."""
     CODE = 2
     """A name, a path, a command or any other line: every sign matters."""
 

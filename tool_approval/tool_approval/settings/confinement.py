@@ -335,13 +335,13 @@ class ConfinedShell(ShellTool):
         }
         advice: list[str] = []
         if 'git' in explanation.needs and (problem := self._git_problem()) is not None:
-            advice.append(f'The command had no access to .git, and cannot get any: {problem}.')
+            advice.append(f'The command had no access to .git, and this access cannot be granted: {problem}.')
         if 'names' in explanation.needs and layer_problem(self._confinement.backend) is None:
             for folder, problem in self._frozen(explanation.named_paths or ('.',)).items():
                 if problem is not None:
                     advice.append(
-                        f'The command could not make or remove names in {printable(folder, 300)}, and cannot get '
-                        f'access: {problem}.'
+                        f'The command could not create, rename or delete files in {printable(folder, 300)}, '
+                        f'and this access cannot be granted: {problem}.'
                     )
         if lacked:
             shown = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())

@@ -58,13 +58,13 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     store.put(first)
     store.put(second)
     other = make_store()
-    assert other.key == store.key, 'another store of the same place has another key'
+    assert other.key == store.key, 'a second store at the same place has a different key'
     assert dict(other.scope) == dict(store.scope)
     assert other.get(first.id) == first
     assert [each.id for each in other.list_all()] == [first.id, second.id], 'oldest first'
     replaced = first.model_copy(update={'label': 'replaced'})
     store.put(replaced)
-    assert other.get(first.id) == replaced, 'a change does not reach another store of the same place'
+    assert other.get(first.id) == replaced, 'a change does not reach a second store at the same place'
     assert other.remove(first.id) is True
     assert store.get(first.id) is None, 'a removed approval is still in another store'
     assert store.get(second.id) == second

@@ -42,7 +42,7 @@ from .types import (
 
 
 class ApprovalToolset(WrapperToolset[AgentDepsT]):
-    """Asks a callback before a tool runs. A denial or a block raises, which ends the agent's run.
+    """Asks a callback before a tool runs. A denied or blocked call raises an exception, which ends the agent's run.
 
     The first verdict decides: a block from any source; `tool_configs`; the inner toolset's `needs_approval`, or
     `config` if it has none; `@requires_approval` on the tool's function; the default, which is to ask.

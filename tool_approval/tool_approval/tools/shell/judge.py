@@ -299,7 +299,7 @@ class ShellJudge:
         is_here = reads_implicit_cwd(command, self._cwd)
         inner = None if state.cwd_changed else self._roots.asking(command, names, after=after, is_here=is_here)
         if inner is not None:
-            return f'{limit}, and the root `{inner}` in it asks'
+            return f'{limit}, and the root `{inner}` inside requires approval'
         return f'{limit}, and this command may use others'
 
     def _lifted(

@@ -173,7 +173,7 @@ class ButtonActions:
         """Handle a button press. Slack's library passes the arguments by name.
 
         Args:
-            ack: Acknowledges the press to Slack, which must happen within three seconds.
+            ack: Acknowledges the button press; Slack expects this within three seconds.
             body: Payload sent by Slack.
         """
         await ack()
