@@ -55,7 +55,7 @@ class PostgresServer:
     def start(self, *, syncs: bool = False) -> None:
         """Start it, and wait until it takes connections. `syncs` to the disk, which a test does not need."""
         fsync = 'on' if syncs else 'off'
-        options = f"-k {self._socket} -c listen_addresses='' -c fsync={fsync} -c max_connections=50"
+        options = f"-k {self._socket} -c listen_addresses='' -c fsync={fsync} -c max_connections=200"
         self._run('pg_ctl', 'start', '--wait', '--pgdata', self._data, '--log', self._log, '--options', options)
 
     def new_database(self, template: str = 'template1') -> str:

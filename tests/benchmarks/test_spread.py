@@ -26,7 +26,7 @@ def test_spread_of_one_measurement_is_that_measurement():
 
 
 def test_spread_of_nothing_is_refused():
-    with pytest.raises(ValueError, match='no measurement was made'):
+    with pytest.raises(ValueError, match='there are no measurements'):
         spread([])
 
 
@@ -76,5 +76,5 @@ def test_ratio_to_no_duration_is_refused(reference: float):
 
 
 def test_ratios_of_no_pairs_are_refused():
-    with pytest.raises(ValueError, match='no measurement was made'):
+    with pytest.raises(ValueError, match='there are no measurements'):
         ratios([])

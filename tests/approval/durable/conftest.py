@@ -1,4 +1,5 @@
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -56,10 +57,14 @@ def prepare(url):
     async def nothing(run_id, segment):
         """A segment that does nothing."""
 
-    for agent in AGENTS:
+    def use(agent):
         engine = DBOSEngine(engine_url(url), agent, nothing, worker='worker', polling_s=0.05)
         engine.start()
         engine.close()
+
+    # The first test that needs this may be asynchronous, and the engine does not start where a loop runs.
+    with ThreadPoolExecutor(1) as thread:
+        list(thread.map(use, AGENTS))
 
 
 @pytest.fixture(scope='session')

@@ -595,6 +595,22 @@ async def test_a_store_that_stays_away_before_the_tool_begins_runs_nothing(store
     assert rows(store) == [(1, 'approved')]
 
 
+async def test_closing_records_an_outcome_that_could_not_be_recorded_before(store, process, monkeypatch):
+    one = process()
+    with monkeypatch.context() as broken:
+
+        async def pay():
+            away(store, broken, 'move', is_done=False, times=10**6)
+            return 'paid'
+
+        assert await one.ledger.execute(CALL, pay) == 'paid'
+    assert rows(store) == [(1, 'executing')]
+
+    one.ledger.close()
+
+    assert rows(store) == [(1, 'done')]
+
+
 async def test_a_call_begins_again_after_what_was_written_late_is_kept(store, process, monkeypatch):
     """A late write that is repeated must not free the next execution of the same worker."""
     monkeypatch.setattr(ledger, 'PATIENCE_S', 0.05)

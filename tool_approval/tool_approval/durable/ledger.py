@@ -309,11 +309,14 @@ class Ledger:
         return gone.keys()
 
     def close(self) -> None:
-        """End the thread. Another worker settles the executions that this worker still holds."""
+        """End the thread, and retry failed writes once. Another worker settles the executions still held."""
         self._closing.set()
         self._worker.close(PATIENCE_S)
         if self._thread is not None:
             self._thread.join(PATIENCE_S)
+        for key in list(self._failed):
+            with contextlib.suppress(InboxError):
+                self._pending[key]()
 
     def __enter__(self) -> Self:
         """Return the ledger."""
