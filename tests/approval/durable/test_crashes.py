@@ -206,7 +206,8 @@ class Schedule:
         judge(self.store, self.call, self.world, results, last)
         for each in [*self.processes, heir]:
             each.is_dead = True
-            each.ledger.close()
+            with contextlib.suppress(Died):  # a dead process writes nothing when it closes
+                each.ledger.close()
             self.store.forget_worker(each.ledger.worker_id)
         return tuple(sorted({row.state for row in rows_of(self.store, self.call)})), sum(self.world.effects.values())
 

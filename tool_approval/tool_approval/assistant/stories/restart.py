@@ -77,7 +77,7 @@ async def _question(inbox: Inbox) -> InboxEntry:
     async for _ in inbox.changes():
         for entry in await inbox.open(1):
             return entry
-    raise AssertionError('an inbox is followed without end')  # pragma: no cover - the loop above never ends
+    raise AssertionError('`changes` has no end')  # pragma: no cover - the loop above never ends
 
 
 async def _soon(wait: Coroutine[Any, Any, T]) -> T:
