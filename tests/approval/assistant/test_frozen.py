@@ -28,7 +28,7 @@ class Workspace:
 
 @pytest.fixture
 def frozen(tmp_path):
-    return Workspace(tmp_path, (OTHER, f'{FROZEN} {tmp_path} while it has no x; to lift this, make a folder'))
+    return Workspace(tmp_path, (OTHER, f'{FROZEN} {tmp_path} while it has no x; to allow this, make a folder'))
 
 
 @pytest.mark.parametrize(
