@@ -1,6 +1,7 @@
 """SIGKILL of a worker at every point: the effect happens never twice, and where it did not, a person can see why."""
 
 import asyncio
+import time
 from datetime import UTC, datetime
 from multiprocessing import get_context
 
@@ -76,6 +77,10 @@ def test_a_killed_worker_pays_never_twice(point, kind, count, url, request, tmp_
     workers = Workers(count, url, tmp_path, point, 0.5 if count == 1 else 1.0)
     try:
         asked, row = asyncio.run(follow(make(url, tmp_path, 'none'), url, workers))
+        # After its last write the run is done, which may be seen before its worker reaches the point.
+        deadline = time.monotonic() + 20
+        while not (tmp_path / 'killed').exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
     finally:
         workers.close()
 
