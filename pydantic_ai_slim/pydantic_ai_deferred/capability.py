@@ -85,7 +85,7 @@ class RunPlace(RunCapability):
     """Marks the place of nested runs, which is all that a run without a handler needs."""
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Go innermost, after the host's own handlers: they are asked first, and ours gets the remaining calls."""
+        """Go innermost: the host's own handlers are asked first, and the run's handler gets the remaining calls."""
         return _INNERMOST
 
     async def wrap_run(
@@ -114,7 +114,9 @@ class RunPlace(RunCapability):
 
 @dataclass(eq=False)
 class RunArguments(RunCapability):
-    """Keeps the arguments that the tools would get. Outermost, so that it sees them after all other capabilities."""
+    """Keeps the arguments that the tools would get. It is the outermost capability, so that it sees the arguments after
+    all others.
+    """
 
     def get_ordering(self) -> CapabilityOrdering:
         """Go outermost: other capabilities may rewrite arguments, and the handler must be shown the result."""
@@ -237,7 +239,7 @@ class RunHandler(RunPlace):
         return result
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
-        """Do the same on hosts before 2.x, where `async for node in run` calls no node hooks."""
+        """Answer the open calls on hosts before 2.x, where `async for node in run` calls no node hooks."""
         if self.run_of(ctx) is not None:
             _close(result.output, result.all_messages(), ctx)
         return result
@@ -274,7 +276,7 @@ class FastPathHandler(RunHandler):
 
 
 class AgentHandler(FastPathHandler):
-    """A `FastPathHandler` for all runs of the agent built with it, because one given to each run costs more."""
+    """A `FastPathHandler` for all runs of the agent built with it, because giving one to each run costs more."""
 
     def __init__(self) -> None:
         """Start without runs."""

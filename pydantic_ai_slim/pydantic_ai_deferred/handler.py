@@ -35,7 +35,7 @@ outermost run.
 """
 
 AnyHandler: TypeAlias = DeferredToolHandler[Any]
-"""A handler with any type of deps. The loop layer only stores and calls it."""
+"""A handler with any type of deps. This package only stores and calls it."""
 
 Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 """Executes a tool with the given arguments and returns its result."""
@@ -255,7 +255,7 @@ class HandlerThreads:
         return await answer
 
     def end(self) -> None:
-        """End idle threads now, and busy ones after the question they have."""
+        """End idle threads now, and busy threads after their current question."""
         with self._lock:
             self._is_over = True
             idle, self._idle = self._idle, []
@@ -286,10 +286,10 @@ class HandlerThreads:
 
 
 class _Starts:
-    """Starts threads one after another, each from the one before.
+    """Starts threads one after another; each thread starts the next.
 
-    Starting a thread waits until it is up. If fifty runs ask at once, the event loop would wait for all fifty. So it
-    starts only the first thread, which starts the next one before doing its own work.
+    Starting a thread waits until the thread runs. If fifty runs ask at once, the event loop would wait for all fifty.
+    So the loop starts only the first thread, and each thread starts the next before its own work.
     """
 
     def __init__(self) -> None:

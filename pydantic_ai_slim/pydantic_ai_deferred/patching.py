@@ -24,7 +24,7 @@ _Make = Callable[[Any], Callable[..., Any]]
 
 
 class Installation:
-    """One `install`. Leaving its context undoes it and restores the `install` before it."""
+    """One `install`. Leaving the context undoes this `install` and restores the one before it."""
 
     def __init__(self, *, nesting: bool) -> None:
         """Keep the options; `apply` patches the classes."""

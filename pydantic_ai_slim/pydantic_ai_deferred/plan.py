@@ -55,7 +55,7 @@ def setting(variable: ContextVar[T], value: T) -> Generator[None]:
 
 
 def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: bool) -> AbstractContextManager[None]:
-    """Make `agent` ask `handler` inside the context, whatever its runs are given. `None` changes nothing.
+    """Make `agent` ask `handler` inside the context, even if a run is given another handler. `None` changes nothing.
 
     `drops_capability` says whether the host's own override, made at the same time, may drop the agent's capabilities,
     including ours.

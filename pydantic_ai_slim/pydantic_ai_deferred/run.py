@@ -48,7 +48,7 @@ class Lifetime:
         """Cancel `future`, which must belong to the running event loop, when the lifetime ends.
 
         Returns:
-            A function to call when `future` is done, so that the lifetime does not keep it.
+            A function to call when `future` is done, so that the lifetime keeps no reference to it.
         """
         with self._lock:
             if not self.is_over:

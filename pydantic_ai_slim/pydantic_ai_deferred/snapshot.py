@@ -68,7 +68,8 @@ class ValidatedArgs:
         """Return the arguments as the model writes them, or `None` if they have no JSON form or belong to another call.
 
         Every field of a pydantic model is included, even if its serialization omits or alters the field; only secret
-        types stay masked. Ids repeat across responses and in tools that call others, so the whole call is compared.
+        types stay masked. Ids repeat across responses and in tools that call other tools, so the whole call is
+        compared.
         """
         if call is not self._call and call != self._call:
             return None

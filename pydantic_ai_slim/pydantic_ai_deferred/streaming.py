@@ -57,8 +57,8 @@ class DeclaredTools:
     def refuse(self, definition: ToolDefinition) -> None:
         """Refuse to execute a declared tool without approval.
 
-        The loop itself never executes one. The check is needed while the definition looks ordinary, and on hosts before
-        2.x, whose `ToolManager.handle_call` ignores the kind.
+        The loop itself never executes a declared tool. The check is needed while the definition looks ordinary, and on
+        hosts before 2.x, whose `ToolManager.handle_call` ignores the kind.
 
         Raises:
             ApprovalRequired: The tool was declared to require approval.

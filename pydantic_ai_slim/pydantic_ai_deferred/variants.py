@@ -35,8 +35,8 @@ Prompt: TypeAlias = 'str | Sequence[UserContent] | None'
 class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     """Every way to run an agent, each with the keyword `deferred_tool_handler`.
 
-    All of them end in `iter`. A handler travels there as a capability of the run, and `iter` settles which one is
-    asked.
+    All of them end in `iter`. A handler is passed to `iter` as a capability of the run, and `iter` determines which
+    handler is asked.
     """
 
     _plan: RunPlan
@@ -182,7 +182,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         """Override the agent's settings, including its handler, for runs started inside the context.
 
         Args:
-            deferred_tool_handler: Asked whatever handler a run is given; `None` overrides no handler.
+            deferred_tool_handler: Asked even if a run is given another handler; `None` overrides no handler.
             keywords: All other keywords of the host's `override`.
 
         Raises:
@@ -245,9 +245,9 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
 ):
     """Adds a handler for deferred tool calls to any agent.
 
-    The handler has precedence over the one that the wrapped agent was built with, and gives way to an override or a
-    run's keyword. A durable agent accepts only capabilities it was built with inside its workflow, so wrap it only if
-    it is our `Agent`, or give the handler to its constructor.
+    The handler has precedence over the one that the wrapped agent was built with, but not over an override or a run's
+    keyword. A durable agent accepts only capabilities it was built with inside its workflow, so wrap it only if it is
+    our `Agent`, or give the handler to its constructor.
     """
 
     def __init__(

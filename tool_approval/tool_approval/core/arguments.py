@@ -27,16 +27,16 @@ class CallArguments(NamedTuple):
 
     shown: dict[str, Any]
     """Arguments for the approver, the policy and the log: what the tool receives, by parameter name, and anything the
-    model gave that validation dropped. Secrets are `[hidden]`. If there are any, dropped values are hidden too, because
-    they may be a secret in another form."""
+    model gave that validation dropped. Secrets are `[hidden]`. If a call has secrets, dropped values are hidden too:
+    one may be a secret in another form."""
     is_altered: bool
     """Whether the tool's own JSON form omits or alters a value that the model gave. Added defaults and plain type
-    conversions do not count."""
+    conversions do not count as changes."""
     bound: dict[str, Any]
     """For keyed digests only: `given`, the arguments as the model gave them (`None` if unknown), and `received`, the
-    arguments as the tool receives them. Secrets are in clear text. Empty if `shown` says it all."""
+    arguments as the tool receives them. Secrets are in clear text. Empty if `shown` contains everything."""
     fields: dict[str, Any] | None = None
-    """If the only argument is a model, its fields in the form of `shown`, because hosts pass them to the function.
+    """Fields of the only argument if it is a model, in the form of `shown`: hosts pass them to the function.
     `None` otherwise, even for a mapping, whose items are separate arguments."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
@@ -51,7 +51,7 @@ def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = 
 
     Args:
         values: Values passed to the tool, by parameter name.
-        given: Arguments from the model, as JSON, in the same shape; `None` if unknown.
+        given: The model's arguments as JSON, by parameter name; `None` if unknown.
 
     Raises:
         NotCanonicalError: A value has no canonical JSON form.
@@ -159,7 +159,7 @@ def restored(changed: Any, shown: Any, given: Any) -> Any:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a value consists only of JSON types. Most arguments do, and need no further conversion."""
+    """Return whether a value consists only of JSON types. Most arguments need no further conversion."""
     kind = type(value)
     items: Any = value
     if kind is dict:
@@ -278,7 +278,7 @@ def _is_altered(given: Any, value: Any, own: Any) -> bool:
 
 
 def _with_left_out(shown: Any, given: Any, *, is_hidden: bool) -> Any:
-    """Add to `shown` the parts of `given` that it lacks."""
+    """Add to `shown` the parts of `given` that `shown` lacks."""
     if isinstance(shown, dict) and isinstance(given, Mapping):
         visible = cast('dict[str, Any]', shown)
         had = cast('Mapping[str, Any]', given)

@@ -96,7 +96,7 @@ _open_questions: ContextVar[Mapping[PromptLock, PromptLock] | None] = ContextVar
 
 
 def lock_within(lock: PromptLock) -> PromptLock:
-    """Return the lock that a new question waits for: `lock`, or its inner lock within an open question."""
+    """Return the lock that a new question waits for, which is `lock` or, within an open question, its inner lock."""
     inner = (_open_questions.get() or {}).get(lock)
     return lock if inner is None or inner.is_over else lock_within(inner)
 
@@ -136,8 +136,8 @@ async def ask(
         ui: UI to ask.
         requests: One request, or a group for a UI that has `choose_group`.
         mode: Mode passed to the UI.
-        timeout_s: Seconds to wait for the turn to ask and the answer together; `None` for no limit.
-        is_answered: Whether another question's answer has decided this one while it waited for its turn.
+        timeout_s: Maximum seconds for waiting to ask and for the answer together; `None` for no limit.
+        is_answered: Returns whether another answer has decided this question while it waited for its turn.
         lock: Lock for a UI with `one_at_a_time`.
         abilities: Optional members of the UI; read from it if `None`.
         hear: Called with each answer of the UI at once, in its thread, even after the wait was cancelled.

@@ -19,7 +19,7 @@ LineOf: TypeAlias = Callable[[Path], int | None]
 M = TypeVar('M', bound=BaseModel)
 
 Approval = Literal['required', 'none', 'blocked']
-"""Ask about every call, ask about none, or block them all."""
+"""Whether calls need approval, run without approval, or are blocked."""
 
 Default = Literal['required', 'none']
 """Approval for a tool without a rule or a check."""
@@ -41,7 +41,7 @@ class InForce:
     """Result of combining all matching rules."""
 
     approval: Approval | None = None
-    """As in a rule; `None` also if no rule matches."""
+    """Approval as in a rule; also `None` if no rule matches."""
     description: str | None = None
     """Description from the deciding rule, or from a rule with higher precedence that leaves the decision open."""
     decided_by: str | None = None
@@ -51,7 +51,8 @@ class InForce:
 class ToolRules:
     """The rules under `tools`.
 
-    An exact name takes precedence over a glob, more literal characters over fewer, a block over everything.
+    An exact name takes precedence over a glob, and a glob with more literal characters over one with fewer. A block
+    takes precedence over everything.
     """
 
     def __init__(self, rules: Mapping[str, ToolRule]) -> None:

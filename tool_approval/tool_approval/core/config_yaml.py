@@ -19,7 +19,7 @@ NOT_TEXT = object()
 them. PyYAML would need minutes to convert some of them."""
 
 _NUMBER = re.compile(r'-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?')
-"""Numbers that every reader reads alike. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""
+"""Numbers that every YAML reader reads as the same value. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""
 
 MAX_DEPTH = 16
 """Chosen: four times the depth of a configuration. PyYAML needs a minute for some thousand levels."""
@@ -32,7 +32,7 @@ def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callab
 
     Raises:
         ApprovalConfigError: The text is not YAML or not a mapping, is too long or too deeply nested, or has a duplicate
-            key, a key that is not a string, an anchor, an alias or a tag: a policy must mean exactly what it shows.
+            key, a key that is not a string, an anchor, an alias or a tag. A policy must mean exactly what it shows.
     """
     if len(text) > MAX_CHARS:
         raise ApprovalConfigError(f'longer than {MAX_CHARS} characters', source=source)

@@ -1,6 +1,6 @@
-"""Decide a request, from the moment it is made until it is approved or denied.
+"""Approve or deny requests by policy, mode and memory, or by asking the UI.
 
-Start with `_decide_alone` and `_decide_asking`; they call everything else.
+Start reading at `_decide_alone` and `_decide_asking`; they call everything else.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class ApprovalController:
         Args:
             mode: `interactive` asks, `approve_all` approves and `strict` denies without asking. In all three, blocked
                 calls are refused and calls that need no approval run.
-            policy: The rules, or a mapping of tool names and globs to make them from.
+            policy: The rules, or a mapping from tool names and globs to rules.
             ui: UI to ask. Without one, requests that need an answer are denied.
             memory: Remembered approvals; if `None`, a new memory for this process.
             audit: Log for every decision, written before the call runs, and every outcome.
             presenters: Functions that make the content to show, by tool name, called right before asking.
-            timeout: Seconds that a presenter, and then the approver, may take. After that, the request is denied.
+            timeout: Maximum seconds for a presenter, and again for the approver. After that, the request is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting one if runs stop in one process and resume
                 in another.
             now: Clock.
@@ -124,8 +124,8 @@ class ApprovalController:
         """Decide all requests of a response.
 
         Policy, mode or memory decide what they can; the UI is asked about the rest. A UI that asks one question at a
-        time gets them in turn, other UIs get them together. Requests of one group are one question if the UI has
-        `choose_group`; with `groups_responses`, all requests are one question.
+        time gets the requests in turn; other UIs get them together. Requests of one group are one question if the UI
+        has `choose_group`; with `groups_responses`, all requests are one question.
 
         Returns:
             A decision for each request, in order, with `decided_by` and `decided_at` filled in.
@@ -133,9 +133,9 @@ class ApprovalController:
         Raises:
             StoreError: Remembered approvals cannot be trusted, or `always` was chosen and there is no store.
             asyncio.CancelledError: The wait was cancelled. Open requests are not decided.
-            KeyboardInterrupt: The user stopped the run at the UI. The log has the requests of that question as denied;
-                requests that were not asked about yet are not decided.
-            RunCancelled: As `KeyboardInterrupt`, from a UI that cancels the run instead. It is an
+            KeyboardInterrupt: The user stopped the run at the UI. The log records the requests of the open question as
+                denied; later requests are not decided.
+            RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. It is an
                 `asyncio.CancelledError`, defined in `threads`.
         """
         return [decided.decision for decided in await self.decide(requests)]
@@ -161,11 +161,11 @@ class ApprovalController:
         return [decisions[index] for index in range(len(requests))]
 
     async def triage(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalRequest | None]:
-        """Find out which requests of a response would be asked about now, without deciding or recording anything.
+        """Find out which requests of a response would now go to the approver, without deciding or recording anything.
 
         Returns:
-            For each request, in order, the request as the approver would see it. `None` if policy, mode or memory
-            decides it, or if it cannot be shown, in which case `decide` denies it.
+            For each request, in order, the request as the approver would see it. `None` for a request that policy, mode
+            or memory decides, or that cannot be shown (`decide` denies it).
 
         Raises:
             StoreError: Remembered approvals cannot be trusted.

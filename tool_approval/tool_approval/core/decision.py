@@ -47,9 +47,10 @@ class ApprovalDecision(BaseModel):
     approved: bool
     """Whether the call may run."""
     note: str | None = None
-    """Reason for a denial, which the model reads. The log has the notes of approvals, too."""
+    """Reason for a denial, which the model reads. The audit log also contains the notes of approvals."""
     override_args: Mapping[str, Any] | None = None
-    """Complete arguments to run with instead, by parameter name. Such an approval is never remembered."""
+    """Complete arguments to run with instead, by parameter name. An approval with changed arguments is never
+    remembered."""
     remember: Remember = 'none'
     """How long to remember the approval for the same payload. Denials are never remembered."""
     remember_option: str = EXACT

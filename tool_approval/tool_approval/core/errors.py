@@ -160,10 +160,10 @@ def printable(text: str, max_chars: int = LONGEST_SHOWN) -> str:
 
 
 class ExecutionNotRepeated(ApprovalError):
-    """The ledger has this call already, but no result: it failed, or it is unknown whether it ran."""
+    """The ledger already has this call, but no result: the call failed, or it is unknown whether it ran."""
 
     def __init__(self, tool_name: str, state: str, problem: str) -> None:
-        """Describe what the ledger has.
+        """Describe what the ledger records about the call.
 
         Args:
             tool_name: Name of the tool.

@@ -30,7 +30,7 @@ async def execute_tool(
         func: A function or other callable, with or without an approval check.
         name: Name by which the model calls it.
         args: Argument values by parameter name. They are copied before asking.
-        controller: Decides about the call.
+        controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
         default: `none` runs functions without a rule or a check; `required` asks about them.
         ledger: Executes the call at most once. `context_metadata` must then contain `tool_call_id`, and `session_id` or

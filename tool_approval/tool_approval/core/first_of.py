@@ -25,10 +25,10 @@ _answered: ContextVar[tuple[_Answered, ...]] = ContextVar('tool_approval_answere
 
 
 def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
-    """Return the decision of another UI of a `FirstOf`, for a UI whose question is withdrawn; `None` if there is none.
+    """Return the answer that another UI of a `FirstOf` gave to a withdrawn question, or `None`.
 
     Args:
-        request: The same object that `choose` was called with, in its task or thread.
+        request: Request that `choose` was called with: the same object, in the same task or thread.
     """
     answers = (answer for answers in _answered.get() for answer in answers)
     return next((decision for asked, decision in answers if asked is request), None)
@@ -38,18 +38,18 @@ class FirstOf:
     """An approval UI that asks several others at once, such as a terminal and an inbox.
 
     The first answer counts. The other UIs are cancelled, and learn the reason from `answered_elsewhere`. A UI that
-    denies because it could not ask, failed or timed out does not end the question for the others; if all do, the last
-    such denial is the answer. Stopping the run at one UI stops it.
+    could not ask, failed or timed out does not end the question for the others. If no UI gets an answer, the last of
+    their denials is the answer. A stop at one UI stops the run.
 
     A denial or a stop that arrives before all other UIs are cancelled takes precedence over an approval, even if a UI
-    returns or raises it when cancelled. A later one, from a thread, is logged.
+    returns or raises it when cancelled. A later denial or stop, from a thread, is only logged.
 
-    A group of requests is one question for UIs that have `choose_group`, and several for others. If another UI answers
-    one of the requests, the group is asked about again without it.
+    A group of requests is one question for UIs that have `choose_group`, and several questions for other UIs. If
+    another UI answers one of the requests, the group is asked about again without it.
     """
 
     def __init__(self, *uis: ApprovalUI) -> None:
-        """Create from UIs, each of which is asked as if it were alone: terminals one question at a time.
+        """Create from UIs. Each is asked as if it were alone, a terminal one question at a time.
 
         Raises:
             ValueError: No UI was given.
@@ -72,7 +72,9 @@ class FirstOf:
         return await _Questions(self._uis, self._abilities, requests, mode).decide()
 
     def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
-        """Return whether a person may still approve a request at one of the UIs. A UI without `may_approve` agrees."""
+        """Return whether a person may still approve a request at one of the UIs. A UI without `may_approve` allows any
+        approver.
+        """
         return any(each.may_approve is None or each.may_approve(request, approver) for each in self._abilities)
 
 
@@ -181,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Return whether a UI denied by itself, without an approver: with a note, and decided by `ui` or `timeout`."""
+    """Return whether a UI denied a request without an approver: with a note, and `decided_by` is `ui` or `timeout`."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

@@ -58,7 +58,7 @@ class Call(NamedTuple):
     facts: CallFacts = CallFacts()
     """Facts about the call: run, session, agent, toolset and so on."""
     metadata: Mapping[str, Any] | None = None
-    """Metadata for checks and UIs, if there is more than `facts`."""
+    """Metadata for checks and UIs, if it contains more than `facts`."""
     tool_call_id: str | None = None
     """Id of the call, or `None` if the framework has none."""
     checks: Sequence[object] = ()
@@ -73,7 +73,7 @@ class Call(NamedTuple):
     """Whether code around the execution records the outcome and reports changed arguments to the model."""
     reread: Callable[[Mapping[str, Any]], Call] = _cannot_be_changed
     """Return the call with an approver's arguments in place of the model's. Raises `ValueError`, with the reason, if
-    they do not fit the tool."""
+    the arguments do not fit the tool."""
 
 
 class Prepared(NamedTuple):
@@ -88,7 +88,7 @@ class Prepared(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """Binds an approval to exactly one call. Hosts carry it as JSON, even between processes."""
+    """Binds an approval to exactly one call. Hosts store it as JSON, and may pass it between processes."""
 
     digest: str
     """Digest of the call that may run, or an empty string, which matches no call, if the stored digest was
@@ -131,7 +131,7 @@ class Binding(NamedTuple):
 
     @classmethod
     def of(cls, carried: Mapping[str, Any], granted: object = None) -> Binding:
-        """Read a binding that a host carried. A malformed one matches no call."""
+        """Read a binding that a host stored. A malformed binding matches no call."""
         digest, decided, bound_to = carried.get('digest'), carried.get('decided'), carried.get('bound_to')
         is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping)
         return cls(
@@ -256,7 +256,7 @@ class ExecutionLedger(Protocol):
 class Execution:
     """Context manager around one execution.
 
-    Inside, the tool can take its approval. At the end, the outcome is recorded.
+    Inside the context, the tool can take its approval. When the context ends, the outcome is recorded.
     """
 
     def __init__(self, gate: Gate, allowed: Allowed, outcome_of: Callable[[BaseException], Outcome]) -> None:
@@ -293,7 +293,7 @@ class Execution:
 
 
 class Gate:
-    """Approval for an adapter's calls. It holds no state of a call, so one gate serves any number."""
+    """Approval for an adapter's calls. A gate holds no state of a call, so it can be used for any number of calls."""
 
     def __init__(
         self, controller: ApprovalController, *, default: str = 'required', tells_changes: bool = True
@@ -301,12 +301,12 @@ class Gate:
         """Create a gate.
 
         Args:
-            controller: Judges, decides and records.
+            controller: Judges and decides calls, and records outcomes.
             default: `required` or `none`, for tools without a rule or a check.
             tells_changes: Whether to inform the model of arguments changed by an approver.
 
         Raises:
-            ValueError: `default` is neither of the two.
+            ValueError: `default` is neither `required` nor `none`.
         """
         if default not in ('required', 'none'):
             raise ValueError(f"`default` must be 'required' or 'none', not {default!r}")
@@ -370,7 +370,7 @@ class Gate:
     async def judge_changed(self, settled: GateResult) -> GateResult:
         """Judge arguments changed by an approver now, and bind the approval to the tool's values for them.
 
-        Without this, `confirm` refuses changed arguments if the tool declares other values for them.
+        Without this step, `confirm` refuses changed arguments if the tool declares other values for them.
 
         Raises:
             AuditError: A block could not be logged. Nothing has run.
@@ -394,7 +394,7 @@ class Gate:
         return settled._replace(request=request, binding=binding)
 
     def confirm(self, prepared: Prepared, binding: Binding | None) -> GateResult:
-        """Check an approved call again right before it runs, since things may have changed.
+        """Check an approved call again right before it runs, because the call or the rules may have changed.
 
         Args:
             prepared: The call as it would run now, judged now.
@@ -512,7 +512,7 @@ class Gate:
         *,
         settled_by: str | None = None,
     ) -> None:
-        """Log the outcome of a call, unless code around its execution does."""
+        """Log the outcome of a call, unless code around its execution logs it."""
         binding = allowed.binding
         if allowed.request is None or allowed.call.is_enclosed:
             return

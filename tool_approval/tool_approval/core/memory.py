@@ -202,7 +202,7 @@ class ApprovalMemory:
         return len(self._session)
 
     def _approval_id(self, request: ApprovalRequest, kind: str, payload: Any, store: ApprovalStore | None) -> str:
-        """Return the id in `store`, or in the session if `None`."""
+        """Return the approval's id in `store`, or in the session if `store` is `None`."""
         # An approval covers only capabilities that were shown with it.
         lacks = sorted(request.missing_capabilities)
         lacking = {'capabilities': lacks} if lacks else {}

@@ -35,10 +35,10 @@ class ApprovalPresentation(BaseModel):
     - `is_summary`: Whether the content is only a summary, so that part of the call is not shown.
     - `path`, `is_new`, `cwd`: The file concerned, whether it is new, and the working directory.
     - `extra_access`: Lines that list access beyond the usual limits of such calls.
-    - `brief_access`: The beginning of each of these lines, for a UI that opens the rest with a key.
+    - `brief_access`: The beginning of each `extra_access` line, for a UI that shows the rest when a key is pressed.
     - `defaults`: Arguments by name whose values equal the defaults, so that they need not be shown.
-    - `is_usual`: Whether the presentation says everything that the request's description says, and the reason is the
-      usual one, so that neither has to be read each time."""
+    - `is_usual`: Whether the presentation contains the whole description and the reason is the usual one, so that the
+      approver need not read either each time."""
 
     @classmethod
     def of(
@@ -55,7 +55,7 @@ class ApprovalPresentation(BaseModel):
 
         Args:
             type: How to render the content.
-            content: Text, or bytes, of which only kind and size are shown.
+            content: Text, or bytes; of bytes, only kind and size are shown.
             language: Language of the content.
             max_lines: Maximum number of lines to show.
             max_chars: Maximum number of characters to show.
@@ -71,7 +71,7 @@ def truncate_for_display(content: str | bytes, max_lines: int = 50, max_chars: i
     """Shorten `content` for display, and say how much was left out.
 
     Args:
-        content: Text, or bytes, of which only kind and size are shown.
+        content: Text, or bytes; of bytes, only kind and size are shown.
         max_lines: Maximum number of lines to show.
         max_chars: Maximum number of characters to show over all lines, since a single line can be as long as a file. A
             newline at the end does not count.

@@ -20,8 +20,9 @@ class ApprovalUI(Protocol):
     If it raises, the request is denied, with two exceptions that end the run: `KeyboardInterrupt`, and `RunCancelled`
     of `tool_approval.core.threads` from a UI that has cancelled the run itself.
 
-    It may be cancelled or abandoned at any time: the run was cancelled, the controller's timeout passed, or another UI
-    of a `FirstOf` answered. Its result is then dropped, except that a denial or a stop still counts for `FirstOf`.
+    `choose` may be cancelled or abandoned at any time: the run was cancelled, the controller's timeout passed, or
+    another UI of a `FirstOf` answered. Its result is then dropped, except that a denial or a stop still counts for
+    `FirstOf`.
 
     Optional members are listed in `tool_approval.core.protocols.UIAbilities`; a UI may have any of them.
     """
@@ -38,7 +39,7 @@ class ApprovalUI(Protocol):
 
 
 class UIAbilities(NamedTuple):
-    """Optional members of a UI. Each works without the others."""
+    """Optional members of a UI. Each member works without the others."""
 
     choose_group: Callable[..., object] | None = None
     """`choose_group(requests, *, mode)`, sync or async: ask about all requests of a group at once. It returns one
@@ -99,8 +100,8 @@ class ApprovalAware(Protocol):
 
 
 Presenter: TypeAlias = Callable[[ApprovalRequest], ApprovalPresentation | Awaitable[ApprovalPresentation | None] | None]
-"""Makes the content to show for a request, right before it is asked. A plain function is called in a thread and may do
-I/O. If it raises, the request is denied, because the approver would see less than intended."""
+"""Makes the content to show for a request, right before the approver is asked. A plain function is called in a thread
+and may do I/O. If it raises, the request is denied, because the approver would see less than intended."""
 
 
 class RememberedApproval(BaseModel):

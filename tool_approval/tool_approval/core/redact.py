@@ -33,10 +33,10 @@ _VALUE = (
     rf"""(?:{_TRIPLE}|\\{{1,4}}["'][^"'\\\n]+"""
     rf"""|(?:"(?:[^"\\\n]|\\.)++"?|'(?:[^'\\\n]|\\.)++'?|(?:""|'')(?=[\w"'$])|[^\s,;&"']++){_MORE})"""
 )
-"""The value after such a name: in escaped quotes, in quotes that may not be closed, or unquoted."""
+"""The value after a secret's name: in escaped quotes, in quotes that may not be closed, or unquoted."""
 
 _LINE_END = r'(?:\r?\n|\\{1,4}n)'
-"""A line end, also as escaped in code and JSON."""
+"""A line end, either plain or escaped as in code and JSON."""
 
 _BLOCK = (
     rf'[|>][-+\d]{{0,2}}[ \t]{{0,8}}(?:#[^\r\n\\]{{0,200}})?(?:{_LINE_END}[ \t]*+(?={_LINE_END}))*+{_LINE_END}'
@@ -97,7 +97,7 @@ _SHORTEST = 4
 
 
 _SHORTEST_TOKEN = 16
-"""A single word shorter than this matches no pattern, and most keys and many values are such words."""
+"""A single word shorter than this matches no pattern. Most keys and many values are this short."""
 
 
 class Redactor:
@@ -171,7 +171,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield the forms of a text in descriptions and in JSON."""
+    """Yield a text in the forms that it has in descriptions and in JSON."""
     yield text
     yield repr(text)[1:-1]
     yield json.dumps(text)[1:-1]
@@ -195,7 +195,7 @@ def decision_entry(
     Args:
         request: Request that was decided.
         decision: The decision, with `decided_at`.
-        digest: Digest that it is bound to; `None` if the arguments have none.
+        digest: Digest that the decision is bound to; `None` if the arguments have no canonical form.
         mode: The controller's mode.
         is_remembered: Whether the memory decided.
     """

@@ -46,8 +46,7 @@ class RememberOption(BaseModel):
     """Values that make two requests the same under this option."""
     brief: str = ''
     """Short text, such as "edits of notes/a.txt", for a UI that offers the option for one session under a key of its
-    own. Set it only if whoever approves the call would expect this scope; if empty, the option is chosen from a
-    list."""
+    own. Set it only if an approver would expect this scope; if empty, the option is chosen from a list."""
 
     @field_validator('kind')
     @classmethod
@@ -224,7 +223,7 @@ class ApprovalRequest(BaseModel):
         return super().copy(**chosen).model_copy(update=update)  # pyright: ignore[reportDeprecated] - callers are warned
 
     def changed(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
-        """Return a copy with `fields`, which are not validated, and with `facts`, or the same facts if `None`."""
+        """Return a copy with other `fields`, which are not validated, and with other `facts` if they are given."""
         return _made({**vars(self), **fields, **({} if facts is None else {'facts': facts})})
 
     def detached(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
@@ -325,7 +324,7 @@ def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200
 
     Args:
         tool_name: Name of the tool.
-        payload: Arguments to show. Leave out secret and bulky ones.
+        payload: Arguments to show. Leave out secret and bulky arguments.
         max_chars: Maximum length in characters.
     """
     text = f'{tool_name}('
@@ -348,7 +347,7 @@ def _shown(value: object, max_chars: int) -> str:
 
 
 def _beginning(value: object, max_chars: int, room: list[int]) -> Any:
-    """Copy `value` up to about `max_chars` characters; the rest would be cut off."""
+    """Copy up to about `max_chars` characters of `value`, because a description cuts off the rest."""
 
     def kept(items: Iterable[T]) -> Iterator[T]:
         for item in items:

@@ -39,7 +39,8 @@ async def call_sync_or_async(
         **keywords: Its keyword arguments.
 
     Raises:
-        asyncio.CancelledError: The wait was cancelled, even if `function` suppressed that and returned a result.
+        asyncio.CancelledError: The wait was cancelled, even if `function` suppressed the cancellation and returned a
+            result.
         RunCancelled: `function` raised it.
         RuntimeError: `function` cancelled itself, or ended its thread.
         BaseException: Any other exception of `function`.
@@ -67,7 +68,7 @@ async def call_sync_or_async(
 
 @types.coroutine
 def to_next_wait(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await `work`, and delay a cancellation that arrives when the awaited result is already there to the next wait.
+    """Await `work`. If a cancellation arrives when the result is already there, delay it to the next wait.
 
     asyncio would drop that result, which may be an approver's answer.
     """
@@ -99,7 +100,7 @@ def _has_result(awaited: object) -> bool:
 
 
 def check_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Raise an error if the event loop cannot receive results from threads: waiting for one would never end.
+    """Raise an error if the event loop cannot receive results from threads: a wait for a result would never end.
 
     Raises:
         ApprovalError: The loop cannot receive results from threads.

@@ -45,7 +45,7 @@ class CurrentCall(NamedTuple):
     tool_call_id: str
     """Id of the call in its run."""
     attempt: int
-    """1, unless a person or the tool's own check had a call of unknown outcome run again."""
+    """1, or more if a person or the tool's own check let a call of unknown outcome run again."""
     idempotency_key: str
     """Key of this attempt: the same for every executor, and different for every other attempt. Pass it to a service
     that acts only once per key."""
