@@ -1,7 +1,7 @@
 """Chain the lines of an audit log: each line has a keyed hash of itself and of the line before it.
 
-Without the key, a line cannot be changed, removed or added without `verify` reporting the position. Only cutting off
-the end of the log leaves an intact chain; comparing it with a `head` noted elsewhere reveals that, too.
+Without the key, a line cannot be changed, removed or added without `verify` reporting the position. Only a log with its
+end cut off is still an intact chain. To detect this, compare the log with a `head` noted elsewhere.
 """
 
 from __future__ import annotations

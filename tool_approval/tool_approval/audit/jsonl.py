@@ -61,7 +61,7 @@ class JsonlAuditSink:
         Args:
             path: The file.
             key: Secret key of the chain, at least 16 bytes, kept elsewhere: see `load_key`.
-            fsync: Whether entries survive a power cut, which takes some milliseconds per line.
+            fsync: Whether entries must survive a power cut; this takes some milliseconds per line.
 
         Raises:
             AuditError: The file is not private to the user, or its last line is not intact under this key.

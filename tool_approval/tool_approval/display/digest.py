@@ -16,7 +16,7 @@ _KEY: Final = token_bytes(32)
 without this process's key (test_display.py)."""
 
 _MANY = 1_000
-"""Chosen: a larger number of arguments is serialised at once."""
+"""Chosen: more arguments than this are serialised together."""
 
 _LONG = 10_000
 """Chosen, in characters: a shorter value is serialised about as fast as it is hashed."""

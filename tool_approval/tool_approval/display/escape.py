@@ -30,7 +30,7 @@ HIDDEN: Final = re.compile(
 """Printable characters without a visible shape of their own."""
 
 _MOST_MARKS: Final = 3
-"""Chosen: more marks on one letter than any living orthography uses overlap the lines above and below."""
+"""Chosen: more marks on one letter than this overlap the lines above and below, and no living language needs them."""
 _ACCENTS: Final = frozenset(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x30F, 0x311, 0x31B)))
 _LOWER_ACCENTS: Final = frozenset(map(chr, (*range(0x323, 0x329), 0x32D, 0x330, 0x331, 0x342, 0x345)))
 _VOICED: Final = frozenset('\u3099\u309a')
@@ -51,9 +51,9 @@ def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, 
     """Return `text` on one line, with everything escaped except plain visible characters in their proper place.
 
     Escaped are controls, direction and format characters, invisible characters, unusual blanks, private and unassigned
-    code points, lone surrogates, and combining marks that do not belong to the letter before them. If a letter can be
-    written in two ways, such as `é` or an `e` with a separate accent, only the form that differs from normalization
-    form C is escaped (Unicode Standard Annex 15).
+    code points, lone surrogates, and combining marks that do not belong to the letter before them. A letter such as `é`
+    can also be written as an `e` with a separate accent. Only the form that differs from normalization form C (Unicode
+    Standard Annex 15) is escaped.
 
     Args:
         text: Any text; a newline is escaped, too.
@@ -201,7 +201,7 @@ _DROPPED: Final = re.compile('[\u200c\u200d\u20e3\ufe0e\ufe0f\U0001f1e6-\U0001f1
 
 
 def without_ordinary(text: str) -> str:
-    """Remove the invisible parts of emoji, and the joiners that writing needs.
+    """Remove the invisible parts of emoji, and the joiners that some scripts need.
 
     Flags, and emoji that may be drawn as signs or letters, are removed entirely.
     """

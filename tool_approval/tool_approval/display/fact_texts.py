@@ -14,7 +14,7 @@ from .escape import escape, escape_line
 
 _MOST_LEVELS = 5
 MOST_EXTRA_ACCESS = 10
-"""Chosen: people read this many lines. More of them require a look at the whole request."""
+"""Chosen: people read this many lines. If there are more, the approver must open the whole request to see them."""
 LONGEST_NAME = 100
 _LONGEST = 600
 """Chosen, in characters: a sentence or two. A longer text is cut, with a notice."""
@@ -84,7 +84,7 @@ def extra_access(request: ApprovalRequest) -> list[str]:
 
 
 def brief_access(request: ApprovalRequest) -> list[str]:
-    """Return the lines of `extra_access`, in the tool's short form if that is a prefix of the full line."""
+    """Return the lines of `extra_access`, in the tool's short form if the short form is a prefix of the full line."""
     lines, given = extra_access(request), cast('object', _metadata(request).get(BRIEF_ACCESS))
     briefs = cast('list[object]', given) if isinstance(given, list) else []
     # Attack: the brief line differs from the full one (test_facts.py).

@@ -202,9 +202,9 @@ def traits_of(chars: Iterable[str]) -> Traits:
 def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) -> list[str]:
     """Return the characters of a text that look like others in their context, by code point.
 
-    Letters count if they share a word with Latin letters, or if all letters of such scripts in the text look like Latin
-    ones; text in another script does not count. In code, words of only such letters also count if they are joined to
-    Latin text, as in an address. `chars` are the text's characters, `traits` those of at least these characters.
+    Letters count if they share a word with Latin letters, or if all non-Latin letters of similar scripts in the text
+    look Latin. Text in another script does not count. In code, words of only such letters also count if they are joined
+    to Latin text, as in an address. `chars` are the text's characters, `traits` those of at least these characters.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.
@@ -237,7 +237,9 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
 
 
 def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[str]:
-    """Return letters that share a word with Latin ones, and digits that share one with Latin letters or digits."""
+    """Return letters that share a word with Latin letters, and digits that share a word with Latin letters or
+    digits.
+    """
     either = frozenset(letters) | frozenset(digits)
     found: set[str] = set()
     for match in _WORD.finditer(text):

@@ -124,7 +124,7 @@ def _is_in_diff(key: str, value: object, sides: tuple[str, str, str]) -> bool:
 
 
 def _sides_of(diff: str) -> tuple[str, str, str]:
-    """Return the lines of all hunks before and after the change, and the unchanged ones, each between newlines."""
+    """Return the lines of all hunks before and after the change, and the unchanged lines, each between newlines."""
     found: list[list[str]] = [[], [], []]
     hunk: list[tuple[str, str]] = []
     rows = list(read_diff(diff.split('\n') if diff.count('\n') < MOST_LINES else []))
@@ -174,8 +174,8 @@ def display(
 ) -> Display:
     """Return the escaped lines of a request or a presentation, and whether they are complete.
 
-    A request without a presentation shows its arguments. One with a presentation shows it, and the arguments that it
-    does not cover. Arguments that the tool hides are named without their values.
+    A request without a presentation shows its arguments. A request with a presentation shows the presentation, and the
+    arguments that it does not cover. The names of hidden arguments are shown, but not their values.
 
     Args:
         subject: Request or presentation to show.

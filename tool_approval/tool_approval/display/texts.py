@@ -136,7 +136,9 @@ class Texts:
 
 
 def texts_of(request: ApprovalRequest) -> Texts:
-    """Return the texts of a request. Of many values, only the beginning and the end of each container are read."""
+    """Return the texts of a request. If there are too many values, only the beginning and the end of each container are
+    read.
+    """
     found = Texts()
     found.add(request.tool_name, Care.CODE)
     for level in request.lineage[-_MOST_LEVELS:]:

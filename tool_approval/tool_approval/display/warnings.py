@@ -75,7 +75,7 @@ _NAMED = 4
 
 _LOOKED_AT = 20_000
 """Chosen, in characters of a whole request: more than the screens of one question show. Short texts are checked in
-full; of longer ones only the beginning and the end are, and a warning says so."""
+full. Of longer texts, only the beginning and the end are checked, and a warning says so."""
 
 _MOST_CHARACTERS = 3_000
 """Chosen, in different characters of a request, without ideographs and Korean syllables: more than any ordinary text
@@ -106,7 +106,7 @@ _CONTROL_NAMES = {
 def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[str]:
     """Return warnings about characters that are not what they seem, escaped, most dangerous first; often none.
 
-    The time is limited even for a large request. If not all of it was checked, the last warning says so.
+    The time is limited even for a large request. If part of the request was not checked, the last warning says so.
     """
     texts = texts_of(request)
     parts = _parts([text for text in texts.by_text if not _is_ordinary(text)])
@@ -165,7 +165,7 @@ def _parts(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _without_usual(parts: Mapping[str, str], by_text: Mapping[str, Care]) -> tuple[dict[str, str], int, bool]:
-    """Remove invisible characters where they belong, and count Windows line ends and find a byte order mark."""
+    """Remove invisible characters where they belong, count Windows line ends, and find a byte order mark."""
     judged: dict[str, str] = {}
     ends, has_mark = 0, False
     for text, part in parts.items():

@@ -17,8 +17,8 @@ _UNIT = re.compile(f'{ESCAPE.pattern}|.', re.DOTALL)
 def cell_width(text: str) -> int:
     """Return the maximum number of columns that an escaped text takes.
 
-    Terminals disagree on some characters, and the larger width is used. An overestimated line does no harm; the end of
-    an underestimated one would wrap to the next row and look like unquoted text.
+    Terminals disagree on some characters, and the larger width is used. An overestimate does no harm. After an
+    underestimate, the end of the line would wrap to the next row and look like unquoted text.
     """
     return len(text) if text.isascii() else sum(map(_width, text))
 
@@ -37,7 +37,7 @@ def _width(char: str) -> int:
 def wrap(text: str, width: int, first_width: int | None = None) -> list[tuple[int, int]]:
     """Break an escaped text into parts that fit and that together are the whole text.
 
-    It breaks before a blank near the end, if there is one, and never within an escape or between a letter and its
+    A part ends before a blank, if there is one near its end, and never within an escape or between a letter and its
     marks.
 
     Args:

@@ -24,7 +24,7 @@ class Approver(BaseModel):
     name: str | None = Field(default=None, max_length=LONGEST_NAME)
     """Display name. Untrusted text: escape it."""
     groups: frozenset[str] = frozenset()
-    """Groups of the person that the channel knows."""
+    """The person's groups, as far as the channel knows them."""
 
     @field_validator('id')
     @classmethod
@@ -59,8 +59,8 @@ class ApproverRules:
 
         Args:
             rules: Rules by tool name or glob. An exact name takes precedence over a glob, and a glob with more literal
-                characters over one with fewer. If several globs have equally many, all their rules must list the
-                approver. Requests of a tool without a matching rule cannot be answered.
+                characters over one with fewer. If several globs have equally many literal characters, all their rules
+                must list the approver. Requests of a tool without a matching rule cannot be answered.
         """
         self._exact = dict(rules)
         self._globs = [(re.compile(translate(pattern)), _literals(pattern), rule) for pattern, rule in rules.items()]

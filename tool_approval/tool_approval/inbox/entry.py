@@ -33,7 +33,7 @@ _TEXTS = ('description', 'described_by', 'group_id', 'tool_call_id', 'run_id', '
 
 
 class Content(BaseModel):
-    """Posted content: everything the approver is shown, and who may answer."""
+    """Posted content: everything that the approver is shown, and the rules for who may answer."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', populate_by_name=True)
 
@@ -106,7 +106,7 @@ class InboxEntry(BaseModel):
 
         Raises:
             AlreadySettled: The request is no longer open. The error says who answered, and when.
-            OtherContent: The digest is not that of the stored content.
+            OtherContent: The digest differs from the digest of the stored content.
         """
         if self.state != 'pending':
             raise already_settled(self)

@@ -28,7 +28,7 @@ from .store import Settled
 
 
 class InboxError(ApprovalError):
-    """Base class of the inbox's errors. A call that raised one has not approved anything."""
+    """Base class of the inbox's errors. A call that raised such an error has not approved anything."""
 
 
 class AnswerRefused(InboxError):
@@ -63,7 +63,7 @@ class AlreadySettled(AnswerRefused):
 
 
 class OtherContent(AnswerRefused):
-    """The digest in the answer is not that of the request's content."""
+    """The digest in the answer differs from the digest of the request's content."""
 
     def __init__(self) -> None:
         """Ask the approver to load the request again."""

@@ -39,7 +39,7 @@ _log = logging.getLogger('tool_approval')
 class Inbox:
     """Posts requests, waits for their answers and accepts answers, from any number of runs, threads and event loops.
 
-    Create one for each store and process, after forking. It opens and starts nothing before the first call.
+    Create one inbox for each store and process, after forking. It opens and starts nothing before its first call.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Inbox:
         forbid_self_approval: bool = False,
         expires_at: datetime | None = None,
     ) -> str:
-        """Post a request. The heartbeat of this process keeps it open.
+        """Post a request. The request is withdrawn if this process stops sending heartbeats.
 
         Args:
             request: The request with its presentation, all of which is stored for the approvers.
@@ -122,7 +122,7 @@ class Inbox:
         return read_entry(row)
 
     async def wait(self, request_id: str, timeout: float | None = None, *, digest: str | None = None) -> InboxEntry:
-        """Wait until a request is settled, also while the store cannot be reached.
+        """Wait until a request is settled, even while the store cannot be reached.
 
         Args:
             request_id: Id of the request.
@@ -136,7 +136,7 @@ class Inbox:
             UnknownRequest: The store does not have the request, or no longer has it.
             InboxUnavailable: The timeout passed, and the store did not report within 5 seconds whether the request was
                 answered. The request expires as soon as the store can be reached.
-            OtherContent: The answer is for other content than was posted, so the store was tampered with.
+            OtherContent: The answer belongs to different content than was posted, so the store was tampered with.
         """
         self._keeper.start()
         try:
@@ -163,10 +163,10 @@ class Inbox:
         Raises:
             UnknownRequest: No request has this id.
             AlreadySettled: The request is no longer open. The error says who answered, and when.
-            OtherContent: The digest is not that of the request's content.
+            OtherContent: The digest differs from the digest of the request's content.
             NotAnApprover: The approver may not answer this request.
             InvalidAnswer: The request does not offer this answer.
-            InboxUnavailable: The store cannot keep the answer, which does not count.
+            InboxUnavailable: The store cannot save the answer, so the answer does not count.
         """
         entry = await self.get(request_id)
         entry.check_open(digest)
@@ -313,7 +313,7 @@ class Inbox:
         return row
 
     def _moment(self) -> datetime:
-        """Return the current time in whole milliseconds, which every store can keep."""
+        """Return the current time in whole milliseconds, which every store can save."""
         now = self._now().astimezone(UTC)
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 

@@ -30,14 +30,15 @@ _log = logging.getLogger('tool_approval')
 
 
 class Channel(Protocol):
-    """Notifies approvers of requests, for example in a chat. It answers with `Inbox.decide`; the first answer wins.
+    """Notifies approvers of requests, for example in a chat. A channel answers with `Inbox.decide`; the first answer
+    counts.
 
     Coroutine functions run on the event loop of the run, other functions in a thread. Exceptions, and calls that take
-    longer than 30 seconds, are logged and stop neither the other channels nor the run. For one request, `settled` is
+    longer than 30 seconds, are logged. They stop neither the other channels nor the run. For one request, `settled` is
     called after `posted` has ended or failed. Different requests may be notified in any order.
 
-    Channels are called in the process of the run, and not after it has ended. A UI that must outlive the run, such as
-    the web page, follows `Inbox.changes` in its own process.
+    Channels are called in the process of the run, and not after the run has ended. A UI that must outlive the run, such
+    as the web page, follows `Inbox.changes` in its own process.
     """
 
     def posted(self, entry: InboxEntry) -> Awaitable[None] | None:
@@ -63,8 +64,8 @@ async def _tell(
 
 
 TIMEOUT_S = 3600.0
-"""Chosen: seconds until a request expires. An approver who is silent for an hour will hardly answer soon, and the
-waiting run holds resources."""
+"""Chosen: seconds until a request expires. An approver who has not answered for an hour is unlikely to answer soon, and
+the waiting run uses resources."""
 
 RETRY_S = 1.0
 """Chosen: seconds between attempts to post while the store is unavailable."""
@@ -97,8 +98,8 @@ class InboxUI:
             inbox: Inbox to post to.
             timeout: Seconds until a request expires and its call is denied, including time the store is unavailable.
             channels: Channels to notify of each request and its outcome.
-            approvers: Rules for who may answer, by tool name or glob; see `ApproverRules`. `None` accepts everyone whom
-                a channel lets in.
+            approvers: Rules for who may answer, by tool name or glob; see `ApproverRules`. `None` accepts everyone
+                with access to a channel.
             requester: Id of the person the agent works for, or a function that returns it for a request.
             forbid_self_approval: Whether the requester may not answer. Requests without a known requester are then
                 denied.

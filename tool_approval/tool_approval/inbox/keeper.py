@@ -18,7 +18,7 @@ Waiter = asyncio.Future[None]
 
 
 class Waiting:
-    """Futures of any number of event loops by request id. They can be woken from any thread."""
+    """Futures by request id; they may belong to any number of event loops. They can be woken from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,8 +77,8 @@ LEASE_S = 30.0
 class Leases:
     """Detects processes whose heartbeat number no longer increases.
 
-    Times written by another process or a database are useless once a clock is changed. So each process measures with
-    its own monotonic clock how long a number has been the same.
+    Times from another process or a database are wrong if a clock is changed. So each process measures with its own
+    monotonic clock how long a heartbeat number has been the same.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, lease_s: float = LEASE_S) -> None:
@@ -88,7 +88,9 @@ class Leases:
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the owners whose number was unchanged for a whole lease of uninterrupted checks, with the number."""
+        """Return each owner with its heartbeat number if the number was unchanged for a whole lease of uninterrupted
+        checks.
+        """
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
             # This process was suspended or the store was unavailable, so other processes may have missed heartbeats.
@@ -110,7 +112,7 @@ WATCH_S = 0.5
 """Chosen: maximum seconds of one wait for changes, which also delays closing. A change ends the wait immediately."""
 
 PRUNE_S = 3600.0
-"""Chosen: seconds between deletions of old history. It is kept for weeks, so an hour more does not matter."""
+"""Chosen: seconds between deletions of old history. The history is kept for weeks, so an hour more does not matter."""
 
 LONGEST_PAUSE_S = 2.0
 """Chosen: maximum seconds until a store that is available again is used."""
@@ -122,7 +124,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class Keeper:
-    """The background thread of an inbox. It sleeps while no caller waits or listens."""
+    """The background thread of an inbox. The thread sleeps while no caller waits or listens."""
 
     def __init__(
         self,

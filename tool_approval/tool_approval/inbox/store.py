@@ -24,7 +24,7 @@ MOVES: Mapping[State, frozenset[Settled]] = MappingProxyType(
         'withdrawn': frozenset[Settled](),
     }
 )
-"""States that may follow each state. A store changes the state in one atomic step."""
+"""States that may follow each state. A store changes the state of a request in one atomic step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,8 +60,9 @@ class Changes:
 class InboxStore(Protocol):
     """Keeps requests for any number of processes. `tool_approval.testing.check_inbox_store` tests an implementation.
 
-    All methods block. The inbox calls them in two threads, never on an event loop: `watch` in one, and at the same time
-    all others in the other. Each method returns or raises within ten seconds. All except `close` may raise
+    All methods block. The inbox never calls a store on an event loop. It calls `watch` in one thread, and all other
+    methods in a second thread, at the same time. Each method returns or raises within ten seconds. All except `close`
+    may raise
 
     - `InboxUnavailable`: The store cannot be reached or written to. Nothing was changed, or the change is complete and
       the connection broke before the store could confirm it. The next call connects again.
@@ -113,7 +114,7 @@ class InboxStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def beats(self) -> Mapping[str, int]:
-        """Return the last heartbeat number of each owner with open requests; 0 if it has recorded none."""
+        """Return the last heartbeat number of each owner with open requests; 0 for an owner without a heartbeat."""
         ...  # pragma: no cover - a protocol has no body
 
     def withdraw_all_of(self, owner: str, number: int, *, at: datetime) -> int:
@@ -127,7 +128,7 @@ class InboxStore(Protocol):
     def watch(self, timeout_s: float) -> Changes | None:
         """Wait until any process adds or settles a request, or the time has passed.
 
-        A store that keeps durable runs also returns when one is added.
+        A store that keeps durable runs also returns when a run is added.
 
         Returns:
             All changes since the last call, each at least once. A request that was both added and settled may appear

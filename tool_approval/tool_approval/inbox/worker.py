@@ -103,8 +103,8 @@ class Worker:
 
 
 AT_ONCE = 20
-"""Chosen: rows to read at once. Thousands of calls woken together need a few hundred reads, and few rows of several
-megabytes each are in memory."""
+"""Chosen: rows to read at once. Thousands of calls that wake together then need a few hundred reads, and only a few
+large rows are in memory at once."""
 
 _Ended: TypeAlias = 'asyncio.Future[Row | BaseException | None]'
 

@@ -43,7 +43,7 @@ class FileApprovalStore:
         """Open the store, and create the file if it does not exist.
 
         Args:
-            project: Root of the project for which approvals are remembered. They apply to no other project.
+            project: Root of the project for which approvals are remembered. These approvals apply to no other project.
             path: The file; `default_path()` if `None`.
 
         Raises:

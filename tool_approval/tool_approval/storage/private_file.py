@@ -23,8 +23,8 @@ def open_private(path: Path, flags: int) -> int:
         flags: As for `os.open`.
 
     Raises:
-        PermissionError: The path is a link or not a regular file, or the file belongs to or is accessible by other
-            users. The text says which.
+        PermissionError: The path is a link or not a regular file, or other users own the file or can access it. The
+            text says which.
         OSError: The file cannot be opened for another reason, including `FileNotFoundError`.
     """
     try:

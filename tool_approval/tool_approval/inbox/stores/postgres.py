@@ -74,7 +74,7 @@ class PostgresConnection:
 
         Raises:
             InboxUnavailable: The database cannot be reached, or refuses the statement at the moment.
-            InboxUntrusted: The schema is not what this version made, or access to it is denied.
+            InboxUntrusted: The schema differs from the one that this version creates, or access to it is denied.
         """
         with self._lock:
             try:
@@ -226,7 +226,7 @@ _ADDED = '+'
 """Prefix of a new request's id in a notification. No id begins with it."""
 
 _RUN = ''
-"""Notified instead of an id: there is a new durable run."""
+"""Notification that a durable run was added, sent instead of an id."""
 
 _SCHEMA = re.compile(r'[a-z_][a-z0-9_]{0,49}')
 
@@ -234,7 +234,7 @@ _COLUMNS = sql.SQL('id, owner, content, posted_at, state, settled_at, answer')
 
 
 class PostgresStore:
-    """An `InboxStore` in a PostgreSQL schema. The database notifies of changes, so no process polls."""
+    """An `InboxStore` in a PostgreSQL schema. The database sends notifications of changes, so no process polls."""
 
     def __init__(self, dsn: str, *, schema: str = 'tool_approval') -> None:
         """Configure the store; the first use opens two connections for the process.

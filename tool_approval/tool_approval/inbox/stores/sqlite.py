@@ -20,7 +20,7 @@ from .sqlite_file import SQLiteFile, Synchronous
 
 POLL_S = 0.02
 """Chosen: seconds between checks for changes, a fifth of the 100 ms in which an answer must arrive. SQLite cannot wake
-another process. A check takes microseconds, and each process makes one however many requests wait."""
+another process. A check takes microseconds, and each process makes one check for all waiting requests."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
