@@ -50,7 +50,7 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
         make_store: Opens a store on the same place, empty at first; called several times.
     """
     store = make_store()
-    assert len(store.key) >= 16, 'the key is too short'
+    assert len(store.key) >= 16, 'the key is shorter than 16 bytes'
     assert store.get('a' * 64) is None
     assert list(store.list_all()) == []
     assert store.remove('a' * 64) is False
@@ -161,7 +161,7 @@ def _check_emptiness(store: InboxStore) -> None:
     assert list(store.history(10)) == []
     assert dict(store.beats()) == {}
     assert store.settle('missing', 'approved', at=_AT) is False, 'a request that does not exist was settled'
-    assert list(store.get(['missing'])) == [], 'settling made a request'
+    assert list(store.get(['missing'])) == [], 'settling an unknown request created it'
 
 
 def _check_keeping(store: InboxStore, other: InboxStore) -> None:
@@ -169,7 +169,7 @@ def _check_keeping(store: InboxStore, other: InboxStore) -> None:
     second = _row('kept-2', posted_at=_LATER)
     store.add(first)
     store.add(second)
-    assert list(other.get([first.id, 'missing'])) == [first], 'a row differs from the one added'
+    assert list(other.get([first.id, 'missing'])) == [first], 'a stored row differs from the added row'
     assert list(other.open(10)) == [first, second], 'open requests come oldest first'
     assert list(other.open(1)) == [first]
     assert set(other.pending_of('owner')) == {first.id, second.id}
@@ -180,7 +180,7 @@ def _check_keeping(store: InboxStore, other: InboxStore) -> None:
     assert store.settle(second.id, 'denied', at=_LATER, answer='{"a":2}')
     settled = [_settled(second, 'denied', _LATER, '{"a":2}'), _settled(first, 'approved', _AT, '{"a":1}')]
     assert list(other.open(10)) == []
-    assert list(other.history(10)) == settled, 'history comes newest first'
+    assert list(other.history(10)) == settled, 'the history must list the newest request first'
     assert list(other.history(1)) == settled[:1]
     assert list(other.history(10, before=_LATER)) == settled[1:]
     assert list(other.history(10, after=second.id)) == settled[1:]
@@ -221,7 +221,7 @@ def _check_owners(store: InboxStore, other: InboxStore) -> None:
 
 
 def _check_watching(store: InboxStore, other: InboxStore, timeout_s: float) -> None:
-    assert store.watch(0.0) is None, 'the first call must return `None`'
+    assert store.watch(0.0) is None, 'the first call of `watch` must return `None`'
     assert store.watch(0.0) == Changes(), 'changes were reported, although there were none'
     rows = [_row(f'watched-{number}', owner='watched') for number in range(3)]
     for row in rows:
@@ -255,14 +255,14 @@ def _check_races(store: InboxStore, other: InboxStore, tries: int) -> None:
             answers = pool.map(race, (store, other), [row.id] * 2, ('"a"', '"b"'))
             won = [answer for answer in answers if answer is not None]
             assert len(won) == 1, f'{len(won)} answers to one request were accepted'
-            assert [each.answer for each in store.get([row.id])] == won, 'the answer is not the one that won'
+            assert [each.answer for each in store.get([row.id])] == won, 'the stored answer is not the accepted answer'
 
 
 def _check_pruning(store: InboxStore, other: InboxStore) -> None:
     still_open = _row('open')
     store.add(still_open)
     kept = len(store.history(10**6, before=_LATER + timedelta(days=1)))
-    assert store.prune(_AT) == 0, 'a request settled at that moment was pruned'
+    assert store.prune(_AT) == 0, 'a request settled exactly at the limit was pruned'
     assert store.prune(_LATER + timedelta(days=1)) == kept
     assert list(other.history(10)) == []
     assert list(other.get([still_open.id])) == [still_open], 'an open request was pruned'
