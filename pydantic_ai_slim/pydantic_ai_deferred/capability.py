@@ -44,7 +44,7 @@ _INNERMOST = CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
 class DeferredHandlerCapability(AbstractCapability[Any]):
     """Carries a plan among the capabilities of an agent or a run. Users pass `deferred_tool_handler` instead.
 
-    A durable agent is built with one, because its workflow accepts no capability later.
+    A durable agent is built with a carrier, because its workflow accepts no capability later.
     """
 
     plan: RunPlan = field(default_factory=RunPlan)

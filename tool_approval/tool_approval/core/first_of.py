@@ -38,8 +38,8 @@ class FirstOf:
     """An approval UI that asks several others at once, such as a terminal and an inbox.
 
     The first answer counts. The other UIs are cancelled, and learn the reason from `answered_elsewhere`. A UI that
-    could not ask, failed or timed out does not end the question for the others. If no UI gets an answer, the last of
-    their denials is the answer. A stop at one UI stops the run.
+    could not ask, failed or timed out does not end the question for the others. If no UI gets an answer, the last UI's
+    denial is the answer. A stop at one UI stops the run.
 
     A denial or a stop that arrives before all other UIs are cancelled takes precedence over an approval, even if a UI
     returns or raises it when cancelled. A later denial or stop, from a thread, is only logged.

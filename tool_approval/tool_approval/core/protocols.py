@@ -140,7 +140,7 @@ class ApprovalStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def put(self, approval: RememberedApproval) -> None:
-        """Store an approval, replacing one with the same id. It is persistent when this method returns.
+        """Store an approval, replacing one with the same id. The approval is persistent when this method returns.
 
         Raises:
             StoreError: The approval cannot be stored.

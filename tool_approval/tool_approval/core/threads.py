@@ -23,7 +23,8 @@ _SIGNAL_CHECK_S = 0.5
 class RunCancelled(asyncio.CancelledError):
     """Raised by a UI that has cancelled the run for its user, where a `KeyboardInterrupt` would end more than the run.
 
-    It passes through every wait of this module, even if the cancelled run is an outer one or in another thread.
+    The exception passes through every wait of this module, even if the cancelled run is an outer one or in another
+    thread.
     """
 
 

@@ -68,8 +68,8 @@ def apart(command: str) -> tuple[str, list[str]]:
     """Split a command into the command itself and its messages for people, such as that of `git commit -m "..."`.
 
     Attack: a curly quotation mark that seems to begin or end a quoted text, so that executed text looks like a message
-    or a comment (test_prose.py). So nothing is split off if quoting is not simple, or from a text with both such marks
-    and shell signs.
+    or a comment (test_prose.py). So nothing is split off if quoting is not simple, or if a text has both curly
+    quotation marks and shell signs.
     """
     if len(command) > _LONGEST_LINE:
         return command, []

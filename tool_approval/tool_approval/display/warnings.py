@@ -190,7 +190,7 @@ def _look_alikes(part: str, chars: frozenset[str], traits: Traits, care: Care) -
 
 
 def _alphabet(parts: Collection[str]) -> tuple[frozenset[str], bool]:
-    """Return the characters that may be deceptive, and whether they are complete."""
+    """Return the characters that may be deceptive, and whether the result is complete."""
     chars = ''.join(frozenset[str]().union(*parts))
     codes = list(map(ord, _USUAL.sub('', chars)))
     is_all = len(codes) <= _MOST_CHARACTERS
