@@ -314,9 +314,10 @@ class Ledger:
         self._worker.close(PATIENCE_S)
         if self._thread is not None:
             self._thread.join(PATIENCE_S)
-        for key in list(self._failed):
+        # A copy, because a heartbeat that outlasted the wait may finish the same writes meanwhile.
+        for write in [write for key, write in self._pending.copy().items() if key in self._failed]:
             with contextlib.suppress(InboxError):
-                self._pending[key]()
+                write()
 
     def __enter__(self) -> Self:
         """Return the ledger."""
