@@ -293,7 +293,7 @@ class AgentHandler(FastPathHandler):
         return self
 
     def run_of(self, ctx: RunContext[Any]) -> Run | None:
-        """Return the run of `ctx`, or `None` if it was not delivered."""
+        """Return the run that `ctx` belongs to, or `None` if this handler does not serve it."""
         return self._runs.get(ctx.run_id)
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:

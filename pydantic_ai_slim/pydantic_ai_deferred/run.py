@@ -60,7 +60,7 @@ class Lifetime:
 
 @dataclass(frozen=True, kw_only=True)
 class LineageLevel:
-    """An agent run, and the tool call in it that led to the next level or to the request itself."""
+    """An agent run, and its tool call that started the nested run or made the request."""
 
     agent_name: str | None
     """Name of the agent, or `None` if it has none."""

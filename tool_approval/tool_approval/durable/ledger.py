@@ -454,7 +454,7 @@ class Ledger:
     def _end(self, row: ExecutionRow, state: ExecutionState, result: str | None) -> None:
         """Record the outcome, in the worker's thread.
 
-        A worker that was believed dead may settle its own execution, unless it was tried again.
+        A worker that others took for dead may still record its own outcome, unless the call was tried again.
         """
         at = self._now()
         if self.store.move(row, state, owner=row.owner, at=at, result=result) or state == 'unknown':

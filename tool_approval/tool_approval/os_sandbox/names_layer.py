@@ -209,7 +209,7 @@ class NamesLayer:
 def _folded(name: str) -> str:
     """Return the name as seen by a file system that ignores case, accents and invisible characters.
 
-    Attack: on such a file system, making `.GIT` makes `.git`.
+    Attack: on such a file system, a command that creates `.GIT` creates `.git`.
     """
     seen = ''.join(char for char in name if unicodedata.category(char) != 'Cf')
     return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', seen).casefold()).rstrip(' .')
