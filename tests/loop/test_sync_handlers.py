@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import re
 import subprocess
 import sys
 import textwrap
@@ -333,15 +334,15 @@ def test_the_process_exits_soon_after_a_cancel_with_a_question_in_the_terminal()
         sys.executable, ['-c', program.replace('{read}', "input('Allow it? ')")], encoding='utf-8', timeout=60
     )
 
-    terminal.expect_exact('Allow it?')
-    terminal.expect(r'left ([\d.]+)')
-    left = float(terminal.match[1])
-    terminal.expect(pexpect.EOF)
+    terminal.expect(pexpect.EOF)  # not line by line: the prompt comes from a thread, and may follow the last line
     exited = time.time()
+    output = terminal.before
     terminal.close()
 
-    assert terminal.exitstatus == 0
-    assert exited - left < SOON_S
+    assert terminal.exitstatus == 0, output
+    left = re.search(r'left ([\d.]+)', output)
+    assert left, output
+    assert exited - float(left[1]) < SOON_S
 
 
 def test_base_exception_of_a_sync_handler_reaches_the_run():
